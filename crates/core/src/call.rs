@@ -1,0 +1,137 @@
+//! One call, of any kind, with the exact bytes that would be sent.
+//!
+//! Shell and fetch calls are the tools `builtin:shell.run` and `builtin:web.fetch` at every door, so
+//! a call to those tools is turned into one of those kinds here, once, for everybody.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::json::Document;
+
+/// The server of Toolwarden's own tools.
+pub const BUILTIN_SERVER: &str = "builtin";
+/// The server under which tools registered by an SDK agent appear.
+pub const CUSTOM_TOOLS_SERVER: &str = "custom-user-tools";
+pub const SHELL_TOOL: &str = "shell.run";
+pub const FETCH_TOOL: &str = "web.fetch";
+
+/// Where a call came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Door {
+    /// MCP over HTTP or stdio, and edges: only listed tools exist.
+    Mcp,
+    /// A client's hook, or the decision API: the client executes.
+    Decide,
+    /// `explain`: nothing executes.
+    Explain,
+}
+
+/// What is asked of an upstream server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    CallTool,
+    ReadResource,
+    GetPrompt,
+    Complete,
+}
+
+impl Operation {
+    /// The reserved tool name of everything but a tool call.
+    #[must_use]
+    pub fn reserved_name(self) -> Option<&'static str> {
+        match self {
+            Self::CallTool => None,
+            Self::ReadResource => Some("resources/read"),
+            Self::GetPrompt => Some("prompts/get"),
+            Self::Complete => Some("completion/complete"),
+        }
+    }
+
+    #[must_use]
+    pub fn from_reserved_name(name: &str) -> Option<Self> {
+        [Self::ReadResource, Self::GetPrompt, Self::Complete]
+            .into_iter()
+            .find(|operation| operation.reserved_name() == Some(name))
+    }
+
+    /// The JSON-RPC method this operation travels under.
+    #[must_use]
+    pub fn method(self) -> &'static str {
+        self.reserved_name().unwrap_or("tools/call")
+    }
+}
+
+/// What kind of call it is.
+#[derive(Debug, Clone)]
+pub enum CallKind {
+    Mcp { operation: Operation },
+    Shell { command: String, directory: Option<PathBuf> },
+    Fetch { url: String },
+}
+
+/// A call to be judged. `server` and `tool` are as given; they may be invalid.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub kind: CallKind,
+    pub server: Arc<str>,
+    pub tool: Arc<str>,
+    /// The arguments as sent; none where the caller gave none.
+    pub arguments: Option<Arc<Document>>,
+}
+
+impl Call {
+    /// A call to an MCP server. Calls to the built-in shell and fetch tools become those kinds.
+    #[must_use]
+    pub fn mcp(server: impl Into<Arc<str>>, tool: impl Into<Arc<str>>, arguments: Option<Arc<Document>>) -> Self {
+        let (server, tool) = (server.into(), tool.into());
+        let text_argument = |key: &str| {
+            let value = arguments.as_ref().and_then(|document| document.root().get(key))?;
+            value.as_str().map(|text| text.into_owned())
+        };
+        let kind = match (&*server, &*tool) {
+            (BUILTIN_SERVER, SHELL_TOOL) => CallKind::Shell {
+                // Without a command there is nothing to parse, and what cannot be parsed is held.
+                command: text_argument("command").unwrap_or_default(),
+                directory: text_argument("cwd").map(PathBuf::from),
+            },
+            (BUILTIN_SERVER, FETCH_TOOL) => CallKind::Fetch { url: text_argument("url").unwrap_or_default() },
+            _ => CallKind::Mcp { operation: Operation::CallTool },
+        };
+        Self { kind, server, tool, arguments }
+    }
+
+    /// Reading a resource, getting a prompt or asking for a completion.
+    #[must_use]
+    pub fn operation(server: impl Into<Arc<str>>, operation: Operation, params: Option<Arc<Document>>) -> Self {
+        let tool = operation.method().into();
+        Self { kind: CallKind::Mcp { operation }, server: server.into(), tool, arguments: params }
+    }
+
+    #[must_use]
+    pub fn shell(command: impl Into<String>, directory: Option<PathBuf>) -> Self {
+        Self {
+            kind: CallKind::Shell { command: command.into(), directory },
+            server: BUILTIN_SERVER.into(),
+            tool: SHELL_TOOL.into(),
+            arguments: None,
+        }
+    }
+
+    #[must_use]
+    pub fn fetch(url: impl Into<String>) -> Self {
+        Self {
+            kind: CallKind::Fetch { url: url.into() },
+            server: BUILTIN_SERVER.into(),
+            tool: FETCH_TOOL.into(),
+            arguments: None,
+        }
+    }
+
+    #[must_use]
+    pub fn requested_operation(&self) -> Operation {
+        match self.kind {
+            CallKind::Mcp { operation } => operation,
+            CallKind::Shell { .. } | CallKind::Fetch { .. } => Operation::CallTool,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! One allowlist entry, `server:tool`, where either side may be `*` as a whole (ALLOW-1).
+//!
+//! Takes the text a person wrote; gives a parsed entry or the reason it can never match (ALLOW-3).
+
+use std::fmt;
+
+use crate::name::{self, NameFault};
+
+/// One side of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Side {
+    Any,
+    Name(String),
+}
+
+impl Side {
+    fn parse(text: &str) -> Result<Self, NameFault> {
+        if text == "*" {
+            return Ok(Self::Any);
+        }
+        name::check(text).map(|()| Self::Name(text.to_owned()))
+    }
+
+    /// Whether this side covers the other: `*` covers all, a name covers itself in any ASCII case.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, _) => true,
+            (Self::Name(_), Self::Any) => false,
+            (Self::Name(mine), Self::Name(theirs)) => mine.eq_ignore_ascii_case(theirs),
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => formatter.write_str("*"),
+            Self::Name(name) => formatter.write_str(&name::shown(name)),
+        }
+    }
+}
+
+/// Why a text is not an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EntryFault {
+    #[error("an entry needs exactly one `:` between server and tool")]
+    Separator,
+    #[error("server: {0}")]
+    Server(NameFault),
+    #[error("tool: {0}")]
+    Tool(NameFault),
+}
+
+/// A parsed allowlist entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Entry {
+    pub server: Side,
+    pub tool: Side,
+}
+
+impl Entry {
+    /// Parses `server:tool`.
+    ///
+    /// # Errors
+    /// Not exactly one `:`, or a side that is neither `*` nor a valid name.
+    pub fn parse(text: &str) -> Result<Self, EntryFault> {
+        let (server, tool) = text.split_once(':').ok_or(EntryFault::Separator)?;
+        if tool.contains(':') {
+            return Err(EntryFault::Separator);
+        }
+        Ok(Self {
+            server: Side::parse(server).map_err(EntryFault::Server)?,
+            tool: Side::parse(tool).map_err(EntryFault::Tool)?,
+        })
+    }
+
+    /// Whether everything the other entry matches is matched by this one.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.server.covers(&other.server) && self.tool.covers(&other.tool)
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.server, self.tool)
+    }
+}
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

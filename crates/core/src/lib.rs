@@ -1,0 +1,30 @@
+//! The words every room shares: names, calls, callers, decisions, reasons, digests and secrets.
+//!
+//! Data only. Nothing here decides, waits, reads a file or knows the time; the judge is in `policy`.
+
+pub mod call;
+pub mod caller;
+pub mod decision;
+pub mod digest;
+pub mod entry;
+pub mod json;
+pub mod name;
+pub mod origin;
+pub mod outbound;
+pub mod payment;
+pub mod reason;
+pub mod secret;
+pub mod stage;
+
+pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
+pub use caller::{Caller, CallerKind, Context, TokenClaims};
+pub use decision::Decision;
+pub use digest::Digest;
+pub use entry::{Entry, EntryFault, Side};
+pub use name::{NameFault, ToolIdentity};
+pub use origin::{Layer, Origin, Sourced};
+pub use outbound::Outbound;
+pub use payment::{Payer, Payment};
+pub use reason::Reason;
+pub use secret::Secret;
+pub use stage::Stage;

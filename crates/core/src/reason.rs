@@ -1,0 +1,125 @@
+//! Every reason a decision can have: code, sentence, remedy, and who may pay for a hold (CORE-3).
+//!
+//! The codes are stable: audit, JSON-RPC data, CLI, console and docs all show these.
+
+use crate::decision::Decision;
+use crate::payment::Payer;
+
+macro_rules! reasons {
+    ($($variant:ident $code:literal $decision:ident [$($payer:ident)*] $sentence:literal $remedy:literal;)+) => {
+        /// Why a call was allowed, held or denied.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason { $($variant,)+ }
+
+        impl Reason {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The stable code.
+            #[must_use]
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// What happened, in one sentence.
+            #[must_use]
+            pub fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => $sentence,)+ }
+            }
+
+            /// What a person can do about it; empty where there is nothing to do.
+            #[must_use]
+            pub fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)+ }
+            }
+
+            /// The decision this reason leads to.
+            #[must_use]
+            pub fn decision(self) -> Decision {
+                match self { $(Self::$variant => Decision::$decision,)+ }
+            }
+
+            /// Everyone who may ever pay for this hold. Whether the sandbox or the classifier may at
+            /// this moment depends on settings; `policy` takes those away, it never adds one.
+            #[must_use]
+            pub fn payers(self) -> &'static [Payer] {
+                match self { $(Self::$variant => &[$(Payer::$payer,)*],)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    // Authorization: nobody can pay for these.
+    NameAmbiguous "name_ambiguous" Deny [] "the name fits several known tools" "name the server and the tool exactly";
+    NameReserved "name_reserved" Deny [] "the name is reserved" "upstream tools may not use `/`, and no server may be called `builtin` or `custom-user-tools`";
+    CredentialExpired "credential_expired" Deny [] "the credential has expired" "issue a new token";
+    CredentialExhausted "credential_exhausted" Deny [] "the credential has no calls left" "issue a new token";
+    RoleUnknown "role_unknown" Deny [] "no role has this name" "see `toolwarden roles list`, or add `[roles.NAME]` to the config";
+    ContextMissing "context_missing" Deny [] "the credential lacks context its role needs" "a sandbox role needs task and job, a pm role needs a user";
+    ModeUnknown "mode_unknown" Deny [] "no mode has this slug" "see `toolwarden modes list`";
+    ModeRefused "mode_refused" Deny [] "the mode is refused until its definition is repaired" "run `toolwarden modes validate`";
+    ModeNotIssued "mode_not_issued" Deny [] "the credential was not issued for this mode" "use a mode of the token, or issue another token";
+    ModeRequired "mode_required" Deny [] "a mode is required and none was given" "choose a mode, or set `default_mode`";
+    UnknownTool "unknown_tool" Deny [] "no such tool" "check the name against the server's list";
+    ServerDisabled "server_disabled" Deny [] "the server is disabled" "enable it where it is configured";
+    ServerConflict "server_conflict" Deny [] "two definitions of this server's name differ, so it is off until a person chooses" "remove or rename one of the definitions";
+    ToolDisabled "tool_disabled" Deny [] "the tool is switched off" "an admin can switch it on";
+    UserBlocked "user_blocked" Deny [] "the user blocked this tool" "remove the block";
+    DomainDenied "domain_denied" Deny [] "the admin denies this domain" "ask the admin";
+    ModeGroup "mode_group" Deny [] "the mode lacks the tool group this call needs" "add the group to the mode";
+    ModeServerOptIn "mode_server_opt_in" Deny [] "the server is off by default and no allowedServers of the mode names it" "add the server to the mode's allowedServers";
+    ModeServer "mode_server" Deny [] "the mode does not permit this server" "change the mode's allowedServers or disallowedServers";
+    ModeTool "mode_tool" Deny [] "the mode does not permit this tool" "change the mode's allowedTools or disallowedTools";
+    ModeWindow "mode_window" Deny [] "the mode is outside its hours" "wait for the mode's hours, or change them";
+    ModeCondition "mode_condition" Deny [] "the mode's conditions on the task context are not met" "use the mode in the context it is meant for";
+    RoleDisallowed "role_disallowed" Deny [] "the role disallows this tool" "change the role's disallow list";
+    RoleNotAllowed "role_not_allowed" Deny [] "no pattern of the role's allowlist matches this tool" "add a pattern to the role's allow list";
+    RoleCondition "role_condition" Deny [] "the role permits this tool only under a condition that is not met" "configure the role's condition, or meet it";
+    TaskToolMissing "task_tool_missing" Deny [] "the role permits this tool only where the token lists it among its task tools" "issue a token with `--task-tool`";
+    ScopeMissing "scope_missing" Deny [] "the tool has no scope, so it is closed to agents" "run `toolwarden tools scope SERVER:TOOL sandbox|pm|both`, or set `scope` in the config";
+    ScopeMismatch "scope_mismatch" Deny [] "the tool's scope excludes this kind of agent" "change the tool's scope";
+    SettingOff "setting_off" Deny [] "the tool depends on a setting that is off" "switch the setting on";
+    TaskIdMissing "task_id_missing" Deny [] "the tool is task-scoped and the arguments lack an id it requires" "pass the id in the arguments";
+    TaskIdMismatch "task_id_mismatch" Deny [] "an id in the arguments differs from the credential's" "use the id the credential was issued for";
+    TaskUnbound "task_unbound" Deny [] "the tool is task-scoped and the credential is bound to no task" "issue a token for the task";
+    RuleForbid "rule_forbid" Deny [] "a rule forbids this call" "change the rule";
+    RuleNoPermit "rule_no_permit" Deny [] "no rule permits this call" "add a permit, or switch the shipped rules on";
+    RuleError "rule_error" Deny [] "a rule could not be evaluated, so the call is denied" "repair the rule: guard optional attributes with `has`";
+    SchemaViolation "schema_violation" Deny [] "the arguments break the tool's input schema" "correct the arguments";
+    RequestTooLarge "request_too_large" Deny [] "the request is larger than the limit" "send less, or raise the limit";
+    RequestTooDeep "request_too_deep" Deny [] "the arguments are nested deeper than the limit" "flatten the arguments, or raise the limit";
+
+    // Mandatory holds: no mode, allowlist or "always" answer lets these through.
+    DefinitionChanged "definition_changed" Hold [Accept] "the tool's definition changed and nobody accepted it yet" "look at `toolwarden tools diff`, then `toolwarden tools accept`";
+    DefinitionNew "definition_new" Hold [Accept] "the tool appeared after its server was first seen and nobody accepted it yet" "look at `toolwarden tools diff`, then `toolwarden tools accept`";
+    SelfProtection "self_protection" Hold [Person] "the call would change Toolwarden itself" "a person decides";
+    MandatoryAsk "mandatory_ask" Hold [Person] "an `ask` entry demands a person for this tool" "a person decides";
+    HumanReview "human_review" Hold [Person] "the tool is marked `review = \"human\"`" "a person decides";
+    RuleHold "rule_hold" Hold [Person] "a rule demands a person for this call" "a person decides";
+
+    // Auto-run: held for want of a standing permission.
+    InvalidName "invalid_name" Hold [Person] "the server's or tool's name is not valid, so no entry can match it" "have the server rename the tool";
+    AutoRunDisabled "auto_run_disabled" Hold [Person] "the admin disabled auto-run" "a person decides each call";
+    Protected "protected" Hold [Person] "a protection that is on covers this server" "a person decides, or the protection is switched off";
+    NoUser "no_user" Hold [Person] "the credential has no user, so there is no auto-run state to use" "issue the token with `--user`";
+    AskEveryTime "ask_every_time" Hold [Person] "auto-run is off: every call asks" "a person decides, or auto-run is switched on";
+    AllowlistGateOff "allowlist_gate_off" Hold [Person] "allowlists are switched off and auto-run is off" "a person decides, or `mcp_allowlists` is switched on";
+    NotInAllowlist "not_in_allowlist" Hold [Sandbox Classifier Person] "no allowlist entry matches" "run `toolwarden allow ENTRY` to run it without asking";
+    CommandUnparsable "command_unparsable" Hold [Person] "the command line cannot be parsed, or runs nothing" "a person decides";
+    CommandBlocked "command_blocked" Hold [Person] "the admin's blocked list matches a command of this line" "a person decides";
+    DeleteProtection "delete_protection" Hold [Person] "the command deletes files and delete protection is on" "a person decides";
+    FetchReview "fetch_review" Hold [Classifier Person] "a fetch has no allowlist" "a person decides, or auto-review does";
+
+    // Allowed.
+    BrowserExempt "browser_exempt" Allow [] "a browser server whose protection is off" "";
+    RunEverything "run_everything" Allow [] "auto-run is set to run everything" "";
+    AllowlistMatch "allowlist_match" Allow [] "an allowlist entry matches" "";
+    AdminRunEverything "admin_run_everything" Allow [] "the admin permits run everything and the caller uses it" "";
+    GateOffAutoRun "gate_off_auto_run" Allow [] "allowlists are switched off and auto-run is on" "";
+    NeverHeld "never_held" Allow [] "prompts and completion are never held" "";
+    Paid "paid" Allow [] "held, and paid for" "";
+}
+
+#[cfg(test)]
+#[path = "reason_tests.rs"]
+mod tests;

@@ -1,0 +1,290 @@
+//! What the judge is built from: plain data, each piece with the place it was written.
+//!
+//! `sources` fills this from files and records; `PolicySet::compile` checks it and turns it into
+//! lookups. Nothing here has been judged yet: names may be invalid, modes may conflict.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use toolwarden_core::{Origin, Sourced};
+
+pub use crate::input_modes::{Conditions, Groups, ModeInput, Window};
+
+/// Everything the judge knows, as written.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyInput {
+    pub version: u64,
+    pub base: BaseInput,
+    pub servers: Vec<ServerInput>,
+    pub users: BTreeMap<String, UserInput>,
+    /// The files of the operating-system user; nobody else's calls are judged by them (PERM-1).
+    pub local: LocalInput,
+}
+
+/// The part that seldom changes: settings, admin record, modes, roles and rules.
+#[derive(Debug, Clone, Default)]
+pub struct BaseInput {
+    pub auto_run: AutoRunInput,
+    pub admin: Option<AdminInput>,
+    pub modes: Vec<ModeInput>,
+    pub roles: Vec<RoleInput>,
+    pub rules: Vec<RuleFile>,
+    /// System settings such as `mcp.tools.disabled`; values as JSON text.
+    pub settings: BTreeMap<String, Sourced<serde_json::Value>>,
+    /// Paths that no call may change without a person (SELF-1), absolute.
+    pub protected_paths: Vec<PathBuf>,
+    /// For `~` in command lines.
+    pub home: Option<PathBuf>,
+}
+
+/// How far auto-run goes when nothing narrower speaks (ALLOW-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum AutoRunMode {
+    AskEveryTime,
+    #[default]
+    UseAllowlist,
+    RunEverything,
+}
+
+impl AutoRunMode {
+    /// Reads a mode's name or alias.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "ask_every_time" => Some(Self::AskEveryTime),
+            "use_allowlist" | "yolo" => Some(Self::UseAllowlist),
+            "run_everything" | "full_yolo" => Some(Self::RunEverything),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AskEveryTime => "ask_every_time",
+            Self::UseAllowlist => "use_allowlist",
+            Self::RunEverything => "run_everything",
+        }
+    }
+}
+
+/// `[auto_run]`, `[features]` and `[sandbox] resolves`.
+#[derive(Debug, Clone)]
+pub struct AutoRunInput {
+    pub mode: AutoRunMode,
+    pub auto_review: bool,
+    /// Mandatory ask entries (CORE-4), `server:tool`.
+    pub ask: Vec<Sourced<String>>,
+    pub mcp_protection: bool,
+    pub browser_protection: bool,
+    pub delete_protection: bool,
+    pub browser_servers: Vec<String>,
+    pub default_mode: Option<Sourced<String>>,
+    pub require_mode: bool,
+    /// Feature `mcp_allowlists` (ALLOW-9).
+    pub mcp_allowlists: bool,
+    /// `[sandbox] resolves`: the cage may pay for shell calls Toolwarden launches (SANDBOX-3).
+    pub sandbox_resolves: bool,
+}
+
+impl Default for AutoRunInput {
+    fn default() -> Self {
+        Self {
+            mode: AutoRunMode::default(),
+            auto_review: false,
+            ask: Vec::new(),
+            mcp_protection: false,
+            browser_protection: true,
+            delete_protection: true,
+            browser_servers: vec!["cursor-browser-extension".to_owned(), "cursor-ide-browser".to_owned()],
+            default_mode: None,
+            require_mode: false,
+            mcp_allowlists: true,
+            sandbox_resolves: false,
+        }
+    }
+}
+
+/// The admin record (ALLOW-10).
+#[derive(Debug, Clone, Default)]
+pub struct AdminInput {
+    pub enabled: bool,
+    pub allowed: Vec<Sourced<String>>,
+    pub blocked: Vec<Sourced<String>>,
+    pub disable_mcp_auto_run: bool,
+    pub delete_file_protection: bool,
+    pub enable_run_everything: bool,
+    pub mcp_tool_allowlist: Vec<Sourced<String>>,
+    pub browser_protection: bool,
+    pub sandboxing: SandboxingControls,
+}
+
+/// The smallest cage the admin accepts, and the domains nobody may fetch from.
+#[derive(Debug, Clone, Default)]
+pub struct SandboxingControls {
+    pub required: bool,
+    pub denied_domains: Vec<Sourced<String>>,
+}
+
+/// Which side of the house a role or tool belongs to (GATE-7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    Sandbox,
+    Pm,
+    Both,
+}
+
+impl Scope {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "sandbox" => Some(Self::Sandbox),
+            "pm" => Some(Self::Pm),
+            "both" => Some(Self::Both),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Pm => "pm",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// `[roles.NAME]`: what is given replaces that key of a shipped role of the same name.
+#[derive(Debug, Clone)]
+pub struct RoleInput {
+    pub name: Sourced<String>,
+    /// Never `Both`: a role stands on one side.
+    pub scope: Option<Scope>,
+    pub allow: Option<Vec<Sourced<String>>>,
+    pub disallow: Option<Vec<Sourced<String>>>,
+    /// Tool pattern → what its arguments must be.
+    pub conditions: Vec<ArgumentCondition>,
+    pub explain: Option<bool>,
+}
+
+/// A role may call a tool only when these arguments have one of these values.
+#[derive(Debug, Clone)]
+pub struct ArgumentCondition {
+    /// A tool pattern as in `allow`.
+    pub tool: Sourced<String>,
+    /// Top-level argument → texts it may have; a trailing `*` matches any ending.
+    pub arguments: BTreeMap<String, Vec<String>>,
+}
+
+/// A file of Cedar policies.
+#[derive(Debug, Clone)]
+pub struct RuleFile {
+    pub origin: Origin,
+    pub text: String,
+}
+
+/// Who declared a server, which decides whether patterns without a server reach it (GATE-5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Declared {
+    /// The user's config, an explicit `--config`, or an admin.
+    ByOperator,
+    /// A config found by walking up, or another workspace file.
+    ByWorkspace,
+    /// Installed by one user, for that user.
+    ByUser,
+}
+
+/// One upstream server.
+#[derive(Debug, Clone)]
+pub struct ServerInput {
+    pub name: String,
+    pub origin: Origin,
+    pub declared: Declared,
+    pub enabled: bool,
+    pub default_enabled: bool,
+    /// What starts or reaches it; two definitions that differ here disable the name (MODE-7).
+    pub launch: Launch,
+    /// Flow labels of all its tools (GATE-20).
+    pub labels: Vec<String>,
+    pub limits: LimitsInput,
+    pub tools: BTreeMap<String, ToolInput>,
+    /// Tools that are hidden and denied (`disabledTools`).
+    pub disabled_tools: Vec<Sourced<String>>,
+    /// `alwaysAllow`, only where the person opted in for that file; entries of the settings layer.
+    pub always_allow: Vec<Sourced<String>>,
+    /// The definitions it listed, where known.
+    pub catalog: Option<Vec<ToolDefinition>>,
+}
+
+/// What starts or reaches a server, for telling two definitions apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Launch {
+    Command {
+        command: String,
+        arguments: Vec<String>,
+    },
+    Url(String),
+    /// Nothing is launched: `builtin`, or tools an SDK agent registers.
+    Nothing,
+}
+
+/// Bounds on what a call may carry (GATE-13); none = the default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitsInput {
+    pub request_bytes: Option<usize>,
+    pub depth: Option<usize>,
+}
+
+/// `tools."x"` of a server.
+#[derive(Debug, Clone, Default)]
+pub struct ToolInput {
+    pub origin: Option<Origin>,
+    pub enabled: Option<bool>,
+    pub scope: Option<Scope>,
+    /// Argument names the call must carry (GATE-11); empty = not task-scoped.
+    pub task_scoped: Vec<String>,
+    pub requires_setting: Option<String>,
+    /// `review = "human"`.
+    pub human_review: bool,
+    pub labels: Vec<String>,
+    pub limits: LimitsInput,
+}
+
+/// A tool as its server lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDefinition {
+    pub name: String,
+    pub description: Option<String>,
+    pub input_schema: Option<serde_json::Value>,
+}
+
+/// What is stored for one user.
+#[derive(Debug, Clone, Default)]
+pub struct UserInput {
+    pub auto_run_mode: Option<AutoRunMode>,
+    pub mcp_allowlist: Vec<Sourced<String>>,
+    pub terminal_allowlist: Vec<Sourced<String>>,
+    /// "Deny always" answers, `server:tool` (REVIEW-3).
+    pub blocks: Vec<Sourced<String>>,
+}
+
+/// The permissions.json files that count for the operating-system user.
+#[derive(Debug, Clone, Default)]
+pub struct LocalInput {
+    pub user: String,
+    pub files: Vec<PermissionsInput>,
+    /// Directory the call happens in, bound at the door.
+    pub workspace: Option<PathBuf>,
+}
+
+/// One permissions.json. `Some`, even empty, replaces the settings list of that type (PERM-2).
+#[derive(Debug, Clone, Default)]
+pub struct PermissionsInput {
+    pub mcp_allowlist: Option<Vec<Sourced<String>>>,
+    pub terminal_allowlist: Option<Vec<Sourced<String>>>,
+    pub allow_instructions: Option<Vec<Sourced<String>>>,
+    pub block_instructions: Option<Vec<Sourced<String>>>,
+    /// Could not be read: it grants nothing, defines every key, and stops the classifier (PERM-3).
+    pub broken: bool,
+}

@@ -1,0 +1,4 @@
+//! The judge.
+
+pub mod input;
+mod input_modes;
