@@ -8,7 +8,7 @@ mod view;
 
 use std::sync::Arc;
 
-pub use view::{Entries, Items, Value};
+pub use view::{Entries, Items, Value, unescape};
 
 /// Bounds on a text from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

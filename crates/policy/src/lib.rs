@@ -1,4 +1,42 @@
-//! The judge.
+//! The judge: a policy and a question in, allow, hold or deny out, with the reasons.
+//!
+//! Pure and synchronous: no files, no network, no clock (time is in the question). Read `decide.rs`
+//! first, then `authorize.rs` and `autorun.rs`; everything else is what they look things up in.
 
+mod allowlist;
+mod authorize;
+mod autorun;
+mod decide;
+pub mod finding;
+mod holds;
+mod housekeeping;
 pub mod input;
 mod input_modes;
+mod lists;
+pub mod modes;
+mod pattern;
+mod permit;
+mod query;
+mod resolve;
+pub mod roles;
+pub mod rules;
+mod schema;
+pub mod servers;
+mod set;
+mod settings;
+mod settle;
+pub mod shell;
+pub mod shipped;
+mod subject;
+mod verdict;
+
+pub use decide::{decide, is_visible};
+pub use finding::{Finding, Severity};
+pub use housekeeping::{NotHousekeeping, housekeeping};
+pub use input::PolicyInput;
+pub use permit::Permit;
+pub use query::{Definition, Launcher, Query, Tracing};
+pub use resolve::{FlatName, resolve_flat_name};
+pub use set::{Base, PolicySet, Refused};
+pub use settle::{Pending, settle};
+pub use verdict::{Explanation, Outcome, RuleRef, Step, Verdict};

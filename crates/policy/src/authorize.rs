@@ -1,0 +1,219 @@
+//! The hard gate: may this caller ever do this? The stages of CORE-1, in order; each passes or denies.
+//!
+//! A deny cannot be paid for. Rules may also ask for a person (`@hold`); that is carried on to the
+//! mandatory holds, it is not a pass.
+
+mod context;
+mod roles;
+mod task_scope;
+
+use std::collections::BTreeSet;
+
+use toolwarden_core::{CallKind, Door, Operation, Reason, Stage};
+
+use crate::modes::Asked;
+use crate::query::Tracing;
+use crate::rules::Facts;
+use crate::servers::ServerState;
+use crate::shell;
+use crate::subject::{Arguments, ModeChoice, Subject};
+use crate::verdict::{RuleRef, Step};
+
+/// The stages and what judges in each: CORE-1 as a table.
+const STAGES: [(Stage, fn(&Subject<'_>) -> Step); 13] = [
+    (Stage::Names, names),
+    (Stage::Context, context::context),
+    (Stage::Server, server),
+    (Stage::Switch, switch),
+    (Stage::Mode, mode),
+    (Stage::RoleDisallow, roles::disallow),
+    (Stage::RoleAllow, roles::allow),
+    (Stage::Scope, roles::scope),
+    (Stage::Setting, roles::setting),
+    (Stage::TaskScope, task_scope::task_scope),
+    (Stage::Rules, rules),
+    (Stage::Schema, schema),
+    (Stage::Limits, limits),
+];
+
+/// What authorization found.
+#[derive(Debug, Default)]
+pub(crate) struct Authorization {
+    pub(crate) denied: Option<(Stage, Step)>,
+    /// The rule that demands a person.
+    pub(crate) hold: Option<Step>,
+    pub(crate) trace: Vec<(Stage, Step)>,
+}
+
+pub(crate) fn authorize(subject: &Subject<'_>) -> Authorization {
+    let mut found = Authorization::default();
+    for (stage, judge) in STAGES {
+        let step = judge(subject);
+        if step.denies() && found.denied.is_none() {
+            found.denied = Some((stage, step.clone()));
+            if subject.query.tracing == Tracing::Off {
+                break;
+            }
+        }
+        if step.reason() == Some(Reason::RuleHold) {
+            found.hold = Some(step.clone());
+        }
+        if subject.query.tracing == Tracing::Full {
+            found.trace.push((stage, step));
+        }
+    }
+    found
+}
+
+/// Ambiguous or reserved names. An invalid one passes: auto-run holds it.
+fn names(subject: &Subject<'_>) -> Step {
+    if subject.names.ambiguous {
+        return Step::because(Reason::NameAmbiguous).noting("several known names differ from it only in case");
+    }
+    if subject.operation() == Operation::CallTool && subject.names.tool_name.contains('/') {
+        return Step::because(Reason::NameReserved).noting("`/` in a tool name is reserved for resources, prompts and completion");
+    }
+    Step::PASS
+}
+
+fn server(subject: &Subject<'_>) -> Step {
+    let Some(server) = subject.names.server else {
+        return unknown(subject, "unknown server: judged as if it were configured");
+    };
+    let here = || Some(RuleRef::new(format!("server {}", server.name), &server.origin));
+    match &server.state {
+        ServerState::Disabled => Step::because(Reason::ServerDisabled).by(here()),
+        ServerState::Conflict(other) => {
+            Step::because(Reason::ServerConflict).by(here()).noting(format!("the other definition is at {other}"))
+        }
+        ServerState::Enabled if !subject.names.tool_known => unknown(subject, "unknown tool: judged as if its server listed it"),
+        ServerState::Enabled => Step::PASS.by(here()),
+    }
+}
+
+/// CORE-6.
+fn unknown(subject: &Subject<'_>, note: &'static str) -> Step {
+    match subject.query.door {
+        Door::Explain => Step::PASS.noting(note),
+        Door::Decide if !subject.caller.is_agent() => Step::PASS.noting(note),
+        Door::Decide | Door::Mcp => Step::because(Reason::UnknownTool),
+    }
+}
+
+fn switch(subject: &Subject<'_>) -> Step {
+    let (server, tool) = (subject.names.server_name, subject.names.tool_name);
+    let policy = subject.policy;
+    if let Some(rule) = policy.base().settings.switched_off(server, tool) {
+        return Step::because(Reason::ToolDisabled).by(Some(rule.clone()));
+    }
+    if let Some(origin) = subject.names.server.and_then(|server| server.switched_off(tool)) {
+        return Step::because(Reason::ToolDisabled).by(Some(RuleRef::new(format!("{server}:{tool} is off"), origin)));
+    }
+    let block = policy.user(subject.caller).and_then(|user| user.blocks.find(server, tool, crate::allowlist::Twin::None));
+    if let Some(rule) = block {
+        return Step::because(Reason::UserBlocked).by(Some(rule.clone()));
+    }
+    match &subject.query.call.kind {
+        CallKind::Fetch { url } => denied_domain(subject, url).unwrap_or(Step::PASS),
+        CallKind::Mcp { .. } | CallKind::Shell { .. } => Step::PASS,
+    }
+}
+
+/// An admin's domain deny covers the domain and everything below it.
+fn denied_domain(subject: &Subject<'_>, url: &str) -> Option<Step> {
+    let admin = subject.policy.base().admin.as_ref()?;
+    let url = url::Url::parse(url).ok()?;
+    let host = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
+    let covers = |domain: &str| {
+        let domain = domain.trim_start_matches("*.").trim_end_matches('.').to_ascii_lowercase();
+        host == domain || host.strip_suffix(&domain).is_some_and(|rest| rest.ends_with('.'))
+    };
+    let rule = admin.denied_domains.iter().find(|domain| covers(&domain.value))?;
+    Some(Step::because(Reason::DomainDenied).by(Some(RuleRef::new(rule.value.as_str(), &rule.origin))))
+}
+
+fn mode(subject: &Subject<'_>) -> Step {
+    let server = subject.names.server;
+    let default_enabled = server.is_none_or(|server| server.default_enabled);
+    match subject.mode {
+        ModeChoice::Chosen(mode) => mode.judge(&Asked {
+            group: subject.group(),
+            server: subject.names.server_name,
+            tool: (subject.operation() == Operation::CallTool).then_some(subject.names.tool_name),
+            default_enabled,
+            caller: subject.caller,
+            time: subject.query.time,
+        }),
+        ModeChoice::None if default_enabled => Step::NOT_APPLICABLE.noting("no mode"),
+        ModeChoice::None => {
+            let rule = server.map(|server| RuleRef::new(format!("server {}", server.name), &server.origin));
+            Step::because(Reason::ModeServerOptIn).by(rule)
+        }
+        // The stage before has denied these.
+        ModeChoice::Refused(_) | ModeChoice::Unknown(_) | ModeChoice::NotIssued(_) | ModeChoice::Required => {
+            Step::NOT_APPLICABLE
+        }
+    }
+}
+
+fn rules(subject: &Subject<'_>) -> Step {
+    let rules = &subject.policy.base().rules;
+    let facts = facts(subject);
+    match subject.arguments {
+        Arguments::Known(_) => rules.judge(&facts),
+        Arguments::Unknown if rules.may_pass(&facts) => Step::PASS,
+        Arguments::Unknown => Step::because(Reason::RuleNoPermit),
+    }
+}
+
+pub(crate) fn facts<'a>(subject: &'a Subject<'a>) -> Facts<'a> {
+    let query = subject.query;
+    Facts {
+        caller: subject.caller,
+        mode: subject.chosen_mode().map(|mode| mode.slug.as_str()),
+        server: subject.names.server_name,
+        tool: subject.names.tool_name,
+        labels: subject.labels(),
+        arguments: match subject.arguments {
+            Arguments::Known(arguments) => arguments,
+            Arguments::Unknown => None,
+        },
+        operation: subject.operation().method(),
+        commands: match &subject.line {
+            Some(Ok(line)) => shell::command_names(line),
+            _ => BTreeSet::new(),
+        },
+        url: match &query.call.kind {
+            CallKind::Fetch { url } => url::Url::parse(url).ok(),
+            CallKind::Mcp { .. } | CallKind::Shell { .. } => None,
+        },
+        time: query.time,
+        seen: &query.seen,
+        door: query.door,
+    }
+}
+
+fn schema(subject: &Subject<'_>) -> Step {
+    let Arguments::Known(arguments) = subject.arguments else { return Step::NOT_APPLICABLE };
+    if subject.operation() != Operation::CallTool {
+        return Step::NOT_APPLICABLE;
+    }
+    let tool = subject.names.server.and_then(|server| server.tool(subject.names.tool_name));
+    match tool.and_then(|tool| tool.schema.as_ref()).map(|schema| schema.check(arguments)) {
+        None => Step::NOT_APPLICABLE.noting("no input schema is known"),
+        Some(Ok(())) => Step::PASS,
+        Some(Err(fault)) => Step::because(Reason::SchemaViolation).noting(fault),
+    }
+}
+
+fn limits(subject: &Subject<'_>) -> Step {
+    let Some(document) = &subject.query.call.arguments else { return Step::PASS };
+    let limits = subject.names.server.map(|server| server.limits(subject.names.tool_name)).unwrap_or_default();
+    if let Some(most) = limits.request_bytes.filter(|most| document.text().len() > *most) {
+        return Step::because(Reason::RequestTooLarge).noting(format!("the limit is {most} bytes"));
+    }
+    if let Some(most) = limits.depth.filter(|most| document.depth() > *most) {
+        return Step::because(Reason::RequestTooDeep).noting(format!("the limit is {most} levels"));
+    }
+    Step::PASS
+}

@@ -1,0 +1,107 @@
+//! Auto-run for a command line: the first match of SHELL-1 decides.
+
+use std::path::Path;
+
+use toolwarden_core::{CallKind, Reason};
+
+use super::{AutoRun, effective, mode};
+use crate::input::AutoRunMode;
+use crate::lists::{Admin, Effective};
+use crate::shell::{self, BlockedMatch, Deletion, ShellLine, SimpleCommand};
+use crate::subject::Subject;
+use crate::verdict::{RuleRef, Step};
+
+pub(super) fn shell(subject: &Subject<'_>) -> AutoRun {
+    let base = subject.policy.base();
+    let admin = base.admin.as_ref();
+    let line = match &subject.line {
+        Some(Ok(line)) => line,
+        Some(Err(fault)) => return Step::because(Reason::CommandUnparsable).noting(fault.to_string()).into(),
+        None => return AutoRun::because(Reason::CommandUnparsable),
+    };
+    if admin.is_some_and(|admin| admin.auto_run_disabled) {
+        return AutoRun::because(Reason::AutoRunDisabled);
+    }
+    if let Some(held) = admin.and_then(|admin| blocked(admin, line)) {
+        return held.into();
+    }
+    let delete_protection = base.auto_run.delete_protection || admin.is_some_and(|admin| admin.delete_protection);
+    if let Some(deletion) = shell::deletes(line).filter(|_| delete_protection) {
+        return Step::because(Reason::DeleteProtection).noting(describe(&deletion)).into();
+    }
+    let Some(mode) = mode(subject) else { return AutoRun::because(Reason::NoUser) };
+    if mode.runs_everything && admin.is_none() {
+        return AutoRun::because(Reason::RunEverything);
+    }
+    if mode.own == AutoRunMode::AskEveryTime {
+        return AutoRun::because(Reason::AskEveryTime);
+    }
+    match_allowlist(subject, line)
+}
+
+fn blocked(admin: &Admin, line: &ShellLine) -> Option<Step> {
+    let (rule, command) = match admin.blocked.first_match(line)? {
+        BlockedMatch::Entry { index, command } => (admin.blocked_rules.get(index).cloned(), format!("`{command}`")),
+        BlockedMatch::Unknown { command } => (None, format!("what `{command}` runs cannot be known")),
+    };
+    Some(Step::because(Reason::CommandBlocked).by(rule).noting(command))
+}
+
+fn describe(deletion: &Deletion) -> String {
+    match deletion {
+        Deletion::Certain { command } => format!("`{command}`"),
+        Deletion::Unknown { command } => format!("what `{command}` runs cannot be known, so it may delete"),
+    }
+}
+
+/// Every simple command must be allowed by itself, and the line must not write elsewhere.
+fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
+    let lists = effective(subject);
+    let covered = |command: &SimpleCommand| lists.and_then(|lists: Effective<'_>| lists.terminal.covers(command).cloned());
+    let rules: Vec<Option<RuleRef>> = line.commands.iter().map(covered).collect();
+    let inside = stays_inside(subject, line);
+    if inside && rules.iter().all(Option::is_some) {
+        let rule = rules.into_iter().next().flatten();
+        let layer = rule.as_ref().map_or("", |rule| rule.origin.layer.as_str());
+        return Step::because(Reason::AllowlistMatch).by(rule).noting(layer).into();
+    }
+    let uncovered: Vec<&SimpleCommand> =
+        line.commands.iter().zip(&rules).filter(|(_, rule)| rule.is_none()).map(|(command, _)| command).collect();
+    let detail = match uncovered.first() {
+        Some(command) => match &command.obstacle {
+            Some(obstacle) => format!("`{}`: {obstacle}", command.text),
+            None => format!("`{}` matches no entry", command.text),
+        },
+        None => "a redirection leaves the workspace, or the line changes directory before one".to_owned(),
+    };
+    let admin_controlled = subject.policy.base().admin.is_some();
+    let candidates: Option<Vec<String>> = uncovered.iter().map(|command| shell::candidate(command)).collect();
+    // Entries are offered only where adding them would really let the line run.
+    let candidates = candidates.filter(|_| inside && !admin_controlled).unwrap_or_default();
+    AutoRun { step: Step::because(Reason::NotInAllowlist).noting(detail), candidates }
+}
+
+fn stays_inside(subject: &Subject<'_>, line: &ShellLine) -> bool {
+    let workspace = subject.query.workspace.as_deref();
+    let directory = match &subject.query.call.kind {
+        CallKind::Shell { directory: Some(directory), .. } => Some(directory.as_path()),
+        _ => workspace,
+    };
+    match workspace.zip(directory) {
+        Some((workspace, directory)) => {
+            let directory = workspace.join(directory);
+            shell::redirections_stay_inside(line, workspace, &directory)
+        }
+        // Without a workspace no path is inside it.
+        None => line.all_redirections().all(shell::Redirection::is_harmless),
+    }
+}
+
+/// Where the command would run, for paths that mean Toolwarden's own files.
+pub(crate) fn directory<'a>(subject: &'a Subject<'_>) -> &'a Path {
+    let workspace = subject.query.workspace.as_deref().unwrap_or(Path::new("/"));
+    match &subject.query.call.kind {
+        CallKind::Shell { directory: Some(directory), .. } => directory,
+        _ => workspace,
+    }
+}

@@ -1,0 +1,49 @@
+//! Mandatory holds (CORE-2, CORE-4): no mode, allowlist or "always" answer lets these calls through.
+//!
+//! Gives every hold that applies, strictest first: what only an acceptance can lift stands before
+//! what a person can lift.
+
+use toolwarden_core::{Operation, Reason};
+
+use crate::allowlist::Twin;
+use crate::autorun::command::directory;
+use crate::query::Definition;
+use crate::shell;
+use crate::subject::Subject;
+use crate::verdict::{RuleRef, Step};
+
+pub(crate) fn mandatory_holds(subject: &Subject<'_>, of_rules: Option<Step>) -> Vec<Step> {
+    if matches!(subject.operation(), Operation::GetPrompt | Operation::Complete) {
+        return Vec::new();
+    }
+    let holds = [definition(subject), self_protection(subject), ask(subject), human_review(subject), of_rules];
+    holds.into_iter().flatten().collect()
+}
+
+fn definition(subject: &Subject<'_>) -> Option<Step> {
+    match subject.query.definition {
+        Definition::Accepted => None,
+        Definition::Changed => Some(Step::because(Reason::DefinitionChanged)),
+        Definition::New => Some(Step::because(Reason::DefinitionNew)),
+    }
+}
+
+fn self_protection(subject: &Subject<'_>) -> Option<Step> {
+    let line = subject.line.as_ref()?.as_ref().ok()?;
+    let base = subject.policy.base();
+    let why = shell::changes_toolwarden(line, &base.protected_paths, directory(subject), base.home.as_deref())?;
+    Some(Step::because(Reason::SelfProtection).noting(why))
+}
+
+/// Deny sides ignore case, twins included.
+fn ask(subject: &Subject<'_>) -> Option<Step> {
+    let rule = subject.policy.base().ask.find(subject.names.server_name, subject.names.tool_name, Twin::None)?;
+    Some(Step::because(Reason::MandatoryAsk).by(Some(rule.clone())))
+}
+
+fn human_review(subject: &Subject<'_>) -> Option<Step> {
+    let tool = subject.names.server?.tool(subject.names.tool_name)?;
+    let input = tool.input.as_ref().filter(|input| input.human_review)?;
+    let rule = input.origin.as_ref().map(|origin| RuleRef::new("review = \"human\"", origin));
+    Some(Step::because(Reason::HumanReview).by(rule))
+}

@@ -1,0 +1,40 @@
+//! The gateway's own messages to a server: a fixed list that carries no caller's intent.
+
+use std::sync::Arc;
+
+use toolwarden_core::Outbound;
+
+/// Methods the gateway may send on its own account.
+pub const METHODS: [&str; 10] = [
+    "initialize",
+    "notifications/initialized",
+    "server/discover",
+    "ping",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "subscriptions/listen",
+    "notifications/cancelled",
+];
+
+/// A method that needs a caller and a permit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a housekeeping method")]
+pub struct NotHousekeeping(String);
+
+/// Lets one of the gateway's own messages out.
+///
+/// # Errors
+/// The method is not on the fixed list.
+pub fn housekeeping(server: Arc<str>, method: &str, params: Option<Arc<str>>) -> Result<Outbound, NotHousekeeping> {
+    if !METHODS.contains(&method) {
+        return Err(NotHousekeeping(method.to_owned()));
+    }
+    #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
+    Ok(Outbound::release(server, method.into(), params))
+}
+
+#[cfg(test)]
+#[path = "housekeeping_tests.rs"]
+mod tests;

@@ -1,0 +1,202 @@
+//! The lists auto-run looks at, per layer: the admin's, the files', the stored ones of each user.
+
+use hashbrown::HashMap;
+use toolwarden_core::{Caller, CallerKind, Sourced};
+
+use crate::allowlist::Allowlist;
+use crate::input::{AdminInput, AutoRunMode, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
+use crate::verdict::RuleRef;
+
+/// MCP and terminal entries of one layer.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    pub(crate) mcp: Allowlist,
+    pub(crate) terminal: Terminal,
+}
+
+/// Terminal entries with the places they were written.
+#[derive(Debug, Default)]
+pub(crate) struct Terminal {
+    list: ShellAllowlist,
+    rules: Vec<RuleRef>,
+}
+
+impl Terminal {
+    pub(crate) fn compile<'a>(texts: impl IntoIterator<Item = &'a Sourced<String>>) -> Self {
+        let (entries, rules) = parse(texts);
+        Self { list: ShellAllowlist::compile(&entries), rules }
+    }
+
+    pub(crate) fn covers(&self, command: &SimpleCommand) -> Option<&RuleRef> {
+        self.list.covers(command).and_then(|index| self.rules.get(index))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+}
+
+/// Invalid entries match nothing, like those of the MCP lists.
+fn parse<'a>(texts: impl IntoIterator<Item = &'a Sourced<String>>) -> (Vec<(usize, ShellEntry)>, Vec<RuleRef>) {
+    let mut entries = Vec::new();
+    let mut rules = Vec::new();
+    for text in texts {
+        if let Ok(entry) = ShellEntry::parse(&text.value) {
+            entries.push((rules.len(), entry));
+            rules.push(RuleRef::new(text.value.as_str(), &text.origin));
+        }
+    }
+    (entries, rules)
+}
+
+/// The admin record, compiled (ALLOW-10). Present only while enabled.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    pub(crate) lists: Lists,
+    pub(crate) blocked: Blocklist,
+    pub(crate) blocked_rules: Vec<RuleRef>,
+    pub(crate) auto_run_disabled: bool,
+    pub(crate) mcp_protection: bool,
+    pub(crate) delete_protection: bool,
+    pub(crate) browser_protection: bool,
+    pub(crate) enable_run_everything: bool,
+    pub(crate) denied_domains: Vec<Sourced<String>>,
+}
+
+impl Admin {
+    pub(crate) fn compile(input: &AdminInput) -> Option<Self> {
+        if !input.enabled {
+            return None;
+        }
+        let lists = Lists {
+            mcp: Allowlist::compile(&input.mcp_tool_allowlist),
+            terminal: Terminal::compile(&input.allowed),
+        };
+        let (blocked, blocked_rules) = parse(&input.blocked);
+        Some(Self {
+            auto_run_disabled: lists.mcp.is_empty() && lists.terminal.is_empty() && !input.enable_run_everything,
+            lists,
+            blocked: Blocklist::compile(&blocked),
+            blocked_rules,
+            mcp_protection: input.disable_mcp_auto_run,
+            delete_protection: input.delete_file_protection,
+            browser_protection: input.browser_protection,
+            enable_run_everything: input.enable_run_everything,
+            denied_domains: input.sandboxing.denied_domains.clone(),
+        })
+    }
+}
+
+/// What is stored for one user, compiled.
+#[derive(Debug, Default)]
+pub struct UserLayer {
+    pub(crate) mode: Option<AutoRunMode>,
+    pub(crate) lists: Lists,
+    pub(crate) blocks: Allowlist,
+}
+
+impl UserLayer {
+    #[must_use]
+    pub fn compile(input: &UserInput) -> Self {
+        Self {
+            mode: input.auto_run_mode,
+            lists: Lists {
+                mcp: Allowlist::compile(&input.mcp_allowlist),
+                terminal: Terminal::compile(&input.terminal_allowlist),
+            },
+            blocks: Allowlist::compile(&input.blocks),
+        }
+    }
+}
+
+/// The lists of the operating-system user, from files and settings.
+#[derive(Debug, Default)]
+pub struct LocalLayer {
+    user: String,
+    /// None where no file defines the key: then the settings list counts (PERM-2).
+    mcp_files: Option<Allowlist>,
+    terminal_files: Option<Terminal>,
+    /// The stored list and what `alwaysAllow` adds.
+    settings: Lists,
+    /// A broken permissions.json: the classifier pays nothing (PERM-3).
+    pub(crate) classifier_off: bool,
+}
+
+impl LocalLayer {
+    #[must_use]
+    pub fn compile(local: &LocalInput, stored: Option<&UserInput>, servers: &[ServerInput]) -> Self {
+        let broken = local.files.iter().any(|file| file.broken);
+        let defines_mcp = broken || local.files.iter().any(|file| file.mcp_allowlist.is_some());
+        let defines_terminal = broken || local.files.iter().any(|file| file.terminal_allowlist.is_some());
+        // A broken file grants nothing and defines every key, so the good file beside it still counts.
+        let good = || local.files.iter().filter(|file| !file.broken);
+        let mcp = good().flat_map(|file| file.mcp_allowlist.iter().flatten());
+        let terminal = good().flat_map(|file| file.terminal_allowlist.iter().flatten());
+        let always: Vec<Sourced<String>> = servers.iter().flat_map(always_allowed).collect();
+        let stored_mcp = stored.map(|user| user.mcp_allowlist.as_slice()).unwrap_or_default();
+        let stored_terminal = stored.map(|user| user.terminal_allowlist.as_slice()).unwrap_or_default();
+        Self {
+            user: local.user.clone(),
+            mcp_files: defines_mcp.then(|| Allowlist::compile(mcp)),
+            terminal_files: defines_terminal.then(|| Terminal::compile(terminal)),
+            settings: Lists {
+                mcp: Allowlist::compile(stored_mcp.iter().chain(&always)),
+                terminal: Terminal::compile(stored_terminal),
+            },
+            classifier_off: broken,
+        }
+    }
+
+    fn mcp(&self) -> &Allowlist {
+        self.mcp_files.as_ref().unwrap_or(&self.settings.mcp)
+    }
+
+    fn terminal(&self) -> &Terminal {
+        self.terminal_files.as_ref().unwrap_or(&self.settings.terminal)
+    }
+
+    /// Whether a caller is the person these files belong to.
+    pub(crate) fn belongs_to(&self, caller: &Caller) -> bool {
+        caller.kind == CallerKind::LocalPerson && caller.user.as_deref() == Some(&self.user)
+    }
+}
+
+/// `alwaysAllow` names tools of its own server.
+fn always_allowed(server: &ServerInput) -> impl Iterator<Item = Sourced<String>> + '_ {
+    server
+        .always_allow
+        .iter()
+        .map(|tool| Sourced::new(format!("{}:{}", server.name, tool.value), tool.origin.clone()))
+}
+
+/// All users' layers.
+pub(crate) type Users = HashMap<String, std::sync::Arc<UserLayer>>;
+
+pub(crate) fn compile_users(input: &PolicyInput) -> Users {
+    input.users.iter().map(|(name, user)| (name.clone(), std::sync::Arc::new(UserLayer::compile(user)))).collect()
+}
+
+/// The lists that count for a caller.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effective<'a> {
+    pub(crate) mcp: &'a Allowlist,
+    pub(crate) terminal: &'a Terminal,
+}
+
+impl<'a> Effective<'a> {
+    pub(crate) fn of(
+        admin: Option<&'a Admin>,
+        local: &'a LocalLayer,
+        user: Option<&'a UserLayer>,
+        caller: &Caller,
+    ) -> Option<Self> {
+        if let Some(admin) = admin {
+            return Some(Self { mcp: &admin.lists.mcp, terminal: &admin.lists.terminal });
+        }
+        if local.belongs_to(caller) {
+            return Some(Self { mcp: local.mcp(), terminal: local.terminal() });
+        }
+        user.map(|user| Self { mcp: &user.lists.mcp, terminal: &user.lists.terminal })
+    }
+}

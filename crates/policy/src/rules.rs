@@ -1,0 +1,172 @@
+//! Access rules in Cedar: default deny, forbid wins, an error denies (GATE-10), `@hold` asks (CORE-4).
+//!
+//! Cedar scans every policy it is given, so rules are sliced first: only those whose scope fits the
+//! principal and the tool are evaluated. A slice without conditions is answered without Cedar.
+
+mod facts;
+mod parse;
+mod scope;
+mod slice;
+mod validate;
+
+use cedar_policy::{Authorizer, Decision as CedarDecision, PolicyId, Response};
+use toolwarden_core::Reason;
+
+pub(crate) use facts::Facts;
+pub use parse::Rule;
+pub(crate) use slice::Slices;
+
+use crate::finding::Finding;
+use crate::input::RuleFile;
+use crate::servers::Servers;
+use crate::verdict::{RuleRef, Step};
+use slice::{Constant, Slice};
+
+/// All rules, compiled.
+#[derive(Debug)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    slices: Slices,
+    authorizer: Authorizer,
+    any_depends_on_time: bool,
+}
+
+impl Rules {
+    /// Parses rule files and indexes what they hold.
+    ///
+    /// # Errors
+    /// Every text that is not Cedar, with its place.
+    pub fn compile(files: &[RuleFile]) -> Result<Self, Vec<Finding>> {
+        let rules = parse::parse(files)?;
+        let slices = Slices::index(&rules);
+        let any_depends_on_time = rules.iter().any(|rule| rule.needs.depends_on_time());
+        Ok(Self { rules, slices, authorizer: Authorizer::new(), any_depends_on_time })
+    }
+
+    /// Checks every rule against the schema, typed where the tool it names is known.
+    #[must_use]
+    pub fn validate(&self, servers: &Servers) -> Vec<Finding> {
+        validate::validate(&self.rules, servers)
+    }
+
+    /// The rules, in the order they were read.
+    #[must_use]
+    pub fn all(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// What the rules say about a call.
+    pub(crate) fn judge(&self, facts: &Facts<'_>) -> Step {
+        let slice = self.slices.for_call(&self.rules, facts);
+        match slice.constant() {
+            Some(constant) => self.constant_step(constant),
+            None => self.evaluate(&slice, facts),
+        }
+    }
+
+    /// Whether the answer to this call may change by the clock alone.
+    pub(crate) fn depend_on_time(&self, facts: &Facts<'_>) -> bool {
+        self.any_depends_on_time && self.slices.for_call(&self.rules, facts).needs().depends_on_time()
+    }
+
+    /// What the whole set says, unsliced: the slow way that slicing must agree with.
+    #[cfg(test)]
+    pub(crate) fn judge_unsliced(&self, facts: &Facts<'_>) -> Step {
+        let everything: Vec<u32> = (0..u32::try_from(self.rules.len()).unwrap_or(u32::MAX)).collect();
+        self.evaluate(&Slice::build_unsimplified(&self.rules, &everything), facts)
+    }
+
+    /// Whether a call could pass the rules with some arguments: denied whatever they are = hidden.
+    pub(crate) fn may_pass(&self, facts: &Facts<'_>) -> bool {
+        let slice = self.slices.for_call(&self.rules, facts);
+        if let Some(constant) = slice.constant() {
+            return !self.constant_step(constant).denies();
+        }
+        let Ok(response) = self.ask(slice.independent(), &slice, facts) else { return false };
+        let errors = response.diagnostics().errors().next().is_some();
+        let forbidden = response.decision() == CedarDecision::Deny
+            && response.diagnostics().reason().filter_map(|id| self.rule(id)).any(|rule| rule.hold.is_none());
+        if errors || forbidden {
+            return false;
+        }
+        let permitted = || {
+            let permits = self.ask(slice.independent_permits(), &slice, facts);
+            permits.is_ok_and(|response| response.decision() == CedarDecision::Allow)
+        };
+        slice.has_dependent_permit() || permitted()
+    }
+
+    fn evaluate(&self, slice: &Slice, facts: &Facts<'_>) -> Step {
+        let Ok(response) = self.ask(slice.all(), slice, facts) else {
+            return Step::because(Reason::RuleError).noting("the call could not be put to the rules");
+        };
+        if let Some(error) = response.diagnostics().errors().next() {
+            let cedar_policy::AuthorizationError::PolicyEvaluationError(inner) = error;
+            let step = Step::because(Reason::RuleError).by(self.rule(inner.policy_id()).map(Rule::reference));
+            return step.noting(inner.inner().to_string());
+        }
+        match response.decision() {
+            CedarDecision::Allow => Step::PASS.by(self.first(&response).map(Rule::reference)),
+            CedarDecision::Deny => self.denied(&response, slice, facts),
+        }
+    }
+
+    /// CORE-4: held where every forbid that applies says `@hold` and a permit exists.
+    fn denied(&self, response: &Response, slice: &Slice, facts: &Facts<'_>) -> Step {
+        let forbids: Vec<&Rule> = response.diagnostics().reason().filter_map(|id| self.rule(id)).collect();
+        let hard = forbids.iter().filter(|rule| rule.hold.is_none()).min_by_key(|rule| rule.index);
+        if let Some(rule) = hard {
+            return Step::because(Reason::RuleForbid).by(Some(rule.reference()));
+        }
+        let permitted = self.ask(slice.permits(), slice, facts).is_ok_and(|again| again.decision() == CedarDecision::Allow);
+        match forbids.iter().min_by_key(|rule| rule.index) {
+            Some(rule) if permitted => held(rule),
+            _ => Step::because(Reason::RuleNoPermit),
+        }
+    }
+
+    fn constant_step(&self, constant: &Constant) -> Step {
+        let reference = |index: &u32| self.rules.get(*index as usize).map(Rule::reference);
+        match constant {
+            Constant::Permit(index) => Step::PASS.by(reference(index)),
+            Constant::Forbid(index) => Step::because(Reason::RuleForbid).by(reference(index)),
+            Constant::Hold(index) => self.rules.get(*index as usize).map_or(Step::because(Reason::RuleError), held),
+            Constant::NoPermit => Step::because(Reason::RuleNoPermit),
+        }
+    }
+
+    fn ask(
+        &self,
+        policies: &cedar_policy::PolicySet,
+        slice: &Slice,
+        facts: &Facts<'_>,
+    ) -> Result<Response, facts::FactsError> {
+        let (request, entities) = facts.request(slice.needs())?;
+        Ok(self.authorizer.is_authorized(&request, policies, &entities))
+    }
+
+    fn first(&self, response: &Response) -> Option<&Rule> {
+        response.diagnostics().reason().filter_map(|id| self.rule(id)).min_by_key(|rule| rule.index)
+    }
+
+    fn rule(&self, id: &PolicyId) -> Option<&Rule> {
+        let index: usize = AsRef::<str>::as_ref(id).parse().ok()?;
+        self.rules.get(index)
+    }
+}
+
+fn held(rule: &Rule) -> Step {
+    let why = rule.hold.clone().unwrap_or_default();
+    Step::because(Reason::RuleHold).by(Some(rule.reference())).noting(why)
+}
+
+/// A rule as explanations show it.
+impl Rule {
+    pub(crate) fn reference(&self) -> RuleRef {
+        RuleRef { text: self.name.clone(), origin: self.origin.clone() }
+    }
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

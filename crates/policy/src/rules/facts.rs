@@ -1,0 +1,341 @@
+//! What rules may know of a call: principal, tool, and a context built only as far as it is used.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use cedar_policy::{Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, Policy, Request, RestrictedExpression};
+use jiff::Timestamp;
+use toolwarden_core::json::{self, Kind as JsonKind, Value};
+use toolwarden_core::{Caller, Door};
+
+use super::scope::{ACTION, Kind, Named};
+
+/// How many values of the arguments `context.args` holds at most.
+const MOST_TAGS: usize = 4096;
+
+/// A call that could not be expressed for Cedar; the judge denies it.
+#[derive(Debug, thiserror::Error)]
+#[error("the call cannot be expressed for the rules")]
+pub(crate) struct FactsError;
+
+/// Parts of the context, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs(u32);
+
+/// Attributes of the context in the order of their bits.
+pub(crate) const ATTRIBUTES: [&str; 18] = [
+    "arguments", "args", "commands", "url", "scheme", "host", "port", "now", "seen", "door", "operation", "mode", "task_id",
+    "project_id", "run_id", "job_id", "session_id", "token_id",
+];
+
+impl Needs {
+    pub(crate) const NOTHING: Self = Self(0);
+    const EVERYTHING: Self = Self(u32::MAX);
+    /// `arguments` to `port`: what a caller writes into the call.
+    const CALL: u32 = 0b111_1111;
+    const NOW: u32 = 1 << 7;
+
+    /// What a policy mentions.
+    pub(crate) fn of(policy: &Policy) -> Result<Self, Box<cedar_policy::PolicyToJsonError>> {
+        let json = policy.to_json().map_err(Box::new)?;
+        let mut needs = Self::NOTHING;
+        needs.walk(json.get("conditions").unwrap_or(&serde_json::Value::Null));
+        Ok(needs)
+    }
+
+    fn walk(&mut self, expression: &serde_json::Value) {
+        let is_context = |value: &serde_json::Value| value.get("Var").and_then(serde_json::Value::as_str) == Some("context");
+        match expression {
+            serde_json::Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
+            serde_json::Value::Object(members) => {
+                for (operator, operands) in members {
+                    let attribute = operands.get("attr").and_then(serde_json::Value::as_str);
+                    let of_context = operands.get("left").is_some_and(is_context);
+                    match attribute.and_then(|name| ATTRIBUTES.iter().position(|known| *known == name)) {
+                        Some(bit) if of_context && matches!(operator.as_str(), "." | "has") => self.0 |= 1 << bit,
+                        _ => self.walk(operands),
+                    }
+                }
+                if is_context(expression) {
+                    // The context as a whole: everything may matter.
+                    *self = Self::EVERYTHING;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn depends_on_arguments(self) -> bool {
+        self.0 & Self::CALL != 0
+    }
+
+    pub(crate) fn depends_on_time(self) -> bool {
+        self.0 & Self::NOW != 0
+    }
+
+    pub(crate) fn mentions_typed_arguments(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn has(self, name: &str) -> bool {
+        ATTRIBUTES.iter().position(|known| *known == name).is_some_and(|bit| self.0 & (1 << bit) != 0)
+    }
+}
+
+/// The facts about one call.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) mode: Option<&'a str>,
+    pub(crate) server: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) labels: &'a [String],
+    pub(crate) arguments: Option<Value<'a>>,
+    pub(crate) operation: &'a str,
+    pub(crate) commands: BTreeSet<String>,
+    pub(crate) url: Option<url::Url>,
+    pub(crate) time: Timestamp,
+    pub(crate) seen: &'a [String],
+    pub(crate) door: Door,
+}
+
+impl Facts<'_> {
+    pub(crate) fn principal_kind(&self) -> Kind {
+        if self.caller.is_agent() { Kind::Agent } else { Kind::Person }
+    }
+
+    fn principal_id(&self) -> &str {
+        let caller = self.caller;
+        let agent = || caller.token.id.as_deref().or(caller.role.as_deref());
+        let id = if caller.is_agent() { agent() } else { caller.user.as_deref() };
+        id.unwrap_or_default()
+    }
+
+    fn tool_id(&self) -> String {
+        format!("{}:{}", self.server, self.tool)
+    }
+
+    pub(crate) fn principal_is(&self, named: &Named) -> bool {
+        named.kind == self.principal_kind() && named.id == self.principal_id()
+    }
+
+    pub(crate) fn principal_in(&self, named: &Named) -> bool {
+        match named.kind {
+            Kind::User => self.caller.user.as_deref() == Some(&named.id),
+            Kind::Role => self.caller.role.as_deref() == Some(&named.id),
+            Kind::Group => self.caller.groups.contains(&named.id),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn resource_is(&self, named: &Named) -> bool {
+        let parts = || named.id.strip_prefix(self.server).and_then(|rest| rest.strip_prefix(':'));
+        named.kind == Kind::Tool && parts() == Some(self.tool)
+    }
+
+    pub(crate) fn resource_in(&self, named: &Named) -> bool {
+        match named.kind {
+            Kind::Server => named.id == self.server,
+            Kind::Label => self.labels.contains(&named.id),
+            _ => false,
+        }
+    }
+
+    /// Every entity a rule's head could name to mean this call.
+    pub(crate) fn for_each_entity(&self, mut visit: impl FnMut(Kind, &str)) {
+        visit(Kind::Tool, &self.tool_id());
+        visit(Kind::Server, self.server);
+        self.labels.iter().for_each(|label| visit(Kind::Label, label));
+        visit(self.principal_kind(), self.principal_id());
+        self.caller.user.iter().for_each(|user| visit(Kind::User, user));
+        self.caller.role.iter().for_each(|role| visit(Kind::Role, role));
+        self.caller.groups.iter().for_each(|group| visit(Kind::Group, group));
+    }
+
+    /// The request, with as much context as the rules at hand mention.
+    pub(crate) fn request(&self, needs: Needs) -> Result<(Request, Entities), FactsError> {
+        let principal = uid(self.principal_kind(), self.principal_id());
+        let resource = uid(Kind::Tool, &self.tool_id());
+        let mut entities = vec![self.principal_entity(&principal)?, self.tool_entity(&resource)?];
+        if needs.has("args") {
+            entities.push(self.arguments_entity()?);
+        }
+        let context = Context::from_pairs(self.context(needs)?).map_err(|_| FactsError)?;
+        let request = Request::new(principal, ACTION_UID.clone(), resource, context, None).map_err(|_| FactsError)?;
+        let entities = Entities::from_entities(entities, None).map_err(|_| FactsError)?;
+        Ok((request, entities))
+    }
+
+    fn principal_entity(&self, uid_of_principal: &EntityUid) -> Result<Entity, FactsError> {
+        let caller = self.caller;
+        let mut attributes = vec![("groups".to_owned(), strings(&caller.groups))];
+        let mut parents: HashSet<EntityUid> = caller.groups.iter().map(|group| uid(Kind::Group, group)).collect();
+        for (name, kind, value) in [("user", Kind::User, &caller.user), ("role", Kind::Role, &caller.role)] {
+            if let Some(value) = value {
+                attributes.push((name.to_owned(), string(value)));
+                parents.insert(uid(kind, value));
+            }
+        }
+        Entity::new(uid_of_principal.clone(), attributes.into_iter().collect(), parents).map_err(|_| FactsError)
+    }
+
+    fn tool_entity(&self, uid_of_tool: &EntityUid) -> Result<Entity, FactsError> {
+        let attributes = [
+            ("server".to_owned(), string(self.server)),
+            ("name".to_owned(), string(self.tool)),
+            ("labels".to_owned(), strings(self.labels)),
+        ];
+        let labels = self.labels.iter().map(|label| uid(Kind::Label, label));
+        let parents = labels.chain([uid(Kind::Server, self.server)]).collect();
+        Entity::new(uid_of_tool.clone(), attributes.into_iter().collect(), parents).map_err(|_| FactsError)
+    }
+
+    fn arguments_entity(&self) -> Result<Entity, FactsError> {
+        let mut tags = BTreeMap::new();
+        if let Some(arguments) = self.arguments {
+            flatten(arguments, &mut String::new(), &mut tags)?;
+        }
+        let tags = tags.into_iter().map(|(pointer, text)| (pointer, string(&text)));
+        Entity::new_with_tags(ARGUMENTS_UID.clone(), [], [], tags).map_err(|_| FactsError)
+    }
+
+    fn context(&self, needs: Needs) -> Result<Vec<(String, RestrictedExpression)>, FactsError> {
+        let mut pairs = Vec::new();
+        let mut add = |name: &str, value: Option<RestrictedExpression>| {
+            if let Some(value) = value {
+                pairs.push((name.to_owned(), value));
+            }
+        };
+        let wanted = |name: &str, value: Option<&str>| if needs.has(name) { value.map(string) } else { None };
+        let context = &self.caller.context;
+        add("mode", wanted("mode", self.mode));
+        add("task_id", wanted("task_id", context.task.as_deref()));
+        add("project_id", wanted("project_id", context.project.as_deref()));
+        add("run_id", wanted("run_id", context.run.as_deref()));
+        add("job_id", wanted("job_id", context.job.as_deref()));
+        add("session_id", wanted("session_id", context.session.as_deref()));
+        add("token_id", wanted("token_id", self.caller.token.id.as_deref()));
+        add("operation", wanted("operation", Some(self.operation)));
+        add("door", wanted("door", Some(door_name(self.door))));
+        add("seen", needs.has("seen").then(|| strings(self.seen)));
+        add("commands", needs.has("commands").then(|| RestrictedExpression::new_set(self.commands.iter().map(|name| string(name)))));
+        add("now", needs.has("now").then(|| RestrictedExpression::new_datetime(self.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())));
+        if let Some(url) = &self.url {
+            add("url", wanted("url", Some(url.as_str())));
+            add("scheme", wanted("scheme", Some(url.scheme())));
+            add("host", wanted("host", url.host_str()));
+            add("port", url.port_or_known_default().map(|port| RestrictedExpression::new_long(port.into())));
+        }
+        add("args", needs.has("args").then(|| RestrictedExpression::new_entity_uid(ARGUMENTS_UID.clone())));
+        if needs.has("arguments") {
+            let empty = || RestrictedExpression::new_record([]).ok();
+            add("arguments", self.arguments.and_then(expression).or_else(empty));
+        }
+        Ok(pairs)
+    }
+}
+
+fn door_name(door: Door) -> &'static str {
+    match door {
+        Door::Mcp => "mcp",
+        Door::Decide => "decide",
+        Door::Explain => "explain",
+    }
+}
+
+/// A JSON value as Cedar has it. What Cedar cannot hold (null, fractions, huge integers) is left
+/// out: `has` is then false, and a rule that looks anyway fails and denies.
+fn expression(value: Value<'_>) -> Option<RestrictedExpression> {
+    match value.kind() {
+        JsonKind::Null => None,
+        JsonKind::True => Some(RestrictedExpression::new_bool(true)),
+        JsonKind::False => Some(RestrictedExpression::new_bool(false)),
+        JsonKind::Number => value.raw().parse().ok().map(RestrictedExpression::new_long),
+        JsonKind::String => value.as_str().map(|text| string(&text)),
+        JsonKind::Array => Some(RestrictedExpression::new_set(value.items().filter_map(expression))),
+        JsonKind::Object => {
+            let members = value.entries().filter_map(|(key, member)| {
+                expression(member).map(|expression| (json::unescape(key).into_owned(), expression))
+            });
+            RestrictedExpression::new_record(members).ok()
+        }
+    }
+}
+
+/// Every scalar of the arguments under its JSON pointer, as text.
+fn flatten(value: Value<'_>, pointer: &mut String, tags: &mut BTreeMap<String, String>) -> Result<(), FactsError> {
+    if tags.len() >= MOST_TAGS {
+        return Err(FactsError);
+    }
+    let length = pointer.len();
+    match value.kind() {
+        JsonKind::Object => {
+            for (key, member) in value.entries() {
+                let key = json::unescape(key);
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                flatten(member, pointer, tags)?;
+                pointer.truncate(length);
+            }
+        }
+        JsonKind::Array => {
+            for (index, item) in value.items().enumerate() {
+                pointer.push('/');
+                pointer.push_str(&index.to_string());
+                flatten(item, pointer, tags)?;
+                pointer.truncate(length);
+            }
+        }
+        JsonKind::String => {
+            tags.insert(pointer.clone(), value.as_str().unwrap_or_default().into_owned());
+        }
+        JsonKind::Null | JsonKind::True | JsonKind::False | JsonKind::Number => {
+            tags.insert(pointer.clone(), value.raw().to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn string(text: &str) -> RestrictedExpression {
+    RestrictedExpression::new_string(text.to_owned())
+}
+
+fn strings(texts: &[String]) -> RestrictedExpression {
+    RestrictedExpression::new_set(texts.iter().map(|text| string(text)))
+}
+
+/// The type names, parsed once.
+static TYPE_NAMES: LazyLock<Vec<Option<EntityTypeName>>> = LazyLock::new(|| {
+    let kinds = [
+        Kind::Person,
+        Kind::Agent,
+        Kind::User,
+        Kind::Group,
+        Kind::Role,
+        Kind::Tool,
+        Kind::Server,
+        Kind::Label,
+        Kind::Other,
+    ];
+    kinds.iter().map(|kind| kind.type_name().parse().ok()).collect()
+});
+
+static ACTION_UID: LazyLock<EntityUid> = LazyLock::new(|| named_uid("Action", ACTION));
+static ARGUMENTS_UID: LazyLock<EntityUid> = LazyLock::new(|| named_uid("Mcp::Arguments", "call"));
+
+fn uid(kind: Kind, id: &str) -> EntityUid {
+    match TYPE_NAMES.get(kind.index()) {
+        Some(Some(name)) => EntityUid::from_type_name_and_id(name.clone(), EntityId::new(id)),
+        _ => named_uid(kind.type_name(), id),
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the type names are constants of this file, and a test parses each")]
+fn named_uid(type_name: &str, id: &str) -> EntityUid {
+    let name: EntityTypeName = type_name.parse().expect("a constant type name");
+    EntityUid::from_type_name_and_id(name, EntityId::new(id))
+}

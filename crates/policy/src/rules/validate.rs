@@ -1,0 +1,145 @@
+//! Checking rules before anyone relies on them: against the schema, typed where a rule names a tool
+//! whose definition is known.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::str::FromStr;
+
+use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
+use serde_json::Value;
+
+use super::parse::Rule;
+use super::scope::{Kind, Part};
+use crate::finding::Finding;
+use crate::servers::Servers;
+
+/// The schema, with a place for the arguments of one tool.
+const SCHEMA: &str = include_str!("../../rules/schema.cedarschema");
+const ARGUMENTS_PLACE: &str = "arguments: {}";
+
+/// How deep a tool's schema is followed.
+const DEEPEST_TYPE: usize = 8;
+
+pub(super) fn validate(rules: &[Rule], servers: &Servers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut by_schema: BTreeMap<String, Vec<&Rule>> = BTreeMap::new();
+    for rule in rules {
+        if !rule.scope.applies_to_action {
+            let message = format!("rule `{}` names another action than `mcp.tool.invoke`, so it never applies", rule.name);
+            findings.push(Finding::error("rule_never_applies", rule.origin.clone(), message));
+            continue;
+        }
+        match arguments_type(rule, servers) {
+            Typed::Known(record) => by_schema.entry(record).or_default().push(rule),
+            Typed::NotNeeded => by_schema.entry("{}".to_owned()).or_default().push(rule),
+            Typed::Unknown => findings.push(untyped(rule)),
+        }
+        findings.extend(names_nothing(rule, servers));
+    }
+    for (record, rules) in by_schema {
+        findings.extend(check(&record, &rules));
+    }
+    findings
+}
+
+enum Typed {
+    Known(String),
+    NotNeeded,
+    Unknown,
+}
+
+/// The record type of `context.arguments` for a rule.
+fn arguments_type(rule: &Rule, servers: &Servers) -> Typed {
+    if !rule.needs.mentions_typed_arguments() {
+        return Typed::NotNeeded;
+    }
+    let Part::Equals(named) = &rule.scope.resource else { return Typed::Unknown };
+    let definition = named.id.split_once(':').and_then(|(server, tool)| {
+        servers.get(server)?.tool(tool)?.definition.as_ref()?.input_schema.as_ref()
+    });
+    definition.map_or(Typed::Unknown, |schema| Typed::Known(record(schema, 0)))
+}
+
+fn untyped(rule: &Rule) -> Finding {
+    let message = format!("the arguments rule `{}` looks at cannot be checked, because it names no tool whose definition is known", rule.name);
+    Finding::warning("rule_untyped", rule.origin.clone(), message)
+        .suggesting("name one tool with `resource == Mcp::Tool::\"server:tool\"` and give its definition with `--catalog`, or use `context.args.hasTag(\"/name\") && context.args.getTag(\"/name\") == ..`; guard optional arguments with `has`, because a missing one denies the call")
+}
+
+/// A rule whose head names a server or tool nobody has.
+fn names_nothing(rule: &Rule, servers: &Servers) -> Option<Finding> {
+    let named = rule.scope.resource.named()?;
+    let known = match named.kind {
+        Kind::Server => servers.get(&named.id).is_some(),
+        Kind::Tool => named.id.split_once(':').is_some_and(|(server, tool)| {
+            servers.get(server).is_some_and(|server| !server.listed || server.tool(tool).is_some())
+        }),
+        _ => true,
+    };
+    let message = format!("rule `{}` names {} \"{}\", which no server here has", rule.name, named.kind.type_name(), named.id);
+    (!known).then(|| Finding::warning("rule_matches_nothing", rule.origin.clone(), message))
+}
+
+fn check(record: &str, rules: &[&Rule]) -> Vec<Finding> {
+    let text = SCHEMA.replace(ARGUMENTS_PLACE, &format!("arguments: {record}"));
+    let schema = match Schema::from_str(&text) {
+        Ok(schema) => schema,
+        Err(error) => {
+            let internal = |rule: &&Rule| {
+                Finding::error("rule_schema", rule.origin.clone(), format!("the tool's schema has no Cedar form: {error}"))
+            };
+            return rules.iter().map(internal).collect();
+        }
+    };
+    let policies = PolicySet::from_policies(rules.iter().map(|rule| rule.policy.clone())).unwrap_or_default();
+    let result = Validator::new(schema).validate(&policies, ValidationMode::Strict);
+    let place = |id: &cedar_policy::PolicyId| {
+        let index: Option<u32> = AsRef::<str>::as_ref(id).parse().ok();
+        rules.iter().find(|rule| Some(rule.index) == index)
+    };
+    let name = |rule: &Rule, text: String| text.replace(&format!("for policy `{}`", rule.index), &format!("for rule `{}`", rule.name));
+    let errors = result.validation_errors().filter_map(|error| {
+        let rule = place(error.policy_id())?;
+        Some(Finding::error("rule_invalid", rule.origin.clone(), name(rule, error.to_string())))
+    });
+    let warnings = result.validation_warnings().filter_map(|warning| {
+        let rule = place(warning.policy_id())?;
+        Some(Finding::warning("rule_suspicious", rule.origin.clone(), name(rule, warning.to_string())))
+    });
+    errors.chain(warnings).collect()
+}
+
+/// A JSON Schema object as a Cedar record. Properties Cedar cannot express are left out, so a rule
+/// that mentions one is refused rather than misread.
+fn record(schema: &Value, depth: usize) -> String {
+    let mut text = String::from("{");
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(property_type) = cedar_type(property, depth + 1) {
+            let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}{optional}: {property_type}, ", quoted(name));
+        }
+    }
+    text.push('}');
+    text
+}
+
+fn cedar_type(schema: &Value, depth: usize) -> Option<String> {
+    if depth > DEEPEST_TYPE {
+        return None;
+    }
+    match schema.get("type")?.as_str()? {
+        "string" => Some("String".to_owned()),
+        "integer" => Some("Long".to_owned()),
+        "boolean" => Some("Bool".to_owned()),
+        "array" => cedar_type(schema.get("items")?, depth + 1).map(|item| format!("Set<{item}>")),
+        "object" => Some(record(schema, depth)),
+        _ => None,
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.escape_debug())
+}

@@ -1,0 +1,51 @@
+//! A tool's input schema, compiled once. Remote references are never fetched.
+
+use serde_json::Value;
+use toolwarden_core::json::{self, Kind};
+
+/// A compiled JSON Schema, or the reason it could not be compiled.
+#[derive(Debug)]
+pub struct InputSchema(Result<jsonschema::Validator, String>);
+
+impl InputSchema {
+    #[must_use]
+    pub fn compile(schema: &Value) -> Self {
+        Self(jsonschema::validator_for(schema).map_err(|error| error.to_string()))
+    }
+
+    /// What is wrong with the schema itself.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.0.as_ref().err().map(String::as_str)
+    }
+
+    /// Checks arguments; a tool called without any is called with an empty object.
+    ///
+    /// # Errors
+    /// The place and the rule that is broken, without the value: it may be a secret.
+    pub fn check(&self, arguments: Option<json::Value<'_>>) -> Result<(), String> {
+        let validator = self.0.as_ref().map_err(|fault| format!("the tool's schema cannot be used: {fault}"))?;
+        let instance = arguments.map_or_else(|| Value::Object(serde_json::Map::new()), to_value);
+        match validator.iter_errors(&instance).next() {
+            None => Ok(()),
+            Some(error) => {
+                let place = error.instance_path().to_string();
+                let place = if place.is_empty() { "the arguments".to_owned() } else { place };
+                Err(format!("{place}: {}", error.masked()))
+            }
+        }
+    }
+}
+
+/// The value another library can read. Numbers it cannot hold exactly are only compared, never sent.
+pub(crate) fn to_value(value: json::Value<'_>) -> Value {
+    match value.kind() {
+        Kind::Null => Value::Null,
+        Kind::True => Value::Bool(true),
+        Kind::False => Value::Bool(false),
+        Kind::Number => serde_json::from_str(value.raw()).unwrap_or(Value::Null),
+        Kind::String => value.as_str().map_or(Value::Null, |text| Value::String(text.into_owned())),
+        Kind::Array => value.items().map(to_value).collect(),
+        Kind::Object => value.entries().map(|(key, member)| (json::unescape(key).into_owned(), to_value(member))).collect(),
+    }
+}

@@ -1,0 +1,283 @@
+//! Servers and their tools, compiled: what is known, enabled, scoped, limited and labelled.
+//!
+//! Two definitions of one name with different launches, or names that differ only in case or
+//! Unicode form, switch that name off until a person chooses (MODE-7, ALLOW-5).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use toolwarden_core::name;
+use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, FETCH_TOOL, Layer, Origin, SHELL_TOOL};
+
+use crate::allowlist::Twin;
+use crate::input::{Declared, Launch, LimitsInput, Scope, ServerInput, ToolDefinition, ToolInput};
+use crate::schema::InputSchema;
+use crate::shipped;
+
+/// Whether calls may go to a server at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerState {
+    Enabled,
+    Disabled,
+    /// The other place that defines this name.
+    Conflict(Origin),
+}
+
+/// One compiled server.
+#[derive(Debug)]
+pub struct Server {
+    pub name: Arc<str>,
+    pub origin: Origin,
+    pub declared: Declared,
+    pub state: ServerState,
+    pub default_enabled: bool,
+    pub labels: Vec<String>,
+    /// Whether its own list of tools is known.
+    pub listed: bool,
+    tools: HashMap<String, Tool>,
+    /// Folded name → names that differ only in case.
+    folded: HashMap<String, Vec<String>>,
+    /// Folded names of tools switched off here, with the place that says so.
+    off: HashMap<String, Origin>,
+    limits: LimitsInput,
+}
+
+/// One compiled tool.
+#[derive(Debug, Default)]
+pub struct Tool {
+    /// None where no config speaks of it.
+    pub input: Option<ToolInput>,
+    pub definition: Option<ToolDefinition>,
+    pub schema: Option<InputSchema>,
+    /// Its own flow labels and those of its server.
+    pub labels: Vec<String>,
+}
+
+/// All compiled servers.
+#[derive(Debug, Default)]
+pub struct Servers {
+    by_name: HashMap<String, Arc<Server>>,
+    by_folded: HashMap<String, Vec<String>>,
+}
+
+/// What became of looking a name up where one that differs only in case may be meant (CORE-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    Known(&'a str),
+    Ambiguous,
+    Unknown,
+}
+
+impl Servers {
+    /// Compiles servers; a faulty tool schema is no error, the tool then refuses all arguments.
+    #[must_use]
+    pub fn compile(inputs: &[ServerInput]) -> Self {
+        let mut groups: BTreeMap<String, Vec<&ServerInput>> = BTreeMap::new();
+        for input in inputs {
+            groups.entry(name::registration_key(&input.name)).or_default().push(input);
+        }
+        let mut servers = Self::default();
+        for group in groups.values() {
+            for input in group {
+                let rival = group.iter().find(|other| differs(input, other)).map(|other| other.origin.clone());
+                servers.add(Server::compile(input, rival));
+            }
+        }
+        for (name, tools) in [(BUILTIN_SERVER, &[SHELL_TOOL, FETCH_TOOL][..]), (CUSTOM_TOOLS_SERVER, &[])] {
+            let configured = servers.by_name.get(name).cloned();
+            servers.add(Server::virtual_server(name, tools, configured.as_deref(), inputs));
+        }
+        servers
+    }
+
+    fn add(&mut self, server: Server) {
+        let name = server.name.to_string();
+        let folded = self.by_folded.entry(name.to_ascii_lowercase()).or_default();
+        if !folded.contains(&name) {
+            folded.push(name.clone());
+        }
+        self.by_name.insert(name, Arc::new(server));
+    }
+
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<Server>> {
+        self.by_name.get(name)
+    }
+
+    /// Every server, by name.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<&Arc<Server>> {
+        let mut servers: Vec<_> = self.by_name.values().collect();
+        servers.sort_by(|left, right| left.name.cmp(&right.name));
+        servers
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Found<'_> {
+        find(&self.by_name, &self.by_folded, name)
+    }
+}
+
+fn differs(one: &ServerInput, other: &ServerInput) -> bool {
+    one.name != other.name || one.launch != other.launch
+}
+
+fn find<'a, T>(
+    names: &'a HashMap<String, T>,
+    folded: &'a HashMap<String, Vec<String>>,
+    name: &str,
+) -> Found<'a> {
+    if let Some((known, _)) = names.get_key_value(name) {
+        return Found::Known(known);
+    }
+    match folded.get(&*name::folded(name)).map(Vec::as_slice) {
+        Some([only]) => Found::Known(only),
+        Some([_, _, ..]) => Found::Ambiguous,
+        _ => Found::Unknown,
+    }
+}
+
+impl Server {
+    fn compile(input: &ServerInput, rival: Option<Origin>) -> Self {
+        let state = match rival {
+            Some(other) => ServerState::Conflict(other),
+            None if input.enabled => ServerState::Enabled,
+            None => ServerState::Disabled,
+        };
+        let mut server = Self {
+            name: input.name.as_str().into(),
+            origin: input.origin.clone(),
+            declared: input.declared,
+            state,
+            default_enabled: input.default_enabled,
+            labels: input.labels.clone(),
+            listed: input.catalog.is_some(),
+            tools: HashMap::new(),
+            folded: HashMap::new(),
+            off: HashMap::new(),
+            limits: input.limits,
+        };
+        server.take_tools(input);
+        server
+    }
+
+    /// `builtin` and `custom-user-tools`: always known and enabled, never launched.
+    fn virtual_server(name: &str, tools: &[&str], configured: Option<&Self>, inputs: &[ServerInput]) -> Self {
+        let definition = |tool: &&str| ToolDefinition {
+            name: (*tool).to_owned(),
+            description: None,
+            input_schema: None,
+        };
+        let base = inputs.iter().find(|input| input.name == name);
+        let input = ServerInput {
+            name: name.to_owned(),
+            origin: configured.map_or_else(|| Origin::record(Layer::Shipped, name), |server| server.origin.clone()),
+            declared: Declared::ByOperator,
+            enabled: true,
+            default_enabled: true,
+            launch: Launch::Nothing,
+            labels: base.map(|input| input.labels.clone()).unwrap_or_default(),
+            limits: base.map(|input| input.limits).unwrap_or_default(),
+            tools: base.map(|input| input.tools.clone()).unwrap_or_default(),
+            disabled_tools: base.map(|input| input.disabled_tools.clone()).unwrap_or_default(),
+            always_allow: Vec::new(),
+            catalog: (!tools.is_empty()).then(|| tools.iter().map(definition).collect()),
+        };
+        Self::compile(&input, None)
+    }
+
+    fn take_tools(&mut self, input: &ServerInput) {
+        for (name, tool) in &input.tools {
+            let entry = self.tool_mut(name);
+            entry.input = Some(tool.clone());
+            entry.labels = labels(&input.labels, &tool.labels);
+            if tool.enabled == Some(false) {
+                let origin = tool.origin.clone().unwrap_or_else(|| input.origin.clone());
+                self.off.insert(name.to_ascii_lowercase(), origin);
+            }
+        }
+        for definition in input.catalog.iter().flatten() {
+            let labels_of_server = labels(&input.labels, &[]);
+            let entry = self.tool_mut(&definition.name);
+            if entry.input.is_none() {
+                entry.labels = labels_of_server;
+            }
+            entry.schema = definition.input_schema.as_ref().map(InputSchema::compile);
+            entry.definition = Some(definition.clone());
+        }
+        for tool in &input.disabled_tools {
+            self.off.insert(tool.value.to_ascii_lowercase(), tool.origin.clone());
+        }
+    }
+
+    fn tool_mut(&mut self, name: &str) -> &mut Tool {
+        let folded = self.folded.entry(name.to_ascii_lowercase()).or_default();
+        if !folded.iter().any(|known| known == name) {
+            folded.push(name.to_owned());
+        }
+        self.tools.entry(name.to_owned()).or_default()
+    }
+
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name)
+    }
+
+    /// The tools it listed, by name.
+    #[must_use]
+    pub fn listed_tools(&self) -> Vec<&ToolDefinition> {
+        let mut tools: Vec<_> = self.tools.values().filter_map(|tool| tool.definition.as_ref()).collect();
+        tools.sort_by(|left, right| left.name.cmp(&right.name));
+        tools
+    }
+
+    /// Every tool it listed or a config names.
+    pub fn known_tools(&self) -> impl Iterator<Item = &str> {
+        self.tools.keys().map(String::as_str)
+    }
+
+    pub(crate) fn find_tool(&self, name: &str) -> Found<'_> {
+        find(&self.tools, &self.folded, name)
+    }
+
+    pub(crate) fn twin(&self, tool: &str) -> Twin {
+        let names = self.folded.get(&*name::folded(tool));
+        let listed = |name: &&String| self.tools.get(*name).is_some_and(|tool| tool.definition.is_some());
+        match names.map_or(0, |names| names.iter().filter(listed).count()) {
+            0 | 1 => Twin::None,
+            _ => Twin::Exists,
+        }
+    }
+
+    /// Where a tool was switched off.
+    pub(crate) fn switched_off(&self, tool: &str) -> Option<&Origin> {
+        self.off.get(&*name::folded(tool))
+    }
+
+    /// The scope of a tool: as configured, else the preset where an operator declared the server.
+    #[must_use]
+    pub fn scope(&self, tool: &str) -> Option<Scope> {
+        let configured = self.tool(tool).and_then(|tool| tool.input.as_ref()).and_then(|input| input.scope);
+        let preset = || (self.declared == Declared::ByOperator).then(|| shipped::preset_scope(tool)).flatten();
+        configured.or_else(preset)
+    }
+
+    pub(crate) fn limits(&self, tool: &str) -> LimitsInput {
+        let own = self.tool(tool).and_then(|tool| tool.input.as_ref()).map(|input| input.limits).unwrap_or_default();
+        LimitsInput {
+            request_bytes: own.request_bytes.or(self.limits.request_bytes),
+            depth: own.depth.or(self.limits.depth),
+        }
+    }
+
+    pub(crate) fn labels_of<'a>(&'a self, tool: &str) -> &'a [String] {
+        self.tool(tool).map_or(&self.labels, |tool| &tool.labels)
+    }
+}
+
+fn labels(server: &[String], tool: &[String]) -> Vec<String> {
+    let unique: HashSet<&String> = server.iter().chain(tool).collect();
+    let mut labels: Vec<String> = unique.into_iter().cloned().collect();
+    labels.sort_unstable();
+    labels
+}

@@ -1,0 +1,159 @@
+//! The compiled policy: a root of shared layers, each rebuilt alone when its part changes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolwarden_core::Caller;
+
+use crate::allowlist::Allowlist;
+use crate::finding::{Finding, Severity};
+use crate::input::{AutoRunInput, AutoRunMode, BaseInput, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::lists::{Admin, LocalLayer, UserLayer, Users, compile_users};
+use crate::modes::{Mode, Modes};
+use crate::roles::Roles;
+use crate::rules::Rules;
+use crate::servers::Servers;
+use crate::settings::Settings;
+
+/// A policy ready to judge by. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PolicySet {
+    version: u64,
+    base: Arc<Base>,
+    servers: Arc<Servers>,
+    users: Arc<Users>,
+    local: Arc<LocalLayer>,
+}
+
+/// The layer of settings, admin record, modes, roles and rules.
+#[derive(Debug)]
+pub struct Base {
+    pub(crate) auto_run: AutoRunInput,
+    pub(crate) ask: Allowlist,
+    pub(crate) admin: Option<Admin>,
+    pub modes: Modes,
+    pub roles: Roles,
+    pub rules: Rules,
+    pub(crate) settings: Settings,
+    pub(crate) protected_paths: Vec<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// Why a policy was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the policy has {} error(s)", .0.len())]
+pub struct Refused(pub Vec<Finding>);
+
+impl Base {
+    /// Compiles the base layer.
+    ///
+    /// # Errors
+    /// Roles, rules or settings that cannot be used. A faulty mode is refused alone, not here.
+    pub fn compile(input: &BaseInput) -> Result<Self, Refused> {
+        let mut faults = Vec::new();
+        let mut keep = |found: Vec<Finding>| faults.extend(found);
+        let roles = Roles::compile(&input.roles).map_err(&mut keep).ok();
+        let rules = Rules::compile(&input.rules).map_err(&mut keep).ok();
+        let settings = Settings::compile(&input.settings).map_err(&mut keep).ok();
+        let (Some(roles), Some(rules), Some(settings)) = (roles, rules, settings) else {
+            return Err(Refused(faults));
+        };
+        Ok(Self {
+            auto_run: input.auto_run.clone(),
+            ask: Allowlist::compile(&input.auto_run.ask),
+            admin: input.admin.as_ref().and_then(Admin::compile),
+            modes: Modes::compile(&input.modes),
+            roles,
+            rules,
+            settings,
+            protected_paths: input.protected_paths.clone(),
+            home: input.home.clone(),
+        })
+    }
+}
+
+impl PolicySet {
+    /// Compiles a whole policy.
+    ///
+    /// # Errors
+    /// Roles, rules or settings that cannot be used, or rules that break the schema.
+    pub fn compile(input: &PolicyInput) -> Result<Self, Refused> {
+        let base = Base::compile(&input.base)?;
+        let servers = Servers::compile(&input.servers);
+        let mut errors = base.rules.validate(&servers);
+        errors.retain(|finding| finding.severity == Severity::Error);
+        if !errors.is_empty() {
+            return Err(Refused(errors));
+        }
+        let local = LocalLayer::compile(&input.local, input.users.get(&input.local.user), &input.servers);
+        Ok(Self {
+            version: input.version,
+            base: Arc::new(base),
+            servers: Arc::new(servers),
+            users: Arc::new(compile_users(input)),
+            local: Arc::new(local),
+        })
+    }
+
+    /// The same policy with one user's stored lists replaced.
+    #[must_use]
+    pub fn with_user(&self, version: u64, name: &str, user: &UserInput) -> Self {
+        let mut users: Users = (*self.users).clone();
+        users.insert(name.to_owned(), Arc::new(UserLayer::compile(user)));
+        Self { version, users: Arc::new(users), ..self.clone() }
+    }
+
+    /// The same policy with other servers. Rules typed by their tools are checked again.
+    ///
+    /// # Errors
+    /// Rules that break the schema of a tool now known.
+    pub fn with_servers(&self, version: u64, servers: &[ServerInput]) -> Result<Self, Refused> {
+        let servers = Servers::compile(servers);
+        let mut errors = self.base.rules.validate(&servers);
+        errors.retain(|finding| finding.severity == Severity::Error);
+        if !errors.is_empty() {
+            return Err(Refused(errors));
+        }
+        Ok(Self { version, servers: Arc::new(servers), ..self.clone() })
+    }
+
+    /// The same policy with other files of the operating-system user.
+    #[must_use]
+    pub fn with_local(&self, version: u64, local: &LocalInput, stored: Option<&UserInput>, servers: &[ServerInput]) -> Self {
+        Self { version, local: Arc::new(LocalLayer::compile(local, stored, servers)), ..self.clone() }
+    }
+
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    #[must_use]
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    #[must_use]
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    pub(crate) fn local(&self) -> &LocalLayer {
+        &self.local
+    }
+
+    pub(crate) fn user(&self, caller: &Caller) -> Option<&UserLayer> {
+        self.users.get(caller.user.as_deref()?).map(AsRef::as_ref)
+    }
+
+    /// The caller's own auto-run mode; none for a credential without a user (CORE-7).
+    pub(crate) fn auto_run_mode(&self, caller: &Caller) -> Option<AutoRunMode> {
+        caller.user.as_ref()?;
+        Some(self.user(caller).and_then(|user| user.mode).unwrap_or(self.base.auto_run.mode))
+    }
+
+    /// Whether auto-review is on, which makes run-everything act as use-allowlist (REVIEW-1).
+    pub(crate) fn auto_review(&self, mode: Option<&Mode>) -> bool {
+        mode.and_then(|mode| mode.auto_review).unwrap_or(self.base.auto_run.auto_review)
+    }
+}

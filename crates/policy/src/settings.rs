@@ -1,0 +1,88 @@
+//! System settings the judge looks at: tool switches (GATE-9) and settings tools depend on (GATE-6).
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use serde_json::Value;
+use toolwarden_core::{Entry, Sourced};
+
+use crate::allowlist::{Allowlist, Twin};
+use crate::finding::Finding;
+use crate::verdict::RuleRef;
+
+const DISABLED_LIST: &str = "mcp.tools.disabled";
+const SWITCH_PREFIX: &str = "mcp.tool.";
+const SWITCH_SUFFIX: &str = ".enabled";
+
+/// Settings, compiled.
+#[derive(Debug, Default)]
+pub struct Settings {
+    values: BTreeMap<String, Sourced<Value>>,
+    /// Switches by `server:tool`.
+    by_entry: Allowlist,
+    /// Switches by bare tool name, folded.
+    by_name: HashMap<String, RuleRef>,
+}
+
+impl Settings {
+    /// Compiles settings.
+    ///
+    /// # Errors
+    /// A switch of the wrong type: half-read, it would leave a tool on that somebody switched off.
+    pub fn compile(values: &BTreeMap<String, Sourced<Value>>) -> Result<Self, Vec<Finding>> {
+        let mut off: Vec<Sourced<String>> = Vec::new();
+        let mut faults = Vec::new();
+        for (key, value) in values {
+            let mut refuse = |expected: &str| {
+                let message = format!("the setting `{key}` must be {expected}");
+                faults.push(Finding::error("setting_type", value.origin.clone(), message));
+            };
+            if key == DISABLED_LIST {
+                match value.value.as_array().map(|items| items.iter().map(Value::as_str).collect::<Option<Vec<_>>>()) {
+                    Some(Some(names)) => {
+                        off.extend(names.into_iter().map(|name| Sourced::new(name.to_owned(), value.origin.clone())));
+                    }
+                    _ => refuse("a list of tool names"),
+                }
+            } else if let Some(tool) = switched_tool(key) {
+                match value.value.as_bool() {
+                    Some(false) => off.push(Sourced::new(tool.to_owned(), value.origin.clone())),
+                    Some(true) => {}
+                    None => refuse("true or false"),
+                }
+            }
+        }
+        let (entries, names): (Vec<_>, Vec<_>) = off.into_iter().partition(|text| text.value.contains(':'));
+        faults.extend(entries.iter().filter_map(|entry| {
+            let fault = Entry::parse(&entry.value).err()?;
+            let message = format!("`{}` names no tool to switch off: {fault}", entry.value);
+            Some(Finding::error("setting_tool", entry.origin.clone(), message))
+        }));
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let by_name = names
+            .into_iter()
+            .map(|name| (name.value.to_ascii_lowercase(), RuleRef::new(name.value, &name.origin)))
+            .collect();
+        Ok(Self { values: values.clone(), by_entry: Allowlist::compile(&entries), by_name })
+    }
+
+    /// The setting that switches a tool off.
+    pub(crate) fn switched_off(&self, server: &str, tool: &str) -> Option<&RuleRef> {
+        if self.by_name.is_empty() && self.by_entry.is_empty() {
+            return None;
+        }
+        let by_name = || self.by_name.get(&*toolwarden_core::name::folded(tool));
+        self.by_entry.find(server, tool, Twin::None).or_else(by_name)
+    }
+
+    /// Whether a setting is `true`; anything else, or nothing, is off.
+    pub(crate) fn is_on(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|value| value.value == Value::Bool(true))
+    }
+}
+
+fn switched_tool(key: &str) -> Option<&str> {
+    key.strip_prefix(SWITCH_PREFIX)?.strip_suffix(SWITCH_SUFFIX).filter(|tool| !tool.is_empty())
+}

@@ -1,0 +1,62 @@
+//! Paying for a hold: the call is judged again, and every hold found then must list the payer.
+
+use toolwarden_core::{Decision, Payer, Payment, Reason};
+
+use crate::decide::decide;
+use crate::permit::Permit;
+use crate::query::Query;
+use crate::set::PolicySet;
+use crate::verdict::{Explanation, Verdict};
+
+/// A held call, waiting for whoever may pay.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Pending {
+    query: Query,
+    explanation: Explanation,
+    /// Who is listed by every hold of this call.
+    settling: Vec<Payer>,
+}
+
+impl Pending {
+    pub(crate) fn new(query: Query, explanation: Explanation, settling: Vec<Payer>) -> Self {
+        Self { query, explanation, settling }
+    }
+
+    #[must_use]
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
+    #[must_use]
+    pub fn explanation(&self) -> &Explanation {
+        &self.explanation
+    }
+}
+
+/// Settles a held call at `now` (CORE-5). What has become denied stays denied; a payer that some
+/// hold does not list pays nothing.
+pub fn settle(policy: &PolicySet, pending: Pending, payment: &Payment, now: jiff::Timestamp) -> Verdict {
+    let mut query = pending.query;
+    query.time = now;
+    match decide(policy, &query) {
+        Verdict::Hold(again) if pays(&again, payment) => {
+            let mut explanation = again.explanation;
+            explanation.decision = Decision::Allow;
+            explanation.reason = Reason::Paid;
+            explanation.detail = Some(payment.payer().as_str().into());
+            explanation.payers.clear();
+            explanation.candidates.clear();
+            Verdict::Allow(Permit::new(query.call, explanation))
+        }
+        verdict => verdict,
+    }
+}
+
+fn pays(pending: &Pending, payment: &Payment) -> bool {
+    pending.settling.contains(&payment.payer())
+}
+
+#[cfg(test)]
+#[path = "settle_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! Reads one shell command line and says what it would run.
+//! Takes the text an agent wants to run; gives its simple commands, whether a terminal allowlist covers
+//! them, whether a blocklist, a deletion or Toolwarden itself is touched. Pure: no files, no clock, no shell.
+//! Refuses (as `Unparsable`) every line whose tree is not fully understood; what is doubtful but readable
+//! becomes an `Obstacle`, which no allowlist entry overcomes.
+
+mod allowlist;
+mod blocked;
+mod compounds;
+mod deletion;
+mod entry;
+mod expansions;
+mod heredoc;
+mod interpreters;
+mod line;
+mod obstacles;
+mod options;
+mod paths;
+mod reach;
+mod read;
+mod redirections;
+mod self_protection;
+mod tree;
+mod words;
+mod wrappers;
+
+#[cfg(test)]
+mod bash_oracle_tests;
+#[cfg(test)]
+mod entry_tests;
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod reach_tests;
+#[cfg(test)]
+mod read_tests;
+#[cfg(test)]
+mod self_protection_tests;
+#[cfg(test)]
+mod table_tests;
+
+pub use allowlist::{Coverage, ShellAllowlist, candidate};
+pub use blocked::{BlockedMatch, Blocklist};
+pub use deletion::{Deletion, deletes};
+pub use entry::{EntryFault, Glob, ShellEntry};
+pub use line::{Direction, Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable, Word};
+pub use paths::redirections_stay_inside;
+pub use reach::command_names;
+pub use read::read;
+pub use self_protection::changes_toolwarden;
