@@ -68,7 +68,7 @@ impl Roles {
 
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Role> {
-        self.by_name.get(name).map(std::convert::AsRef::as_ref)
+        self.by_name.get(name).map(AsRef::as_ref)
     }
 
     /// Every role once, by name.

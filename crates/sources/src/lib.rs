@@ -1,1 +1,29 @@
-//! placeholder
+//! The library: files people already have, plus owner-only records, into the judge's input.
+//!
+//! Everything arrives through `Locations`; nothing here reads the environment or the clock. A file
+//! that is missing, untrusted or broken grants nothing, and a finding says so.
+
+pub mod edit;
+mod entries;
+mod files;
+mod finding;
+mod glob;
+mod load;
+mod locations;
+mod lock;
+pub mod readers;
+mod report;
+pub mod stored;
+pub mod tree;
+pub mod trust;
+
+pub use entries::List;
+pub use files::FileError;
+pub use finding::{Finding, Severity};
+pub use load::{Loaded, Refusal, SourceState, SourceStatus, load};
+pub use locations::{CONFIG_NAME, Locations, WorkspaceTrust};
+pub use lock::DataLock;
+pub use readers::config::ConfigFile;
+pub use readers::server::ServerDefinition;
+pub use readers::{SourceKind, check_bytes, check_file};
+pub use report::Reading;

@@ -5,8 +5,8 @@ use std::path::Path;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assume, prop_oneof, proptest};
 
 use crate::shell::{
-    Blocklist, Coverage, ShellAllowlist, ShellEntry, ShellLine, candidate, changes_toolwarden, command_names,
-    deletes, read,
+    Blocklist, Coverage, ShellAllowlist, ShellEntry, ShellLine, candidate, changes_toolwarden, command_names, deletes,
+    read,
 };
 
 fn entries(texts: &[&str]) -> Vec<(usize, ShellEntry)> {
@@ -28,11 +28,91 @@ fn is_allowed(text: &str) -> bool {
 /// Pieces that matter to a shell; a line is a random sequence of them.
 pub(super) fn fragment() -> impl Strategy<Value = String> {
     let fixed = prop::sample::select(vec![
-        "git", "ls", "echo", "cat", "true", "rm", "sudo", "sh", "-c", "-rf", "x", "status", "a=b", "FOO=1", "$x", "${x}",
-        "${x:-", "$(", ")", "`", "\"", "'", "$'", "\\", "\n", " ", "  ", "\t", ";", "&", "&&", "||", "|", "|&", ">", ">>",
-        "<", "2>&1", "2>", "/dev/null", "<(", ">(", "(", "{", "}", "((", "))", "[[", "]]", "[", "]", "if", "then", "else",
-        "fi", "for", "in", "do", "done", "while", "case", "esac", ";;", "function", "f()", "!", "#", "*", "?", "~", "=",
-        "<<EOF\n", "EOF\n", "\nEOF\n", "<<<", "$((", "1", "+", "{a,b}", "é", "--", "-x", "eval", "time", "\\\n",
+        "git",
+        "ls",
+        "echo",
+        "cat",
+        "true",
+        "rm",
+        "sudo",
+        "sh",
+        "-c",
+        "-rf",
+        "x",
+        "status",
+        "a=b",
+        "FOO=1",
+        "$x",
+        "${x}",
+        "${x:-",
+        "$(",
+        ")",
+        "`",
+        "\"",
+        "'",
+        "$'",
+        "\\",
+        "\n",
+        " ",
+        "  ",
+        "\t",
+        ";",
+        "&",
+        "&&",
+        "||",
+        "|",
+        "|&",
+        ">",
+        ">>",
+        "<",
+        "2>&1",
+        "2>",
+        "/dev/null",
+        "<(",
+        ">(",
+        "(",
+        "{",
+        "}",
+        "((",
+        "))",
+        "[[",
+        "]]",
+        "[",
+        "]",
+        "if",
+        "then",
+        "else",
+        "fi",
+        "for",
+        "in",
+        "do",
+        "done",
+        "while",
+        "case",
+        "esac",
+        ";;",
+        "function",
+        "f()",
+        "!",
+        "#",
+        "*",
+        "?",
+        "~",
+        "=",
+        "<<EOF\n",
+        "EOF\n",
+        "\nEOF\n",
+        "<<<",
+        "$((",
+        "1",
+        "+",
+        "{a,b}",
+        "é",
+        "--",
+        "-x",
+        "eval",
+        "time",
+        "\\\n",
     ]);
     prop_oneof![8 => fixed.prop_map(str::to_owned), 1 => "[a-z]{1,4}", 1 => any::<char>().prop_map(String::from)]
 }
@@ -40,15 +120,42 @@ pub(super) fn fragment() -> impl Strategy<Value = String> {
 /// Lines of whole words, most of which parse.
 pub(super) fn tidy_line() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "git", "ls", "echo", "cat", "true", "grep x", "git status", "echo 'a b'", "echo \"$(ls)\"", "ls -la", "rm x", "whoami",
-        "cat < in", "ls > out", "ls 2>&1", "echo `ls`", "echo $x", "(ls; git log)", "{ ls; }", "! true", "FOO=1 ls",
-        "if ls; then git diff; fi", "for f in a b; do echo $f; done", "cat <(ls)", "ls > /tmp/out", "echo a\\ b",
-        "cargo test", "ls # c", "[ -f x ]", "echo ${x:-$(ls)}", "eval ls", "cd sub",
+        "git",
+        "ls",
+        "echo",
+        "cat",
+        "true",
+        "grep x",
+        "git status",
+        "echo 'a b'",
+        "echo \"$(ls)\"",
+        "ls -la",
+        "rm x",
+        "whoami",
+        "cat < in",
+        "ls > out",
+        "ls 2>&1",
+        "echo `ls`",
+        "echo $x",
+        "(ls; git log)",
+        "{ ls; }",
+        "! true",
+        "FOO=1 ls",
+        "if ls; then git diff; fi",
+        "for f in a b; do echo $f; done",
+        "cat <(ls)",
+        "ls > /tmp/out",
+        "echo a\\ b",
+        "cargo test",
+        "ls # c",
+        "[ -f x ]",
+        "echo ${x:-$(ls)}",
+        "eval ls",
+        "cd sub",
     ]);
     let joint = prop::sample::select(vec![" && ", " || ", " | ", "; ", " & ", "\n", " |& "]);
-    (word.clone(), prop::collection::vec((joint, word), 0..4)).prop_map(|(first, rest)| {
-        rest.into_iter().fold(first.to_owned(), |line, (joint, word)| line + joint + word)
-    })
+    (word.clone(), prop::collection::vec((joint, word), 0..4))
+        .prop_map(|(first, rest)| rest.into_iter().fold(first.to_owned(), |line, (joint, word)| line + joint + word))
 }
 
 pub(super) fn wild_line() -> impl Strategy<Value = String> {
@@ -60,11 +167,15 @@ fn look_at(text: &str) {
     let Ok(line) = read(text) else { return };
     let blocked = Blocklist::compile(&entries(&["rm", "git push"]));
     let _ = (judge(&line), blocked.first_match(&line), deletes(&line), command_names(&line));
-    let _ = changes_toolwarden(&line, &["/home/u/.config/toolwarden".into()], Path::new("/w"), Some(Path::new("/home/u")));
+    let _ =
+        changes_toolwarden(&line, &["/home/u/.config/toolwarden".into()], Path::new("/w"), Some(Path::new("/home/u")));
     for command in &line.commands {
         let _ = candidate(command);
     }
 }
+
+const TAILS: [&str; 9] =
+    ["; rm -rf x", " && evil", " || evil", " | evil", "\nevil", " & evil", " $(evil)", " `evil`", " <(evil)"];
 
 proptest! {
     #[test]
@@ -93,7 +204,7 @@ proptest! {
     #[test]
     fn a_command_that_is_not_listed_spoils_any_allowed_line(text in prop_oneof![tidy_line(), wild_line()]) {
         prop_assume!(is_allowed(&text));
-        for tail in ["; rm -rf x", " && evil", " || evil", " | evil", "\nevil", " & evil", " $(evil)", " `evil`", " <(evil)"] {
+        for tail in TAILS {
             let longer = format!("{text}{tail}");
             prop_assert!(!is_allowed(&longer), "{longer:?}");
         }
@@ -132,13 +243,32 @@ fn slow_match(pattern: &[u8], text: &[u8]) -> bool {
         Some((b'*', rest)) => {
             slow_match(rest, text) || text.split_first().is_some_and(|(_, tail)| slow_match(pattern, tail))
         }
-        Some((letter, rest)) => text.split_first().is_some_and(|(first, tail)| first == letter && slow_match(rest, tail)),
+        Some((letter, rest)) => {
+            text.split_first().is_some_and(|(first, tail)| first == letter && slow_match(rest, tail))
+        }
     }
 }
 
 #[test]
 fn hostile_sizes_are_answered_quickly() {
-    let deep = ["(", "$(", "{ ", "\"$(", "if ", "`", "<(", "${x:-", "$((", "case x in x) ", "! ", "a | ", "a && ", "\"", "'", "[["];
+    let deep = [
+        "(",
+        "$(",
+        "{ ",
+        "\"$(",
+        "if ",
+        "`",
+        "<(",
+        "${x:-",
+        "$((",
+        "case x in x) ",
+        "! ",
+        "a | ",
+        "a && ",
+        "\"",
+        "'",
+        "[[",
+    ];
     for part in deep {
         for times in [50, 500, 5_000, 20_000] {
             let text = part.repeat(times);
@@ -149,6 +279,10 @@ fn hostile_sizes_are_answered_quickly() {
     look_at(&"a ".repeat(30_000));
     look_at(&"sudo ".repeat(12_000));
     look_at(&"sudo -u a ".repeat(6_000));
+    look_at(&format!("{}rm {}", "cd a; ".repeat(20), "x ".repeat(9_000)));
+    look_at(&format!("{}ls", "sudo -u a b c d e f g h; ".repeat(1_500)));
+    look_at(&"find -exec ".repeat(5_000));
+    look_at(&"eval sh -c ".repeat(5_000));
     look_at(&"sh -c 'ls' ".repeat(5_000));
     look_at(&"ls;".repeat(20_000));
     look_at(&"cat <<A\nx\nA\n".repeat(5_000));

@@ -10,8 +10,9 @@ use crate::shell::read::read;
 use crate::shell::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
 
 const DEEPEST_TEXT: usize = 4;
-const MOST_INVOCATIONS: usize = 4_000;
-const MOST_WORDS: usize = 400;
+const MOST_INVOCATIONS: usize = 1_000;
+/// Longest argument list of a wrapper that is looked through.
+const MOST_WORDS: usize = 200;
 
 /// Something a line might run.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +73,10 @@ impl Search<'_> {
         loop {
             self.invocation(name, arguments, text)?;
             let program = program(&name.text);
+            let runs_others = wrappers::reach(&program).is_some() || wrappers::starts_programs(&program);
+            if runs_others && arguments.len() > MOST_WORDS {
+                return (self.see)(Reached::Unknown { text });
+            }
             match direct_command(&program, arguments) {
                 Some((next, rest)) => (name, arguments) = (next, rest),
                 None => return self.look_through(&program, arguments, text, depth),
@@ -91,10 +96,7 @@ impl Search<'_> {
     fn look_through(&mut self, program: &str, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
         match wrappers::reach(program) {
             Some(Reach::Words) => self.tails(arguments, text, depth),
-            Some(Reach::AfterOption) => match position_after(arguments, COMMAND_OPTIONS) {
-                Some(rest) => self.tails(rest, text, depth),
-                None => ControlFlow::Continue(()),
-            },
+            Some(Reach::AfterOption) => self.after_options(program, arguments, text, depth),
             Some(Reach::Text) => {
                 self.tails(arguments, text, depth)?;
                 arguments.iter().try_for_each(|word| self.inner_text(word, text, depth))
@@ -105,11 +107,28 @@ impl Search<'_> {
         }
     }
 
+    /// `find . -exec a {} ; -exec b {} ;`: the word behind each such option is a command.
+    fn after_options(&mut self, program: &str, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        for (position, option) in arguments.iter().enumerate() {
+            let option = option.text.as_str();
+            // `fd -xrm`, `fd --exec=rm`; `find` has `-xdev` instead.
+            let is_glued =
+                program.starts_with("fd") && ["-x", "-X", "--exec"].iter().any(|start| option.starts_with(start));
+            if is_glued && !COMMAND_OPTIONS.contains(&option) {
+                (self.see)(Reached::Unknown { text })?;
+            }
+            let behind = arguments.get(position.saturating_add(1)..).and_then(<[Word]>::split_first);
+            let Some((name, rest)) = behind.filter(|_| COMMAND_OPTIONS.contains(&option)) else { continue };
+            if depth >= DEEPEST_TEXT {
+                return (self.see)(Reached::Unknown { text });
+            }
+            self.words(name, rest, text, depth.saturating_add(1))?;
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Each tail of the words may be the command.
     fn tails(&mut self, words: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
-        if words.len() > MOST_WORDS {
-            return (self.see)(Reached::Unknown { text });
-        }
         for (position, word) in words.iter().enumerate() {
             if word.literal && (word.text.starts_with('-') || is_assignment(&word.text) || word.text.is_empty()) {
                 continue;

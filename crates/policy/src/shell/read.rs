@@ -1,6 +1,7 @@
 //! Walks the syntax tree of a line and collects every simple command in it.
 //! Takes the line; gives commands, redirections and obstacles. Each kind of node that may occur is named in
-//! this file, `redirections`, `compounds` or `expansions`; any other kind, token or arrangement refuses the line (fail closed).
+//! this file, `redirections`, `compounds` or `expansions`; any other kind, token or arrangement refuses the
+//! line (fail closed).
 
 use crate::shell::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable};
 use crate::shell::obstacles;
@@ -26,9 +27,9 @@ pub(super) struct Reader {
 }
 
 /// Words that only a parser that lost its way would take for a command name.
-const RESERVED: [&str; 18] = [
+const RESERVED: [&str; 20] = [
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select",
-    "function", "[[", "]]", "!",
+    "function", "[[", "]]", "!", "{", "}",
 ];
 
 impl Reader {
@@ -46,6 +47,10 @@ impl Reader {
         let mut previous: Option<Node<'_>> = None;
         for child in node.children() {
             if child.is_named() {
+                // A shell takes `!` only before a whole pipeline.
+                if node.kind() == "pipeline" && child.kind() == "negated_command" && previous.is_some() {
+                    return Err(Unparsable::Syntax);
+                }
                 self.statement(child)?;
             } else {
                 check_token(node, child, previous)?;
@@ -69,7 +74,11 @@ impl Reader {
                 if node.text().starts_with("! ") { self.statements(node) } else { Err(Unparsable::Syntax) }
             }
             "compound_statement" if node.text().starts_with("((") => self.arithmetic_statement(node),
-            "compound_statement" => self.statements(node),
+            // `{a,b} x; }` is a word and an error to a shell, a group to the parser.
+            "compound_statement" => match node.text().chars().nth(1) {
+                Some(' ' | '\t' | '\n') => self.statements(node),
+                _ => Err(Unparsable::Syntax),
+            },
             "redirected_statement" => self.redirected(node),
             "variable_assignment" => {
                 self.object(Obstacle::Assignment);
@@ -115,6 +124,7 @@ impl Reader {
                 }
             }
         }
+        check_prefix_word(node, &command)?;
         Ok(command)
     }
 
@@ -189,4 +199,19 @@ fn check_token(parent: Node<'_>, token: Node<'_>, previous: Option<Node<'_>>) ->
         _ => false,
     };
     if fits { Ok(()) } else { Err(Unparsable::Syntax) }
+}
+
+/// `time` and `coproc` are words of the grammar that the parser takes for commands; what follows them may be
+/// any statement, so only a simple command is accepted behind `time`, and nothing behind `coproc`.
+fn check_prefix_word(node: Node<'_>, command: &SimpleCommand) -> Result<(), Unparsable> {
+    match command.name.as_deref() {
+        Some("time") => {}
+        Some("coproc") => return Err(Unparsable::Ambiguous("`coproc`")),
+        _ => return Ok(()),
+    }
+    let mut words = node.children().skip(1).map(Node::text).skip_while(|word| word.starts_with('-'));
+    match words.next() {
+        Some(word) if !RESERVED.contains(&word) => Ok(()),
+        _ => Err(Unparsable::Syntax),
+    }
 }

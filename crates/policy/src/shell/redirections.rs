@@ -76,6 +76,7 @@ impl Reader {
                 owner.arguments.push(word);
             } else {
                 has_target = true;
+                check_target(child)?;
                 let target = self.word(child)?;
                 let direction = direction(operator, &target)?;
                 let redirection = Redirection { target, direction };
@@ -94,6 +95,7 @@ impl Reader {
                 "<<<" => {}
                 "file_descriptor" => check_descriptor(child)?,
                 _ => {
+                    check_target(child)?;
                     self.word(child)?;
                 }
             }
@@ -148,4 +150,11 @@ fn direction(operator: &str, target: &Word) -> Result<Direction, Unparsable> {
         ">" | ">>" | "&>" | "&>>" | ">|" | ">&" => Ok(Direction::Writes),
         _ => Err(Unparsable::Syntax),
     }
+}
+
+/// In `> 2>&1` the `2` belongs to the second operator.
+fn check_target(node: Node<'_>) -> Result<(), Unparsable> {
+    let next = node.between(node.end(), node.source().len()).chars().next();
+    let is_number = node.text().chars().all(|digit| digit.is_ascii_digit());
+    if is_number && matches!(next, Some('<' | '>')) { Err(Unparsable::Syntax) } else { Ok(()) }
 }

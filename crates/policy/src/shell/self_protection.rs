@@ -78,7 +78,7 @@ const TREE_CHANGERS: &[&str] = &[
     "rimraf",
     "unlink",
 ];
-const MOST_BASES: usize = 16;
+const MOST_BASES: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trees {

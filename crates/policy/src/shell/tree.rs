@@ -10,6 +10,7 @@ use tree_sitter::{ParseOptions, ParseState, Parser, TreeCursor};
 use crate::shell::line::{LONGEST_LINE, Unparsable};
 
 const DEEPEST: usize = 200;
+const MOST_HERE_DOCUMENTS: usize = 32;
 const MOST_PIECES: usize = 20_000;
 /// The parser reports progress about every hundred steps; an honest line of full length stays far below.
 const MOST_REPORTS: u32 = 20_000;
@@ -239,14 +240,21 @@ fn run_parser(source: &str) -> Result<tree_sitter::Tree, Unparsable> {
         // Error recovery is the slow part, and a line with an error is refused anyway.
         if state.has_error() || reports > MOST_REPORTS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let bytes = source.as_bytes();
+    let shadow = ascii_shadow(source);
     parser
         .parse_with_options(
-            &mut |offset, _| bytes.get(offset..).unwrap_or(&[]),
+            &mut |offset, _| shadow.get(offset..).unwrap_or(&[]),
             None,
             Some(ParseOptions::new().progress_callback(&mut watch)),
         )
         .ok_or(Unparsable::Syntax)
+}
+
+/// The line with each byte beyond ASCII replaced by `%`, an ordinary character of words. To a shell such bytes
+/// are ordinary too; the parser's scanner reads outside its tables on them (`{` and an emoji crash it).
+/// Offsets stay the same, so texts are taken from the real line.
+fn ascii_shadow(source: &str) -> Vec<u8> {
+    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect()
 }
 
 /// Control and invisible characters make a line look different from what runs, and shells and the parser
@@ -284,8 +292,11 @@ fn check_continuations(source: &str) -> Result<(), Unparsable> {
     Ok(())
 }
 
-/// A cheap look at the brackets keeps absurd nesting away from the parser itself.
+/// A cheap look at brackets and here-documents keeps absurd nesting away from the parser itself.
 fn check_nesting(source: &str) -> Result<(), Unparsable> {
+    if source.matches("<<").count() > MOST_HERE_DOCUMENTS {
+        return Err(Unparsable::TooComplex);
+    }
     let mut depth = 0_usize;
     for character in source.chars() {
         match character {

@@ -1,0 +1,9 @@
+//! The judge as tables: roles, modes, and every example of the seed documents.
+
+mod admin;
+mod kit;
+mod modes;
+mod roles;
+mod seeds;
+mod settling;
+mod unknown;

@@ -1,0 +1,255 @@
+//! Auto-run: the first match wins (ALLOW-7, ALLOW-9, ALLOW-10, SHELL-1, PERM-2, PERM-3, REVIEW-1).
+
+use std::path::Path;
+
+use toolwarden_core::{CallerKind, Operation, Payer, Reason};
+use toolwarden_policy::Launcher;
+use toolwarden_policy::input::{AutoRunMode, PermissionsInput};
+use toolwarden_policy::shell::{Blocklist, ShellEntry, ShellLine, candidate, deletes, read};
+use url::Url;
+
+use crate::naive::{Case, Kind};
+use crate::naive_allowlist::{sides, widest};
+use crate::naive_context::Chosen;
+use crate::naive_holds::directory;
+use crate::naive_names::{is_valid, same};
+use crate::naive_shell::{self, is_entry};
+
+/// What auto-run says.
+#[derive(Debug)]
+pub enum Auto {
+    Allow { reason: Reason, rule: Option<String> },
+    Hold { reason: Reason, candidates: Vec<String>, payers: Vec<Payer> },
+}
+
+fn allow(reason: Reason) -> Auto {
+    Auto::Allow { reason, rule: None }
+}
+
+fn hold(reason: Reason, case: &Case<'_>) -> Auto {
+    Auto::Hold { reason, candidates: Vec::new(), payers: payers(reason, case) }
+}
+
+pub fn auto_run(case: &Case<'_>) -> Auto {
+    match &case.kind {
+        Kind::Mcp(_) => mcp(case),
+        Kind::Shell(command) => shell(case, command),
+        Kind::Fetch(url) => fetch(case, url),
+    }
+}
+
+fn mcp(case: &Case<'_>) -> Auto {
+    if !is_valid(&case.named.server) || !is_valid(&case.named.tool) {
+        return hold(Reason::InvalidName, case);
+    }
+    if is_disabled(case) || case.admin().is_some_and(|admin| admin.disable_mcp_auto_run) {
+        return hold(Reason::AutoRunDisabled, case);
+    }
+    if is_protected(case) {
+        return hold(Reason::Protected, case);
+    }
+    if case.query.caller.user.is_none() {
+        return hold(Reason::NoUser, case);
+    }
+    if case.input.base.auto_run.browser_servers.contains(&case.named.server) {
+        return allow(Reason::BrowserExempt);
+    }
+    let mode = stored_mode(case);
+    if case.admin().is_none() && !case.input.base.auto_run.mcp_allowlists {
+        return if mode == AutoRunMode::AskEveryTime {
+            hold(Reason::AllowlistGateOff, case)
+        } else {
+            allow(Reason::GateOffAutoRun)
+        };
+    }
+    if let Some(answer) = by_mode(case) {
+        return answer;
+    }
+    let entries = mcp_entries(case);
+    let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+    if let Some(entry) = widest(&entries, case) {
+        return Auto::Allow { reason: Reason::AllowlistMatch, rule: Some(entry.to_owned()) };
+    }
+    let admin_runs = case.admin().is_some_and(|admin| admin.enable_run_everything);
+    if admin_runs && effective_mode(case) == AutoRunMode::RunEverything {
+        return allow(Reason::AdminRunEverything);
+    }
+    not_listed(case, mcp_candidates(case))
+}
+
+/// Run everything, unless admin-controlled; or ask every time.
+fn by_mode(case: &Case<'_>) -> Option<Auto> {
+    match effective_mode(case) {
+        AutoRunMode::RunEverything if case.admin().is_none() => Some(allow(Reason::RunEverything)),
+        AutoRunMode::AskEveryTime => Some(hold(Reason::AskEveryTime, case)),
+        AutoRunMode::RunEverything | AutoRunMode::UseAllowlist => None,
+    }
+}
+
+fn not_listed(case: &Case<'_>, candidates: Vec<String>) -> Auto {
+    let candidates = if case.admin().is_some() { Vec::new() } else { candidates };
+    Auto::Hold { reason: Reason::NotInAllowlist, candidates, payers: payers(Reason::NotInAllowlist, case) }
+}
+
+fn mcp_candidates(case: &Case<'_>) -> Vec<String> {
+    let (server, tool) = (&case.named.server, &case.named.tool);
+    match case.kind {
+        Kind::Mcp(Operation::ReadResource) => vec![format!("{server}:*")],
+        _ => vec![format!("{server}:{tool}"), format!("{server}:*")],
+    }
+}
+
+fn shell(case: &Case<'_>, command: &str) -> Auto {
+    let Ok(line) = read(command) else { return hold(Reason::CommandUnparsable, case) };
+    if is_disabled(case) {
+        return hold(Reason::AutoRunDisabled, case);
+    }
+    if is_blocked(case, &line) {
+        return hold(Reason::CommandBlocked, case);
+    }
+    let admin_protects = case.admin().is_some_and(|admin| admin.delete_file_protection);
+    if (case.input.base.auto_run.delete_protection || admin_protects) && deletes(&line).is_some() {
+        return hold(Reason::DeleteProtection, case);
+    }
+    if case.query.caller.user.is_none() {
+        return hold(Reason::NoUser, case);
+    }
+    if let Some(answer) = by_mode(case) {
+        return answer;
+    }
+    let entries = terminal_entries(case);
+    let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+    let directory = directory(case);
+    if naive_shell::covers(&entries, &line, case.query.workspace.as_deref(), Path::new(&directory)) {
+        return allow(Reason::AllowlistMatch);
+    }
+    not_listed(case, shell_candidates(&entries, &line))
+}
+
+/// What is missing, command by command; none when something no entry could allow is in the line.
+fn shell_candidates(entries: &[&str], line: &ShellLine) -> Vec<String> {
+    let mut missing = Vec::new();
+    for command in &line.commands {
+        if !entries.iter().any(|entry| naive_shell::entry_matches(entry, command)) {
+            match candidate(command) {
+                Some(entry) if !missing.contains(&entry) => missing.push(entry),
+                Some(_) => {}
+                None => return Vec::new(),
+            }
+        }
+    }
+    missing
+}
+
+fn fetch(case: &Case<'_>, url: &str) -> Auto {
+    let web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.host().is_some();
+    if !Url::parse(url).is_ok_and(|url| web(&url)) {
+        return hold(Reason::UrlUnparsable, case);
+    }
+    if is_disabled(case) {
+        return hold(Reason::AutoRunDisabled, case);
+    }
+    if case.query.caller.user.is_none() {
+        return hold(Reason::NoUser, case);
+    }
+    by_mode(case).unwrap_or_else(|| hold(Reason::FetchReview, case))
+}
+
+/// The admin left nothing that could run by itself.
+fn is_disabled(case: &Case<'_>) -> bool {
+    case.admin().is_some_and(|admin| {
+        !admin.enable_run_everything
+            && !admin.allowed.iter().any(|entry| is_entry(&entry.value))
+            && !admin.mcp_tool_allowlist.iter().any(|entry| sides(&entry.value).is_some())
+    })
+}
+
+fn is_protected(case: &Case<'_>) -> bool {
+    let auto_run = &case.input.base.auto_run;
+    let server = &case.named.server;
+    let browser_protection = auto_run.browser_protection || case.admin().is_some_and(|admin| admin.browser_protection);
+    let looks_like_browser = auto_run.browser_servers.iter().any(|browser| same(browser, server));
+    let is_browser = auto_run.browser_servers.contains(server);
+    (looks_like_browser && browser_protection) || (!is_browser && auto_run.mcp_protection)
+}
+
+fn is_blocked(case: &Case<'_>, line: &ShellLine) -> bool {
+    let blocked = case.admin().map(|admin| admin.blocked.as_slice()).unwrap_or_default();
+    let entries: Vec<(usize, ShellEntry)> =
+        blocked.iter().filter_map(|entry| ShellEntry::parse(&entry.value).ok()).enumerate().collect();
+    Blocklist::compile(&entries).first_match(line).is_some()
+}
+
+/// The state the caller's user stored, else the configured one.
+fn stored_mode(case: &Case<'_>) -> AutoRunMode {
+    let user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user));
+    user.and_then(|user| user.auto_run_mode).unwrap_or(case.input.base.auto_run.mode)
+}
+
+fn auto_review(case: &Case<'_>) -> bool {
+    let by_mode = match &case.mode {
+        Chosen::Mode { chain, .. } => chain.first().and_then(|mode| mode.auto_review),
+        Chosen::None | Chosen::Denied(_) => None,
+    };
+    by_mode.unwrap_or(case.input.base.auto_run.auto_review)
+}
+
+/// Together with auto-review, run everything acts as use allowlist.
+fn effective_mode(case: &Case<'_>) -> AutoRunMode {
+    match stored_mode(case) {
+        AutoRunMode::RunEverything if auto_review(case) => AutoRunMode::UseAllowlist,
+        mode => mode,
+    }
+}
+
+/// The permissions.json files that count for this caller.
+fn files<'a>(case: &Case<'a>) -> &'a [PermissionsInput] {
+    if case.query.caller.kind == CallerKind::LocalPerson { &case.input.local.files } else { &[] }
+}
+
+fn mcp_entries(case: &Case<'_>) -> Vec<String> {
+    if let Some(admin) = case.admin() {
+        return admin.mcp_tool_allowlist.iter().map(|entry| entry.value.clone()).collect();
+    }
+    let files = files(case);
+    if files.iter().any(|file| file.broken || file.mcp_allowlist.is_some()) {
+        let good = files.iter().filter(|file| !file.broken);
+        return good.flat_map(|file| file.mcp_allowlist.iter().flatten()).map(|entry| entry.value.clone()).collect();
+    }
+    let user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user));
+    let mut entries: Vec<String> =
+        user.iter().flat_map(|user| user.mcp_allowlist.iter()).map(|entry| entry.value.clone()).collect();
+    if case.query.caller.kind == CallerKind::LocalPerson {
+        for server in &case.input.servers {
+            entries.extend(server.always_allow.iter().map(|tool| format!("{}:{}", server.name, tool.value)));
+        }
+    }
+    entries
+}
+
+fn terminal_entries(case: &Case<'_>) -> Vec<String> {
+    if let Some(admin) = case.admin() {
+        return admin.allowed.iter().map(|entry| entry.value.clone()).collect();
+    }
+    let files = files(case);
+    if files.iter().any(|file| file.broken || file.terminal_allowlist.is_some()) {
+        let good = files.iter().filter(|file| !file.broken);
+        return good.flat_map(|file| file.terminal_allowlist.iter().flatten()).map(|e| e.value.clone()).collect();
+    }
+    let user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user));
+    user.iter().flat_map(|user| user.terminal_allowlist.iter()).map(|entry| entry.value.clone()).collect()
+}
+
+/// Who may pay for this hold at this moment (CORE-3, SANDBOX-3).
+fn payers(reason: Reason, case: &Case<'_>) -> Vec<Payer> {
+    let broken = files(case).iter().any(|file| file.broken);
+    let classifier = auto_review(case) && case.admin().is_none() && !broken;
+    let is_shell = matches!(case.kind, Kind::Shell(_));
+    let sandbox = is_shell && case.input.base.auto_run.sandbox_resolves && case.query.launcher == Launcher::Caged;
+    let may = |payer: &Payer| match payer {
+        Payer::Sandbox => sandbox,
+        Payer::Classifier => classifier,
+        Payer::Person | Payer::SecondPerson | Payer::Accept => true,
+    };
+    reason.payers().iter().copied().filter(may).collect()
+}

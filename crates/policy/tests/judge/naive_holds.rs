@@ -1,0 +1,87 @@
+//! Rules and the holds nobody's allowlist lifts (CORE-4, GATE-10, GATE-12, SELF-1).
+
+use std::path::Path;
+
+use toolwarden_core::{CallKind, Reason};
+use toolwarden_policy::Definition;
+use toolwarden_policy::shell::{changes_toolwarden, read};
+
+use crate::naive::{Case, Kind};
+use crate::naive_allowlist::deny_entry_matches;
+use crate::naive_context::Chosen;
+use crate::rule::{Effect, Facts, Truth};
+
+fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
+    let mut labels: Vec<&str> = Vec::new();
+    labels.extend(case.definition().iter().flat_map(|server| server.labels.iter()).map(String::as_str));
+    labels.extend(case.tool_config().iter().flat_map(|tool| tool.labels.iter()).map(String::as_str));
+    let mode = match &case.mode {
+        Chosen::Mode { slug, .. } => Some(slug.as_str()),
+        Chosen::None | Chosen::Denied(_) => None,
+    };
+    let facts = Facts {
+        caller: &case.query.caller,
+        role: case.role.as_ref().map(|role| role.name),
+        server: &case.named.server,
+        tool: &case.named.tool,
+        labels,
+        arguments: &case.arguments,
+        mode,
+        seen: &case.query.seen,
+    };
+    case.rules.iter().map(|rule| (rule.effect, rule.applies(&facts))).collect()
+}
+
+/// Default deny, forbid wins, an error denies; holds hold only what is permitted.
+pub fn rules(case: &Case<'_>) -> Option<Reason> {
+    let answers = answers(case);
+    if answers.contains(&(Effect::Forbid, Truth::Yes)) {
+        return Some(Reason::RuleForbid);
+    }
+    if answers.iter().any(|(_, truth)| *truth == Truth::Error) {
+        return Some(Reason::RuleError);
+    }
+    (!answers.contains(&(Effect::Permit, Truth::Yes))).then_some(Reason::RuleNoPermit)
+}
+
+/// Mandatory holds, the strictest first.
+pub fn mandatory(case: &Case<'_>) -> Vec<Reason> {
+    let mut holds = Vec::new();
+    match case.query.definition {
+        Definition::Accepted => {}
+        Definition::Changed => holds.push(Reason::DefinitionChanged),
+        Definition::New => holds.push(Reason::DefinitionNew),
+    }
+    if changes_us(case) {
+        holds.push(Reason::SelfProtection);
+    }
+    if case.input.base.auto_run.ask.iter().any(|entry| deny_entry_matches(&entry.value, case)) {
+        holds.push(Reason::MandatoryAsk);
+    }
+    if case.tool_config().is_some_and(|tool| tool.human_review) {
+        holds.push(Reason::HumanReview);
+    }
+    if answers(case).contains(&(Effect::Hold, Truth::Yes)) {
+        holds.push(Reason::RuleHold);
+    }
+    holds
+}
+
+fn changes_us(case: &Case<'_>) -> bool {
+    let Kind::Shell(command) = &case.kind else { return false };
+    let Ok(line) = read(command) else { return false };
+    let base = &case.input.base;
+    let directory = directory(case);
+    changes_toolwarden(&line, &base.protected_paths, Path::new(&directory), base.home.as_deref()).is_some()
+}
+
+/// Where the command would run: the given directory, else the workspace, else unknown.
+pub fn directory(case: &Case<'_>) -> String {
+    let given = match &case.query.call.kind {
+        CallKind::Shell { directory, .. } => directory.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        CallKind::Mcp { .. } => case.arguments.get("cwd").and_then(|cwd| cwd.as_str()).map(str::to_owned),
+        CallKind::Fetch { .. } => None,
+    };
+    let workspace = case.query.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+    given.or(workspace).unwrap_or_else(|| "/".to_owned())
+}

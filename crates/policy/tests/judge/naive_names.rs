@@ -1,0 +1,98 @@
+//! Which server and tool a call means: exact names at MCP doors, ASCII case forgiven elsewhere (CORE-6).
+
+use toolwarden_core::{CallKind, Door, Operation, Reason};
+use toolwarden_policy::Query;
+use toolwarden_policy::input::PolicyInput;
+
+use crate::naive::Case;
+
+/// The names a call turned out to mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub server: String,
+    pub tool: String,
+    pub ambiguous: bool,
+}
+
+/// ALLOW-2.
+pub fn is_valid(name: &str) -> bool {
+    let bad = |character: char| {
+        character.is_control()
+            || matches!(character, ':' | '*' | '\u{2028}' | '\u{2029}' | '\u{200E}' | '\u{200F}' | '\u{061C}')
+            || ('\u{202A}'..='\u{202E}').contains(&character)
+            || ('\u{2066}'..='\u{2069}').contains(&character)
+    };
+    !name.trim().is_empty() && name.chars().count() <= 256 && !name.chars().any(bad)
+}
+
+pub fn same(left: &str, right: &str) -> bool {
+    left.eq_ignore_ascii_case(right)
+}
+
+pub fn known_servers(input: &PolicyInput) -> Vec<String> {
+    let mut names = vec!["builtin".to_owned(), "custom-user-tools".to_owned()];
+    for server in &input.servers {
+        if !names.contains(&server.name) {
+            names.push(server.name.clone());
+        }
+    }
+    names
+}
+
+/// Tools somebody listed or configured for this server.
+pub fn known_tools(input: &PolicyInput, server: &str) -> Vec<String> {
+    let mut names = listed_tools(input, server);
+    for definition in input.servers.iter().filter(|definition| definition.name == server) {
+        names.extend(definition.tools.keys().cloned());
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Tools this server lists.
+pub fn listed_tools(input: &PolicyInput, server: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    if server == "builtin" {
+        names.extend(["shell.run".to_owned(), "web.fetch".to_owned()]);
+    }
+    for definition in input.servers.iter().filter(|definition| definition.name == server) {
+        names.extend(definition.catalog.iter().flatten().map(|tool| tool.name.clone()));
+    }
+    names
+}
+
+pub fn name(input: &PolicyInput, query: &Query) -> Named {
+    let call = &query.call;
+    let mut named = Named { server: call.server.to_string(), tool: call.tool.to_string(), ambiguous: false };
+    let CallKind::Mcp { operation } = call.kind else { return named };
+    if query.door == Door::Mcp {
+        return named;
+    }
+    meant(&mut named.server, &known_servers(input), &mut named.ambiguous);
+    if operation == Operation::CallTool {
+        meant(&mut named.tool, &known_tools(input, &named.server), &mut named.ambiguous);
+    }
+    named
+}
+
+/// Replaces a name by the one known name it differs from only in ASCII case.
+fn meant(name: &mut String, known: &[String], ambiguous: &mut bool) {
+    if known.contains(name) {
+        return;
+    }
+    let fitting: Vec<&String> = known.iter().filter(|other| same(other, name)).collect();
+    match fitting.as_slice() {
+        [] => {}
+        [one] => *name = (*one).clone(),
+        _ => *ambiguous = true,
+    }
+}
+
+pub fn gate(case: &Case<'_>) -> Option<Reason> {
+    if case.named.ambiguous {
+        return Some(Reason::NameAmbiguous);
+    }
+    let is_tool_call = case.query.call.requested_operation() == Operation::CallTool;
+    (is_tool_call && case.named.tool.contains('/')).then_some(Reason::NameReserved)
+}

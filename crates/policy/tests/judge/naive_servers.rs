@@ -1,0 +1,107 @@
+//! Server known and enabled, tool switch, user block, denied domain (CORE-6, GATE-9, REVIEW-3, SHELL-1).
+
+use toolwarden_core::{Door, Operation, Reason, name};
+use toolwarden_policy::input::Declared;
+use url::Url;
+
+use crate::naive::{Case, Kind};
+use crate::naive_allowlist::deny_entry_matches;
+use crate::naive_names::{known_tools, listed_tools, same};
+
+fn is_reserved(server: &str) -> bool {
+    server == "builtin" || server == "custom-user-tools"
+}
+
+fn is_known(case: &Case<'_>) -> bool {
+    is_reserved(&case.named.server) || case.definition().is_some()
+}
+
+/// Two definitions that differ, or another server whose name looks the same.
+fn conflicts(case: &Case<'_>) -> bool {
+    let key = name::registration_key(&case.named.server);
+    let other = |server: &&toolwarden_policy::input::ServerInput| {
+        name::registration_key(&server.name) == key
+            && (server.name != case.named.server || case.definitions.iter().any(|mine| mine.launch != server.launch))
+    };
+    !case.definitions.is_empty() && case.input.servers.iter().any(|server| other(&server))
+}
+
+pub fn known(case: &Case<'_>) -> Option<Reason> {
+    let judged_as_given = match case.query.door {
+        Door::Mcp => false,
+        Door::Explain => true,
+        Door::Decide => !case.is_agent(),
+    };
+    if !is_known(case) {
+        return (!judged_as_given).then_some(Reason::UnknownTool);
+    }
+    if !is_reserved(&case.named.server) {
+        if conflicts(case) {
+            return Some(Reason::ServerConflict);
+        }
+        if case.definition().is_some_and(|server| !server.enabled) {
+            return Some(Reason::ServerDisabled);
+        }
+    }
+    if judged_as_given || case.query.call.requested_operation() != Operation::CallTool {
+        return None;
+    }
+    let tools = match case.query.door {
+        Door::Mcp => listed_tools(case.input, &case.named.server),
+        Door::Decide | Door::Explain => known_tools(case.input, &case.named.server),
+    };
+    (!tools.contains(&case.named.tool)).then_some(Reason::UnknownTool)
+}
+
+/// Whether bare patterns and preset scopes reach this server (GATE-5).
+pub fn is_operators(case: &Case<'_>) -> bool {
+    match case.definition() {
+        _ if is_reserved(&case.named.server) => true,
+        Some(server) => server.declared == Declared::ByOperator,
+        None => true,
+    }
+}
+
+pub fn switch(case: &Case<'_>) -> Option<Reason> {
+    if is_switched_off(case) {
+        return Some(Reason::ToolDisabled);
+    }
+    let user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user));
+    let blocks = user.map(|user| user.blocks.as_slice()).unwrap_or_default();
+    if blocks.iter().any(|entry| deny_entry_matches(&entry.value, case)) {
+        return Some(Reason::UserBlocked);
+    }
+    is_domain_denied(case).then_some(Reason::DomainDenied)
+}
+
+fn is_switched_off(case: &Case<'_>) -> bool {
+    let (server, tool) = (&case.named.server, &case.named.tool);
+    let full = format!("{server}:{tool}");
+    for definition in &case.definitions {
+        if definition.tools.iter().any(|(name, config)| same(name, tool) && config.enabled == Some(false))
+            || definition.disabled_tools.iter().any(|name| same(&name.value, tool))
+        {
+            return true;
+        }
+    }
+    case.input.base.settings.iter().any(|(key, value)| {
+        if key == "mcp.tools.disabled" {
+            let names = value.value.as_array().map(Vec::as_slice).unwrap_or_default();
+            return names.iter().filter_map(|name| name.as_str()).any(|name| same(name, tool) || same(name, &full));
+        }
+        let name = key.strip_prefix("mcp.tool.").and_then(|rest| rest.strip_suffix(".enabled"));
+        name.is_some_and(|name| same(name, tool) || same(name, &full)) && value.value == serde_json::Value::Bool(false)
+    })
+}
+
+fn is_domain_denied(case: &Case<'_>) -> bool {
+    let (Some(admin), Kind::Fetch(url)) = (case.admin(), &case.kind) else { return false };
+    let Some(host) = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)) else {
+        return false;
+    };
+    let host = host.strip_suffix('.').unwrap_or(&host);
+    admin.sandboxing.denied_domains.iter().any(|domain| {
+        let domain = domain.value.to_ascii_lowercase();
+        host == domain || host.ends_with(&format!(".{domain}"))
+    })
+}

@@ -1,0 +1,139 @@
+//! Adding and removing allowlist entries where they take effect (ALLOW-4).
+//!
+//! Takes an entry as a person typed it; changes the user's permissions.json in place, comments and
+//! all, where a file defines that list, else the stored list. Invalid entries change nothing.
+
+mod splice;
+mod target;
+
+use toolwarden_core::name;
+
+use crate::entries::List;
+use crate::files::FileError;
+use crate::finding::Finding;
+use crate::locations::Locations;
+use crate::lock::DataLock;
+use crate::stored::{self, Lists, Record, StoredError, StoredUser};
+use target::{Situation, Target};
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    #[error("`{entry}` cannot be added: {fault}")]
+    Invalid { entry: String, fault: String },
+    #[error("{path} is broken, so it is not edited; repair it first:\n{}", .findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Broken { path: String, findings: Vec<Finding> },
+    #[error("{path} {error}")]
+    File { path: String, error: FileError },
+    #[error("{path} could not be edited without changing more than the entry; edit it by hand")]
+    Unsafe { path: String },
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+}
+
+/// What adding did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Added {
+    /// Written to this place; the remark says why there, where that is not obvious.
+    Added {
+        place: String,
+        remark: Option<String>,
+    },
+    AlreadyThere {
+        entry: String,
+        place: String,
+    },
+    CoveredBy {
+        entry: String,
+        place: String,
+    },
+}
+
+/// What removing did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Places it was removed from; empty = it was nowhere.
+    pub places: Vec<String>,
+    /// What still grants the same, as entry and place.
+    pub still_granted_by: Vec<(String, String)>,
+}
+
+/// Adds an entry to the list where it takes effect for this user.
+///
+/// # Errors
+/// The entry is invalid, the file is broken, or something cannot be read or written.
+pub fn add_entry(locations: &Locations, user: &str, list: List, text: &str) -> Result<Added, EditError> {
+    if let Some(fault) = list.fault(text) {
+        return Err(EditError::Invalid { entry: name::shown(text).into_owned(), fault });
+    }
+    let held = stored::lock(locations)?;
+    let situation = Situation::look(locations, user, list)?;
+    match situation.target() {
+        Target::Stored => add_stored(locations, &held, user, list, text),
+        Target::UserFile { remark } => {
+            let file = situation.user_file;
+            if let Some(found) = already(list, &file.entries, text, &file.label) {
+                return Ok(found);
+            }
+            file.append(list, text)?;
+            Ok(Added::Added { place: file.label, remark })
+        }
+    }
+}
+
+/// Removes an entry wherever the user may edit it.
+///
+/// # Errors
+/// The file is broken, or something cannot be read or written.
+pub fn remove_entry(locations: &Locations, user: &str, list: List, text: &str) -> Result<Removed, EditError> {
+    let held = stored::lock(locations)?;
+    let mut situation = Situation::look(locations, user, list)?;
+    let mut places = Vec::new();
+    if situation.user_file.entries.iter().any(|entry| list.same(entry, text)) {
+        situation.user_file.remove(list, text)?;
+        places.push(situation.user_file.label.clone());
+    }
+    if situation.stored.iter().any(|entry| list.same(entry, text)) {
+        stored::change(locations, &held, |lists: &mut Lists| {
+            let stored = lists.users.entry(user.to_owned()).or_default();
+            entries_of(stored, list).retain(|entry| !list.same(entry, text));
+        })?;
+        situation.stored.retain(|entry| !list.same(entry, text));
+        places.push(stored_place(locations));
+    }
+    let still_granted_by = situation.granting(locations, list, text);
+    Ok(Removed { places, still_granted_by })
+}
+
+fn add_stored(locations: &Locations, held: &DataLock, user: &str, list: List, text: &str) -> Result<Added, EditError> {
+    let place = stored_place(locations);
+    let mut present = stored::user(locations, user)?;
+    if let Some(found) = already(list, entries_of(&mut present, list), text, &place) {
+        return Ok(found);
+    }
+    stored::change(locations, held, |lists: &mut Lists| {
+        entries_of(lists.users.entry(user.to_owned()).or_default(), list).push(text.to_owned());
+    })?;
+    Ok(Added::Added { place, remark: None })
+}
+
+/// The same entry first, then a wider one.
+fn already(list: List, entries: &[String], text: &str, place: &str) -> Option<Added> {
+    let place = place.to_owned();
+    if let Some(entry) = entries.iter().find(|entry| list.same(entry, text)) {
+        return Some(Added::AlreadyThere { entry: entry.clone(), place });
+    }
+    let wider = entries.iter().find(|entry| list.covers(entry, text))?;
+    Some(Added::CoveredBy { entry: wider.clone(), place })
+}
+
+fn entries_of(user: &mut StoredUser, list: List) -> &mut Vec<String> {
+    match list {
+        List::Mcp => &mut user.mcp_allowlist,
+        List::Terminal => &mut user.terminal_allowlist,
+    }
+}
+
+fn stored_place(locations: &Locations) -> String {
+    crate::files::shown(&Lists::path(locations))
+}

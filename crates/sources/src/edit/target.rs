@@ -1,0 +1,166 @@
+//! Where an entry of a user takes effect, and what the layers hold now.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use toolwarden_core::{Layer, Sourced};
+use toolwarden_policy::input::PermissionsInput;
+
+use super::{EditError, entries_of, splice, stored_place};
+use crate::entries::List;
+use crate::files::{self, FileError};
+use crate::locations::Locations;
+use crate::readers::permissions;
+use crate::stored;
+use crate::tree::LARGEST_FILE;
+use crate::trust::{FileState, TrustRecords, WorkspaceFile};
+
+/// The layers of one list of one user.
+pub(super) struct Situation {
+    pub(super) user_file: UserFile,
+    pub(super) stored: Vec<String>,
+    /// The trusted workspace file's list and its place, where it defines the key.
+    workspace: Option<(Vec<String>, String)>,
+}
+
+/// Where to write.
+pub(super) enum Target {
+    UserFile { remark: Option<String> },
+    Stored,
+}
+
+/// The user's permissions.json, or the place where it would be.
+pub(super) struct UserFile {
+    path: PathBuf,
+    pub(super) label: String,
+    /// None where there is no file.
+    text: Option<String>,
+    defines: bool,
+    pub(super) entries: Vec<String>,
+}
+
+impl Situation {
+    pub(super) fn look(locations: &Locations, user: &str, list: List) -> Result<Self, EditError> {
+        let mut stored_user = stored::user(locations, user)?;
+        let stored = std::mem::take(entries_of(&mut stored_user, list));
+        if user != locations.user {
+            // The files belong to the operating-system user alone (PERM-1).
+            return Ok(Self { user_file: UserFile::none(locations), stored, workspace: None });
+        }
+        let user_file = UserFile::read(locations, list)?;
+        let workspace = read_workspace(locations, list)?;
+        Ok(Self { user_file, stored, workspace })
+    }
+
+    pub(super) fn target(&self) -> Target {
+        match &self.workspace {
+            _ if self.user_file.defines => Target::UserFile { remark: None },
+            Some((_, place)) => {
+                let remark =
+                    format!("{place} defines this list, so stored entries do not count; written to the user's file");
+                Target::UserFile { remark: Some(remark) }
+            }
+            None => Target::Stored,
+        }
+    }
+
+    /// Entries of layers that count which still grant what `text` granted.
+    pub(super) fn granting(&self, locations: &Locations, list: List, text: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut collect = |entries: &[String], place: &str| {
+            let covering = entries.iter().filter(|entry| list.covers(entry, text));
+            found.extend(covering.map(|entry| (entry.clone(), place.to_owned())));
+        };
+        collect(&self.user_file.entries, &self.user_file.label);
+        if let Some((entries, place)) = &self.workspace {
+            collect(entries, place);
+        }
+        if matches!(self.target(), Target::Stored) {
+            collect(&self.stored, &stored_place(locations));
+        }
+        found
+    }
+}
+
+fn texts(input: &PermissionsInput, list: List) -> Option<Vec<String>> {
+    let sourced: &Option<Vec<Sourced<String>>> = match list {
+        List::Mcp => &input.mcp_allowlist,
+        List::Terminal => &input.terminal_allowlist,
+    };
+    sourced.as_ref().map(|entries| entries.iter().map(|entry| entry.value.clone()).collect())
+}
+
+fn read_workspace(locations: &Locations, list: List) -> Result<Option<(Vec<String>, String)>, EditError> {
+    let Some(workspace) = &locations.workspace else { return Ok(None) };
+    let root = files::real(&locations.working_directory.join(workspace));
+    if root == files::real(&locations.home) {
+        return Ok(None);
+    }
+    let records: TrustRecords = stored::read(locations)?;
+    let file = WorkspaceFile::look(locations, &records, &root, ".cursor/permissions.json");
+    let counts = matches!(file.state(), FileState::Unchanged | FileState::Changed);
+    let Some(trusted) = file.trusted.as_ref().filter(|_| counts) else { return Ok(None) };
+    let reading = permissions::read_bytes(&file.label, Layer::WorkspaceFile, trusted);
+    // Broken, it defines every key and grants nothing.
+    let entries = if reading.broken { Some(Vec::new()) } else { texts(&reading.value, list) };
+    Ok(entries.map(|entries| (entries, file.label)))
+}
+
+impl UserFile {
+    fn none(locations: &Locations) -> Self {
+        let path = locations.user_permissions();
+        let label = files::shown(&path);
+        Self { path, label, text: None, defines: false, entries: Vec::new() }
+    }
+
+    fn read(locations: &Locations, list: List) -> Result<Self, EditError> {
+        let mut file = Self::none(locations);
+        // A link is followed, and stays a link: its target is what is replaced.
+        file.path = files::real(&file.path);
+        let label = file.label.clone();
+        let failed = |error| EditError::File { path: label.clone(), error };
+        let Some(bytes) = files::read(&file.path, LARGEST_FILE).map_err(failed)? else { return Ok(file) };
+        let reading = permissions::read_bytes(&file.label, Layer::UserFile, &bytes);
+        if reading.broken {
+            return Err(EditError::Broken { path: file.label, findings: reading.findings });
+        }
+        let entries = texts(&reading.value, list);
+        file.defines = entries.is_some();
+        file.entries = entries.unwrap_or_default();
+        file.text = String::from_utf8(bytes).ok();
+        Ok(file)
+    }
+
+    pub(super) fn append(&self, list: List, entry: &str) -> Result<(), EditError> {
+        let text = match &self.text {
+            Some(text) => splice::append(text, list.key(), entry).ok_or_else(|| self.unsafe_edit())?,
+            None => splice::new_file(list.key(), entry).ok_or_else(|| self.unsafe_edit())?,
+        };
+        self.write(&text)
+    }
+
+    pub(super) fn remove(&mut self, list: List, entry: &str) -> Result<(), EditError> {
+        let text = self.text.as_deref().unwrap_or_default();
+        let text =
+            splice::remove(text, list.key(), |found| list.same(found, entry)).ok_or_else(|| self.unsafe_edit())?;
+        self.write(&text)?;
+        self.entries.retain(|found| !list.same(found, entry));
+        Ok(())
+    }
+
+    fn unsafe_edit(&self) -> EditError {
+        EditError::Unsafe { path: self.label.clone() }
+    }
+
+    fn write(&self, text: &str) -> Result<(), EditError> {
+        let failed = |error| EditError::File { path: self.label.clone(), error };
+        if self.text.is_none() {
+            let directory = self.path.parent().unwrap_or(&self.path);
+            files::make_private_directory(directory).map_err(failed)?;
+            return files::replace(&self.path, text.as_bytes(), 0o600).map_err(failed);
+        }
+        let mode = fs::metadata(&self.path).map_err(|error| failed(FileError::Read(error)))?.mode();
+        files::replace(&self.path, text.as_bytes(), mode & 0o7777).map_err(failed)
+    }
+}

@@ -1,0 +1,263 @@
+//! All sources of one place into one `PolicyInput`, layer by layer.
+//!
+//! Takes `Locations`; gives the input, every finding and the state of every source. Refuses to load
+//! an untrusted config found by walking up, and anything broken but permissions.json (PERM-3).
+
+mod choose;
+mod deny;
+mod modes;
+mod permissions;
+mod records;
+mod rules;
+mod servers;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toolwarden_policy::input::{BaseInput, LocalInput, PolicyInput};
+
+use crate::files;
+use crate::finding::{Finding, Severity};
+use crate::locations::Locations;
+use crate::readers::SourceKind;
+use crate::readers::config::ConfigFile;
+use crate::readers::server::ServerDefinition;
+use crate::report::Reading;
+use crate::trust::{FileState, TrustRecords, WorkspaceFile};
+
+/// What loading gives.
+#[derive(Debug)]
+pub struct Loaded {
+    pub input: PolicyInput,
+    pub findings: Vec<Finding>,
+    pub sources: Vec<SourceStatus>,
+    pub config: ConfigFile,
+    /// The config that was used; none = only defaults.
+    pub config_path: Option<PathBuf>,
+    /// `[rules] shipped`.
+    pub shipped_rules: bool,
+    /// How each server is reached; the first definition of a name is the one that counts.
+    pub definitions: Vec<ServerDefinition>,
+}
+
+/// One file or record and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceStatus {
+    pub path: PathBuf,
+    pub kind: SourceKind,
+    pub state: SourceState,
+}
+
+/// What became of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SourceState {
+    Used,
+    Missing,
+    /// Only its deny side acts.
+    Untrusted,
+    /// Its last trusted content counts, and the deny side of what it says now.
+    Changed,
+    Broken,
+}
+
+/// Why nothing was loaded.
+#[derive(Debug)]
+pub enum Refusal {
+    /// A config found by walking up, in a directory nobody trusted: not read at all.
+    Untrusted { path: PathBuf, directory: PathBuf },
+    /// Something that must be whole is not.
+    Faults { findings: Vec<Finding>, sources: Vec<SourceStatus> },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untrusted { path, directory } => write!(
+                formatter,
+                "{} came with a workspace nobody trusted, so it is not read; look at it, then run `toolwarden trust {}`, or use `--config`",
+                files::shown(path),
+                files::shown(directory)
+            ),
+            Self::Faults { findings, .. } => {
+                let errors = findings.iter().filter(|finding| finding.is_error());
+                let lines: Vec<_> = errors.map(ToString::to_string).collect();
+                formatter.write_str(&lines.join("\n"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Loads everything that counts at these locations.
+///
+/// # Errors
+/// An untrusted config up the tree, or a broken config, modes, servers, rules, admin or stored file.
+pub fn load(locations: &Locations) -> Result<Loaded, Refusal> {
+    let mut loading = Loading::new(locations);
+    let stored = records::read(&mut loading);
+    let chosen = choose::config(&mut loading)?;
+    let admin = choose::admin(&mut loading, &chosen);
+    let rules = rules::read(&mut loading, &chosen);
+    let modes = modes::read(&mut loading, &chosen.config);
+    let definitions = servers::read(&mut loading, &chosen);
+    let files = permissions::read(&mut loading);
+    let mut input = PolicyInput {
+        version: 0,
+        base: BaseInput {
+            auto_run: chosen.config.auto_run.clone(),
+            admin,
+            modes,
+            roles: chosen.config.roles.clone(),
+            rules,
+            settings: records::settings(&mut loading, &chosen.config, &stored),
+            protected_paths: loading.protected_paths(&chosen),
+            home: Some(locations.home.clone()),
+        },
+        servers: definitions.iter().map(|definition| definition.input.clone()).collect(),
+        users: records::users(&mut loading, &stored),
+        local: LocalInput { user: locations.user.clone(), files, workspace: loading.workspace.clone() },
+    };
+    loading.narrow(&mut input);
+    loading.finish(input, chosen, definitions)
+}
+
+/// What is gathered on the way.
+pub(crate) struct Loading<'a> {
+    locations: &'a Locations,
+    /// The workspace's real path.
+    workspace: Option<PathBuf>,
+    records: TrustRecords,
+    findings: Vec<Finding>,
+    sources: Vec<SourceStatus>,
+    refused: bool,
+    /// Deny sides that act once everything else is in place.
+    narrowings: Vec<deny::Narrowing>,
+    trusted_files: Vec<PathBuf>,
+}
+
+impl<'a> Loading<'a> {
+    fn new(locations: &'a Locations) -> Self {
+        Self {
+            locations,
+            workspace: locations.workspace.as_ref().map(|path| files::real(&locations.working_directory.join(path))),
+            records: TrustRecords::default(),
+            findings: Vec::new(),
+            sources: Vec::new(),
+            refused: false,
+            narrowings: Vec::new(),
+            trusted_files: Vec::new(),
+        }
+    }
+
+    fn source(&mut self, path: &Path, kind: SourceKind, state: SourceState) {
+        self.sources.push(SourceStatus { path: path.to_path_buf(), kind, state });
+    }
+
+    /// Records an error that stops loading.
+    fn refuse(&mut self, code: &'static str, label: &str, message: impl Into<String>) {
+        self.findings.push(Finding::whole(Severity::Error, code, label, message));
+        self.refused = true;
+    }
+
+    fn warn(&mut self, code: &'static str, label: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::whole(Severity::Warning, code, label, message).with_help(help));
+    }
+
+    fn note(&mut self, code: &'static str, label: &str, message: impl Into<String>) {
+        self.findings.push(Finding::whole(Severity::Note, code, label, message));
+    }
+
+    /// Takes a reading that counts: broken stops loading.
+    fn accept<T>(&mut self, path: &Path, kind: SourceKind, reading: Reading<T>) -> T {
+        self.findings.extend(reading.findings);
+        self.refused |= reading.broken;
+        self.source(path, kind, if reading.broken { SourceState::Broken } else { SourceState::Used });
+        reading.value
+    }
+
+    /// Takes a reading of which only the deny side acts: its errors stop nothing.
+    fn glance<T>(&mut self, reading: Reading<T>) -> T {
+        self.findings.extend(reading.findings.into_iter().map(|mut finding| {
+            finding.severity = finding.severity.max(Severity::Warning);
+            finding
+        }));
+        reading.value
+    }
+
+    /// Tells how a workspace file stands, where it is not simply used or missing.
+    fn announce(&mut self, file: &WorkspaceFile, kind: SourceKind) {
+        let (state, message) = match file.state() {
+            FileState::Missing => (SourceState::Missing, None),
+            FileState::Unchanged => (SourceState::Used, None),
+            FileState::Deleted => (
+                SourceState::Missing,
+                Some("was trusted and is gone: nothing it granted counts, its restrictions stay"),
+            ),
+            FileState::Changed => (
+                SourceState::Changed,
+                Some("changed since it was trusted: its trusted content counts, and what it newly forbids"),
+            ),
+            FileState::Untrusted => (SourceState::Untrusted, Some("is not trusted: only what it forbids counts")),
+        };
+        if state != SourceState::Used {
+            self.source(&file.path, kind, state);
+        }
+        if let Some(message) = message {
+            self.warn("not_trusted", &file.label, message, file.remedy());
+        }
+        if let Some(Err(error)) = &file.present {
+            self.warn("unreadable", &file.label, error.to_string(), "make it a plain file of the workspace");
+        }
+    }
+
+    fn narrow(&mut self, input: &mut PolicyInput) {
+        for narrowing in std::mem::take(&mut self.narrowings) {
+            self.findings.extend(narrowing.apply(input));
+        }
+    }
+
+    /// SELF-1: what no call may change without a person.
+    fn protected_paths(&self, chosen: &choose::Chosen) -> Vec<PathBuf> {
+        let hooks = [".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json"];
+        let bases = [Some(&self.locations.home), self.workspace.as_ref()];
+        let mut paths =
+            vec![self.locations.config_dir.clone(), self.locations.data_dir.clone(), self.locations.user_permissions()];
+        paths.extend(chosen.path.clone());
+        // Rule files and the admin record, wherever they are.
+        let kinds = [SourceKind::Rules, SourceKind::Admin];
+        let named = self.sources.iter().filter(|source| kinds.contains(&source.kind));
+        paths.extend(named.map(|source| source.path.clone()));
+        paths.extend(self.trusted_files.iter().cloned());
+        paths.extend(bases.into_iter().flatten().flat_map(|base| hooks.iter().map(|hook| base.join(hook))));
+        let real: Vec<_> = paths.iter().map(|path| files::real(path)).collect();
+        paths.extend(real);
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    fn finish(
+        self,
+        input: PolicyInput,
+        chosen: choose::Chosen,
+        mut definitions: Vec<ServerDefinition>,
+    ) -> Result<Loaded, Refusal> {
+        // What narrowed the judge's view holds for the definitions too.
+        for (definition, server) in definitions.iter_mut().zip(&input.servers) {
+            definition.input.clone_from(server);
+        }
+        if self.refused {
+            return Err(Refusal::Faults { findings: self.findings, sources: self.sources });
+        }
+        Ok(Loaded {
+            input,
+            findings: self.findings,
+            sources: self.sources,
+            shipped_rules: chosen.config.rules.shipped,
+            config_path: chosen.path,
+            config: chosen.config,
+            definitions,
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Which config counts, and the admin record it or the system names.
+//!
+//! `--config`, else the nearest `toolwarden.toml` up the tree if trusted, else the user's.
+
+use std::path::{Path, PathBuf};
+
+use toolwarden_policy::input::AdminInput;
+
+use super::{Loading, Refusal};
+use crate::files;
+use crate::load::SourceState;
+use crate::load::deny::Narrowing;
+use crate::locations::CONFIG_NAME;
+use crate::readers::config::{self, ConfigFile, Standing};
+use crate::readers::{SourceKind, admin};
+use crate::tree::LARGEST_FILE;
+use crate::trust::{FileState, WorkspaceFile};
+
+/// The config that counts and where it came from.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) config: ConfigFile,
+    pub(super) standing: Standing,
+    pub(super) path: Option<PathBuf>,
+    /// What its relative paths are relative to.
+    pub(super) directory: PathBuf,
+}
+
+impl Chosen {
+    fn new(config: ConfigFile, standing: Standing, path: &Path) -> Self {
+        let directory = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        Self { config, standing, path: Some(path.to_path_buf()), directory }
+    }
+}
+
+pub(super) fn config(loading: &mut Loading<'_>) -> Result<Chosen, Refusal> {
+    let locations = loading.locations;
+    if let Some(path) = &locations.config {
+        let path = locations.working_directory.join(path);
+        return Ok(operator(loading, &path, Needed::Must));
+    }
+    let user_config = locations.user_config();
+    match nearest(&files::real(&locations.working_directory)) {
+        Some(directory) if files::real(&directory.join(CONFIG_NAME)) != files::real(&user_config) => {
+            workspace(loading, &directory)
+        }
+        _ => Ok(operator(loading, &user_config, Needed::May)),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Must,
+    May,
+}
+
+/// The nearest directory upwards with something called `toolwarden.toml`, whatever it is.
+fn nearest(from: &Path) -> Option<PathBuf> {
+    from.ancestors().find(|directory| directory.join(CONFIG_NAME).symlink_metadata().is_ok()).map(Path::to_path_buf)
+}
+
+fn operator(loading: &mut Loading<'_>, path: &Path, needed: Needed) -> Chosen {
+    let label = files::shown(path);
+    let config = match files::read(path, LARGEST_FILE) {
+        Ok(Some(bytes)) => {
+            let reading = config::read_bytes(&label, Standing::Operator, &bytes);
+            loading.accept(path, SourceKind::Config, reading)
+        }
+        Ok(None) => {
+            if needed == Needed::Must {
+                loading.refuse("missing", &label, "no such file");
+            }
+            loading.source(path, SourceKind::Config, SourceState::Missing);
+            let mut chosen = Chosen::new(ConfigFile::default(), Standing::Operator, path);
+            chosen.path = None;
+            return chosen;
+        }
+        Err(error) => {
+            loading.refuse("unreadable", &label, error.to_string());
+            loading.source(path, SourceKind::Config, SourceState::Broken);
+            ConfigFile::default()
+        }
+    };
+    Chosen::new(config, Standing::Operator, path)
+}
+
+fn workspace(loading: &mut Loading<'_>, directory: &Path) -> Result<Chosen, Refusal> {
+    let file = WorkspaceFile::look(loading.locations, &loading.records, directory, CONFIG_NAME);
+    let state = file.state();
+    let Some(trusted) = file.trusted.as_ref().filter(|_| matches!(state, FileState::Unchanged | FileState::Changed))
+    else {
+        return Err(Refusal::Untrusted { path: file.path, directory: directory.to_path_buf() });
+    };
+    loading.trusted_files.push(file.path.clone());
+    let reading = config::read_bytes(&file.label, Standing::Workspace, trusted);
+    let config = if state == FileState::Unchanged {
+        loading.accept(&file.path, SourceKind::Config, reading)
+    } else {
+        loading.announce(&file, SourceKind::Config);
+        loading.refused |= reading.broken;
+        loading.findings.extend(reading.findings);
+        reading.value
+    };
+    if let (FileState::Changed, Some(Ok(present))) = (state, &file.present) {
+        let now = loading.glance(config::read_bytes(&file.label, Standing::Workspace, present));
+        loading.narrowings.push(Narrowing::Config(Box::new(now)));
+    }
+    Ok(Chosen::new(config, Standing::Workspace, &file.path))
+}
+
+/// The system's admin record where there is one, else the one the config names.
+pub(super) fn admin(loading: &mut Loading<'_>, chosen: &Chosen) -> Option<AdminInput> {
+    let locations = loading.locations;
+    let named = chosen.config.admin_file.as_ref().map(|file| locations.resolve(&chosen.directory, &file.value));
+    let system = locations.system_admin_file.as_ref().filter(|path| path.symlink_metadata().is_ok());
+    if let (Some(system), Some(named)) = (system, &named)
+        && system != named
+    {
+        let message = format!("not used: the system's admin record {} comes first", files::shown(system));
+        loading.note("shadowed", &files::shown(named), message);
+    }
+    let path = system.cloned().or(named)?;
+    let label = files::shown(&path);
+    match admin::read_trusted(&path) {
+        Ok(bytes) => Some(loading.accept(&path, SourceKind::Admin, admin::read_bytes(&label, &bytes))),
+        Err(fault) => {
+            loading.refuse("admin_refused", &label, fault.to_string());
+            loading.source(&path, SourceKind::Admin, SourceState::Broken);
+            None
+        }
+    }
+}

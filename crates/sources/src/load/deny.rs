@@ -1,0 +1,148 @@
+//! The deny side of files that do not count otherwise (PERM-4).
+//!
+//! Takes what an untrusted or changed file says; narrows what is already known; adds no server, no
+//! mode and no grant.
+
+use toolwarden_core::name::registration_key;
+use toolwarden_core::{Sourced, ToolIdentity};
+use toolwarden_policy::input::{ModeInput, PolicyInput, RoleInput, ServerInput};
+
+use crate::finding::{Finding, Severity};
+use crate::readers::config::ConfigFile;
+use crate::readers::server::ServerDefinition;
+
+/// One file's deny side.
+#[derive(Debug)]
+pub(super) enum Narrowing {
+    Modes(Vec<ModeInput>),
+    Servers(Vec<ServerDefinition>),
+    Config(Box<ConfigFile>),
+}
+
+impl Narrowing {
+    /// Narrows the input; a note tells of each piece that is not known and so not counted.
+    pub(super) fn apply(&self, input: &mut PolicyInput) -> Vec<Finding> {
+        match self {
+            Self::Modes(modes) => narrow_modes(&mut input.base.modes, modes),
+            Self::Servers(servers) => narrow_servers(&mut input.servers, servers),
+            Self::Config(config) => narrow_config(input, config),
+        }
+    }
+}
+
+fn narrow_modes(known: &mut [ModeInput], said: &[ModeInput]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for mode in said {
+        let Some(target) = known.iter_mut().find(|target| target.slug == mode.slug) else {
+            let message = format!("the mode `{}` is not known: nobody trusted this content", mode.slug);
+            findings.push(not_counted(&mode.origin, message));
+            continue;
+        };
+        for server in &mode.disallowed_servers {
+            forbid_server(target, server);
+        }
+        for tool in &mode.disallowed_tools {
+            forbid_tool(target, tool);
+        }
+    }
+    findings
+}
+
+/// What is forbidden now is no longer allowed, so that the mode does not contradict itself.
+fn forbid_server(mode: &mut ModeInput, server: &Sourced<String>) {
+    if let Some(allowed) = &mut mode.allowed_servers {
+        allowed.retain(|allowed| !allowed.value.eq_ignore_ascii_case(&server.value));
+    }
+    if let Some(allowed) = &mut mode.allowed_tools {
+        allowed.retain(|allowed| !allowed.value.server.eq_ignore_ascii_case(&server.value));
+    }
+    mode.disallowed_servers.push(server.clone());
+}
+
+fn forbid_tool(mode: &mut ModeInput, tool: &Sourced<ToolIdentity>) {
+    let same = |allowed: &ToolIdentity| {
+        allowed.server.eq_ignore_ascii_case(&tool.value.server) && allowed.tool.eq_ignore_ascii_case(&tool.value.tool)
+    };
+    if let Some(allowed) = &mut mode.allowed_tools {
+        allowed.retain(|allowed| !same(&allowed.value));
+    }
+    mode.disallowed_tools.push(tool.clone());
+}
+
+fn narrow_servers(known: &mut [ServerInput], said: &[ServerDefinition]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for definition in said {
+        let said = &definition.input;
+        let key = registration_key(&said.name);
+        let mut found = false;
+        for target in known.iter_mut().filter(|target| registration_key(&target.name) == key) {
+            found = true;
+            narrow_server(target, said);
+        }
+        if !found {
+            let shown = toolwarden_core::name::shown(&said.name);
+            findings.push(not_counted(
+                &said.origin,
+                format!("the server `{shown}` is not known: nobody trusted this content"),
+            ));
+        }
+    }
+    findings
+}
+
+fn narrow_server(target: &mut ServerInput, said: &ServerInput) {
+    target.enabled &= said.enabled;
+    target.default_enabled &= said.default_enabled;
+    target.disabled_tools.extend(said.disabled_tools.iter().cloned());
+    for (tool, input) in &said.tools {
+        let origin = input.origin.clone().unwrap_or_else(|| said.origin.clone());
+        if input.enabled == Some(false) {
+            target.disabled_tools.push(Sourced::new(tool.clone(), origin));
+        }
+        if input.human_review {
+            target.tools.entry(tool.clone()).or_default().human_review = true;
+        }
+    }
+}
+
+fn narrow_config(input: &mut PolicyInput, config: &ConfigFile) -> Vec<Finding> {
+    let mut findings = narrow_modes(&mut input.base.modes, &config.modes);
+    findings.extend(narrow_servers(&mut input.servers, &config.servers));
+    for role in &config.roles {
+        findings.extend(narrow_role(&mut input.base.roles, role));
+    }
+    let auto_run = &mut input.base.auto_run;
+    auto_run.ask.extend(config.auto_run.ask.iter().cloned());
+    auto_run.mcp_protection |= config.auto_run.mcp_protection;
+    auto_run.browser_protection |= config.auto_run.browser_protection;
+    auto_run.delete_protection |= config.auto_run.delete_protection;
+    auto_run.require_mode |= config.auto_run.require_mode;
+    for (key, value) in &config.settings {
+        super::records::merge_switch(&mut input.base.settings, key, value);
+    }
+    findings
+}
+
+/// A role without a list of its own uses the shipped one, which a new list would replace, not narrow.
+fn narrow_role(known: &mut [RoleInput], said: &RoleInput) -> Option<Finding> {
+    let disallow = said.disallow.as_ref()?;
+    let target =
+        known.iter_mut().find(|role| role.name.value == said.name.value).and_then(|role| role.disallow.as_mut());
+    match target {
+        Some(target) => {
+            target.extend(disallow.iter().cloned());
+            None
+        }
+        None => {
+            let message =
+                format!("the disallow list of role `{}` does not act yet: nobody trusted it", said.name.value);
+            Some(not_counted(&said.name.origin, message))
+        }
+    }
+}
+
+fn not_counted(origin: &toolwarden_core::Origin, message: String) -> Finding {
+    let place = crate::tree::Place { line: origin.line, column: origin.column };
+    Finding::at(Severity::Note, "not_counted", origin.source.clone(), place, message)
+        .with_help("run `toolwarden trust` on its directory to make it count")
+}

@@ -1,0 +1,88 @@
+//! The two permissions.json files of the local person (PERM-1 to PERM-4).
+
+use toolwarden_core::Layer;
+use toolwarden_policy::input::PermissionsInput;
+
+use super::{Loading, SourceState};
+use crate::files;
+use crate::finding::{Finding, Severity};
+use crate::readers::{SourceKind, permissions};
+use crate::tree::LARGEST_FILE;
+use crate::trust::{FileState, WorkspaceFile};
+
+const WORKSPACE_FILE: &str = ".cursor/permissions.json";
+
+pub(super) fn read(loading: &mut Loading<'_>) -> Vec<PermissionsInput> {
+    let mut found = Vec::new();
+    found.extend(read_user(loading));
+    found.extend(read_workspace(loading));
+    found
+}
+
+fn broken() -> PermissionsInput {
+    PermissionsInput { broken: true, ..PermissionsInput::default() }
+}
+
+fn read_user(loading: &mut Loading<'_>) -> Option<PermissionsInput> {
+    let path = loading.locations.user_permissions();
+    let label = files::shown(&path);
+    match files::read(&path, LARGEST_FILE) {
+        Ok(Some(bytes)) => {
+            let reading = permissions::read_bytes(&label, Layer::UserFile, &bytes);
+            // Broken, it grants nothing and stops nothing else (PERM-3).
+            loading.source(
+                &path,
+                SourceKind::Permissions,
+                if reading.broken { SourceState::Broken } else { SourceState::Used },
+            );
+            loading.findings.extend(reading.findings);
+            Some(reading.value)
+        }
+        Ok(None) => {
+            loading.source(&path, SourceKind::Permissions, SourceState::Missing);
+            None
+        }
+        Err(error) => {
+            loading.findings.push(Finding::whole(Severity::Error, "unreadable", &label, error.to_string()));
+            loading.source(&path, SourceKind::Permissions, SourceState::Broken);
+            Some(broken())
+        }
+    }
+}
+
+fn read_workspace(loading: &mut Loading<'_>) -> Option<PermissionsInput> {
+    let root = loading.workspace.clone()?;
+    if root == files::real(&loading.locations.home) {
+        // In the home directory itself both are one file, which is the user's.
+        return None;
+    }
+    let file = WorkspaceFile::look(loading.locations, &loading.records, &root, WORKSPACE_FILE);
+    loading.announce(&file, SourceKind::Permissions);
+    let trusted = file.trusted.as_ref()?;
+    loading.trusted_files.push(file.path.clone());
+    let reading = permissions::read_bytes(&file.label, Layer::WorkspaceFile, trusted);
+    match file.state() {
+        FileState::Unchanged => {
+            let state = if reading.broken { SourceState::Broken } else { SourceState::Used };
+            loading.source(&file.path, SourceKind::Permissions, state);
+            loading.findings.extend(reading.findings);
+            Some(reading.value)
+        }
+        // What is broken now grants nothing at once, whatever was trusted before.
+        FileState::Changed if is_broken_now(loading, &file) => Some(broken()),
+        FileState::Changed => Some(loading.glance(reading)),
+        FileState::Missing | FileState::Deleted | FileState::Untrusted => None,
+    }
+}
+
+fn is_broken_now(loading: &mut Loading<'_>, file: &WorkspaceFile) -> bool {
+    match &file.present {
+        Some(Ok(present)) => {
+            let reading = permissions::read_bytes(&file.label, Layer::WorkspaceFile, present);
+            let broken = reading.broken;
+            loading.findings.extend(reading.findings.into_iter().filter(|_| broken));
+            broken
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,167 @@
+//! `toolwarden.toml`: every section typed and checked; unknown keys refused with the nearest one.
+//!
+//! Takes TOML; gives the plain sections (`ConfigFile`) and the pieces the judge is built from.
+//! Any error makes the whole file broken (PERM-3).
+
+mod access;
+mod auto_run;
+mod gateway;
+mod modes;
+mod roles;
+mod servers;
+
+use std::collections::BTreeMap;
+
+use toolwarden_core::{Layer, Sourced};
+use toolwarden_policy::input::{AutoRunInput, Declared, ModeInput, RoleInput};
+
+pub use access::{ClassifierSection, IdentitySection, RulesSection, SandboxSection, VaultSection};
+pub use auto_run::AlwaysAllowFile;
+pub use gateway::{AuditSection, ControlSection, GatewaySection, OidcLogin, StoreSection, TlsFiles};
+
+use super::server::ServerDefinition;
+use crate::report::{Reading, Report};
+use crate::tree::{Format, Node};
+
+const SECTIONS: [&str; 16] = [
+    "gateway",
+    "control",
+    "store",
+    "audit",
+    "vault",
+    "auto_run",
+    "sandbox",
+    "classifier",
+    "features",
+    "rules",
+    "settings",
+    "servers",
+    "modes",
+    "roles",
+    "identity",
+    "admin",
+];
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The user's own config, or one named with `--config`.
+    Operator,
+    /// Found by walking up: it came with a workspace.
+    Workspace,
+}
+
+impl Standing {
+    fn layer(self) -> Layer {
+        match self {
+            Self::Operator => Layer::Config,
+            Self::Workspace => Layer::WorkspaceFile,
+        }
+    }
+
+    fn declared(self) -> Declared {
+        match self {
+            Self::Operator => Declared::ByOperator,
+            Self::Workspace => Declared::ByWorkspace,
+        }
+    }
+}
+
+/// What a config says, section by section.
+#[derive(Debug, Default)]
+pub struct ConfigFile {
+    pub gateway: GatewaySection,
+    pub control: ControlSection,
+    pub store: StoreSection,
+    pub audit: AuditSection,
+    pub vault: VaultSection,
+    pub auto_run: AutoRunInput,
+    /// Files whose `alwaysAllow` the person opted in to (MODE-7).
+    pub always_allow_files: Vec<AlwaysAllowFile>,
+    pub sandbox: SandboxSection,
+    pub classifier: Option<ClassifierSection>,
+    pub features: Features,
+    pub rules: RulesSection,
+    pub settings: BTreeMap<String, Sourced<serde_json::Value>>,
+    pub servers: Vec<ServerDefinition>,
+    pub modes: Vec<ModeInput>,
+    pub roles: Vec<RoleInput>,
+    pub identity: BTreeMap<String, IdentitySection>,
+    /// `[admin] file`, as written.
+    pub admin_file: Option<Sourced<String>>,
+}
+
+/// `[features]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    pub mcp_allowlists: bool,
+    pub mcp_oauth_scopes_enabled: bool,
+    pub mcp_oauth_url_spam_guard: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self { mcp_allowlists: true, mcp_oauth_scopes_enabled: true, mcp_oauth_url_spam_guard: true }
+    }
+}
+
+/// Reads one config.
+#[must_use]
+pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<ConfigFile> {
+    let mut report = Report::strict(path, standing.layer());
+    let Some(root) = report.parse(bytes, Format::Toml) else { return report.finish(ConfigFile::default(), true) };
+    let mut config = ConfigFile::default();
+    for (key, node) in report.table("toolwarden.toml", &root) {
+        match key.text.as_str() {
+            "gateway" => config.gateway = gateway::read_gateway(&mut report, node),
+            "control" => config.control = gateway::read_control(&mut report, node),
+            "store" => config.store = gateway::read_store(&mut report, node),
+            "audit" => config.audit = gateway::read_audit(&mut report, node),
+            "vault" => config.vault = access::read_vault(&mut report, node),
+            "auto_run" => auto_run::read(&mut report, standing, node, &mut config),
+            "sandbox" => config.sandbox = access::read_sandbox(&mut report, node),
+            "classifier" => config.classifier = access::read_classifier(&mut report, key, node),
+            "features" => config.features = read_features(&mut report, node),
+            "rules" => config.rules = access::read_rules(&mut report, node),
+            "settings" => access::read_settings(&mut report, "", node, &mut config.settings),
+            "servers" => config.servers = servers::read(&mut report, standing.declared(), node),
+            "modes" => config.modes = modes::read(&mut report, node),
+            "roles" => config.roles = roles::read(&mut report, node),
+            "identity" => config.identity = access::read_identity(&mut report, node),
+            "admin" => config.admin_file = read_admin(&mut report, node),
+            _ => report.unknown_key(key, &SECTIONS),
+        }
+    }
+    config.auto_run.mcp_allowlists = config.features.mcp_allowlists;
+    config.auto_run.sandbox_resolves = config.sandbox.resolves;
+    let broken = report.has_errors();
+    report.finish(config, broken)
+}
+
+fn read_features(report: &mut Report, node: &Node) -> Features {
+    let mut features = Features::default();
+    for (key, value) in report.table("features", node) {
+        let flag = match key.text.as_str() {
+            "mcp_allowlists" => &mut features.mcp_allowlists,
+            "mcp_oauth_scopes_enabled" => &mut features.mcp_oauth_scopes_enabled,
+            "mcp_oauth_url_spam_guard" => &mut features.mcp_oauth_url_spam_guard,
+            _ => {
+                report.unknown_key(key, &["mcp_allowlists", "mcp_oauth_scopes_enabled", "mcp_oauth_url_spam_guard"]);
+                continue;
+            }
+        };
+        *flag = report.boolean(&key.text, value).unwrap_or(true);
+    }
+    features
+}
+
+fn read_admin(report: &mut Report, node: &Node) -> Option<Sourced<String>> {
+    let mut file = None;
+    for (key, value) in report.table("admin", node) {
+        match key.text.as_str() {
+            "file" => file = report.sourced_text(&key.text, value),
+            _ => report.unknown_key(key, &["file"]),
+        }
+    }
+    file
+}

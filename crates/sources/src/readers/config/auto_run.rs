@@ -1,0 +1,80 @@
+//! `[auto_run]`: how far auto-run goes when nothing narrower speaks (ALLOW-6 to ALLOW-8, CORE-4).
+
+use toolwarden_core::{Entry, Sourced, name};
+use toolwarden_policy::input::{AutoRunInput, AutoRunMode};
+
+use super::{ConfigFile, Standing};
+use crate::report::Report;
+use crate::tree::{Node, Place};
+
+/// A file whose `alwaysAllow` counts, as the person wrote it.
+pub type AlwaysAllowFile = Sourced<String>;
+
+const KEYS: [&str; 8] = [
+    "mode",
+    "auto_review",
+    "ask",
+    "protections",
+    "browser_servers",
+    "default_mode",
+    "require_mode",
+    "allow_always_allow",
+];
+const MODES: [&str; 5] = ["ask_every_time", "use_allowlist", "run_everything", "yolo", "full_yolo"];
+
+pub(super) fn read(report: &mut Report, standing: Standing, node: &Node, config: &mut ConfigFile) {
+    let auto_run = &mut config.auto_run;
+    for (key, value) in report.table("auto_run", node) {
+        let what = key.text.as_str();
+        match what {
+            "mode" => {
+                let word = report.word(what, value, &MODES);
+                // An unreadable mode must not be a wider one.
+                auto_run.mode = word.as_deref().and_then(AutoRunMode::parse).unwrap_or(AutoRunMode::AskEveryTime);
+            }
+            "auto_review" => auto_run.auto_review = report.boolean(what, value) == Some(true),
+            "ask" => auto_run.ask = read_ask(report, value),
+            "protections" => read_protections(report, value, auto_run),
+            "browser_servers" => {
+                auto_run.browser_servers = report.plain_texts(what, value).unwrap_or_default();
+            }
+            "default_mode" => auto_run.default_mode = report.sourced_text(what, value),
+            "require_mode" => auto_run.require_mode = report.boolean(what, value).unwrap_or(true),
+            "allow_always_allow" if standing == Standing::Workspace => {
+                report.warning(key.place, "not_counted", "`allow_always_allow` counts only in the user's own config");
+            }
+            "allow_always_allow" => {
+                config.always_allow_files = report.texts(what, value).unwrap_or_default();
+            }
+            _ => report.unknown_key(key, &KEYS),
+        }
+    }
+}
+
+/// An invalid `ask` entry would silently not ask.
+fn read_ask(report: &mut Report, node: &Node) -> Vec<Sourced<String>> {
+    let entries = report.texts("ask", node).unwrap_or_default();
+    for entry in &entries {
+        if let Err(fault) = Entry::parse(&entry.value) {
+            let place = Place { line: entry.origin.line, column: entry.origin.column };
+            report.error(place, "invalid_entry", format!("invalid `ask` entry `{}`", name::shown(&entry.value)));
+            report.help(fault.to_string());
+        }
+    }
+    entries
+}
+
+fn read_protections(report: &mut Report, node: &Node, auto_run: &mut AutoRunInput) {
+    for (key, value) in report.table("protections", node) {
+        let protection = match key.text.as_str() {
+            "mcp" => &mut auto_run.mcp_protection,
+            "browser" => &mut auto_run.browser_protection,
+            "delete" => &mut auto_run.delete_protection,
+            _ => {
+                report.unknown_key(key, &["mcp", "browser", "delete"]);
+                continue;
+            }
+        };
+        *protection = report.boolean(&key.text, value).unwrap_or(true);
+    }
+}

@@ -1,0 +1,184 @@
+//! `[servers.NAME]` and its tools (GATE-6, GATE-7, GATE-9, GATE-11, GATE-13, GATE-20).
+//!
+//! `builtin` and `custom-user-tools` launch nothing and may hold only tools, labels and limits.
+
+use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, name};
+use toolwarden_policy::input::{Declared, Scope, ToolInput};
+
+use crate::readers::server::{self, Limits, Reach, ServerDefinition};
+use crate::report::Report;
+use crate::tree::{Key, Node, Value};
+
+const KEYS: [&str; 18] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "transport",
+    "timeout",
+    "enabled",
+    "default_enabled",
+    "share",
+    "auth",
+    "sandbox",
+    "may_ask",
+    "labels",
+    "limits",
+    "tools",
+    "disabled_tools",
+];
+const RESERVED_KEYS: [&str; 4] = ["tools", "labels", "limits", "enabled"];
+const TOOL_KEYS: [&str; 7] = ["enabled", "scope", "task_scoped", "requires_setting", "review", "labels", "limits"];
+const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
+const CONTEXT_IDS: [&str; 4] = ["task_id", "run_id", "job_id", "project_id"];
+
+pub(super) fn read(report: &mut Report, declared: Declared, node: &Node) -> Vec<ServerDefinition> {
+    let mut servers = Vec::new();
+    for (key, inner) in report.table("servers", node) {
+        if server::check_name(report, key) {
+            servers.push(read_server(report, declared, key, inner));
+        }
+    }
+    servers
+}
+
+fn read_server(report: &mut Report, declared: Declared, name_key: &Key, node: &Node) -> ServerDefinition {
+    let mut found = server::blank(&name_key.text, report.origin(name_key.place), declared);
+    let mut reach = Reach::default();
+    let reserved = server::is_reserved(&name_key.text);
+    if reserved && ![BUILTIN_SERVER, CUSTOM_TOOLS_SERVER].contains(&name_key.text.as_str()) {
+        report.error(name_key.place, "reserved_name", "a reserved server name in another spelling");
+        report.help(format!("write `{BUILTIN_SERVER}` or `{CUSTOM_TOOLS_SERVER}`"));
+    }
+    for (key, value) in report.table(&name_key.text, node) {
+        if reserved && !RESERVED_KEYS.contains(&key.text.as_str()) {
+            let message = format!("`{}` launches nothing, so it has no `{}`", name::shown(&name_key.text), key.text);
+            report.error(key.place, "reserved_name", message);
+            continue;
+        }
+        if !read_reach(report, key, value, &mut found, &mut reach) {
+            read_policy(report, key, value, &mut found);
+        }
+    }
+    if !reserved && matches!(node.value, Value::Table(_)) {
+        found.input.launch = reach.launch(report, name_key);
+    }
+    found
+}
+
+fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDefinition, reach: &mut Reach) -> bool {
+    let what = key.text.as_str();
+    let connection = &mut found.connection;
+    match what {
+        "command" => reach.command = report.text(what, value),
+        "args" => reach.arguments = report.plain_texts(what, value).unwrap_or_default(),
+        "env" => connection.env = server::secrets(report, key, value),
+        "cwd" => connection.working_directory = report.text(what, value),
+        "url" => reach.set_url(report, key, value),
+        "headers" => connection.headers = server::secrets(report, key, value),
+        "transport" => connection.transport = report.word(what, value, &["stdio", "sse", "http"]),
+        "timeout" => connection.timeout = report.duration(what, value),
+        "auth" => connection.auth = server::auth(report, key, value),
+        "share" => connection.share = report.word(what, value, &["principal", "credential", "all"]),
+        "sandbox" => connection.sandbox = report.boolean(what, value),
+        "may_ask" => connection.may_ask = report.plain_texts(what, value),
+        _ => return false,
+    }
+    true
+}
+
+fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDefinition) {
+    let what = key.text.as_str();
+    let input = &mut found.input;
+    match what {
+        "enabled" => input.enabled = report.boolean(what, value) == Some(true),
+        "default_enabled" => input.default_enabled = report.boolean(what, value) == Some(true),
+        "labels" => input.labels = read_labels(report, value),
+        "limits" => {
+            found.limits = read_limits(report, value);
+            input.limits = found.limits.for_judge();
+        }
+        "tools" => read_tools(report, value, found),
+        "disabled_tools" => input.disabled_tools = server::tool_names(report, key, value, report.layer()),
+        _ => report.unknown_key(key, &KEYS),
+    }
+}
+
+fn read_labels(report: &mut Report, node: &Node) -> Vec<String> {
+    let items = report.list("labels", node).unwrap_or_default();
+    items.iter().filter_map(|item| report.word("labels", item, &LABELS)).collect()
+}
+
+fn read_tools(report: &mut Report, node: &Node, found: &mut ServerDefinition) {
+    for (tool, inner) in report.table("tools", node) {
+        if let Err(fault) = name::check(&tool.text) {
+            report.error(
+                tool.place,
+                "invalid_name",
+                format!("invalid tool name `{}`: {fault}", name::shown(&tool.text)),
+            );
+            continue;
+        }
+        let (input, limits) = read_tool(report, tool, inner);
+        found.tool_limits.insert(tool.text.clone(), limits);
+        found.input.tools.insert(tool.text.clone(), input);
+    }
+}
+
+fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> (ToolInput, Limits) {
+    let mut input = ToolInput { origin: Some(report.origin(tool.place)), ..ToolInput::default() };
+    let mut limits = Limits::default();
+    for (key, value) in report.table(&tool.text, node) {
+        let what = key.text.as_str();
+        match what {
+            "enabled" => input.enabled = Some(report.boolean(what, value) == Some(true)),
+            "scope" => {
+                input.scope = report.word(what, value, &["sandbox", "pm", "both"]).and_then(|word| Scope::parse(&word));
+            }
+            "task_scoped" => input.task_scoped = read_task_scoped(report, value),
+            "requires_setting" => input.requires_setting = report.text(what, value),
+            "review" => input.human_review = report.word(what, value, &["human"]).is_some(),
+            "labels" => input.labels = read_labels(report, value),
+            "limits" => {
+                limits = read_limits(report, value);
+                input.limits = limits.for_judge();
+            }
+            _ => report.unknown_key(key, &TOOL_KEYS),
+        }
+    }
+    (input, limits)
+}
+
+/// `true` is the task's id; a list names the ids that must be among the arguments.
+fn read_task_scoped(report: &mut Report, node: &Node) -> Vec<String> {
+    match &node.value {
+        Value::Bool(true) => vec!["task_id".to_owned()],
+        Value::Bool(false) => Vec::new(),
+        Value::List(items) => items.iter().filter_map(|item| report.word("task_scoped", item, &CONTEXT_IDS)).collect(),
+        _ => {
+            report.wrong_type("task_scoped", node, "true, or a list of argument names");
+            Vec::new()
+        }
+    }
+}
+
+/// `limits = { request_bytes, response_bytes, depth, time, in_flight, per_minute }`.
+pub(super) fn read_limits(report: &mut Report, node: &Node) -> Limits {
+    let mut limits = Limits::default();
+    for (key, value) in report.table("limits", node) {
+        let what = key.text.as_str();
+        match what {
+            "request_bytes" => limits.request_bytes = report.count(what, value),
+            "response_bytes" => limits.response_bytes = report.count(what, value),
+            "depth" => limits.depth = report.count(what, value),
+            "time" => limits.time = report.duration(what, value),
+            "in_flight" => limits.in_flight = report.count(what, value),
+            "per_minute" => limits.per_minute = report.count(what, value),
+            _ => report
+                .unknown_key(key, &["request_bytes", "response_bytes", "depth", "time", "in_flight", "per_minute"]),
+        }
+    }
+    limits
+}

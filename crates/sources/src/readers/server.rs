@@ -1,0 +1,209 @@
+//! One server as a file defines it: what the judge needs, and what is needed to reach it.
+//!
+//! Shared by the client files and `[servers.NAME]`. `${env:N}` and `${secret:N}` stay as written;
+//! they are resolved when the server is reached (VAULT-6).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Layer, Origin, Secret, name};
+use toolwarden_policy::input::{Declared, Launch, LimitsInput, ServerInput};
+
+use crate::report::Report;
+use crate::tree::{Key, Node, Place};
+
+/// A server and how it is reached.
+#[derive(Debug, Clone)]
+pub struct ServerDefinition {
+    pub input: ServerInput,
+    pub connection: Connection,
+    pub limits: Limits,
+    pub tool_limits: BTreeMap<String, Limits>,
+    /// `alwaysAllow` as the file has it; whether it counts is for the person to say (MODE-7).
+    pub offered_always_allow: Vec<toolwarden_core::Sourced<String>>,
+    /// Something in it is wrong: the server is off until repaired.
+    pub faulty: bool,
+}
+
+/// What reaching a server takes beyond its command or URL.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    /// `stdio`, `sse`, `http`, `streamable-http` where the file says so.
+    pub transport: Option<String>,
+    pub env: BTreeMap<String, Secret>,
+    pub env_file: Option<String>,
+    pub working_directory: Option<String>,
+    pub headers: BTreeMap<String, Secret>,
+    pub timeout: Option<Duration>,
+    pub auth: Option<StaticAuth>,
+    /// `[servers.NAME] share`.
+    pub share: Option<String>,
+    /// `[servers.NAME] sandbox`.
+    pub sandbox: Option<bool>,
+    /// `[servers.NAME] may_ask`; none = the default.
+    pub may_ask: Option<Vec<String>>,
+}
+
+/// A client registered by hand (VAULT-6).
+#[derive(Debug, Clone)]
+pub struct StaticAuth {
+    pub client_id: String,
+    pub client_secret: Option<Secret>,
+    pub scopes: Option<Vec<String>>,
+}
+
+/// Bounds on calls (GATE-13); none = the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    pub request_bytes: Option<u64>,
+    pub response_bytes: Option<u64>,
+    pub depth: Option<u64>,
+    pub time: Option<Duration>,
+    pub in_flight: Option<u64>,
+    pub per_minute: Option<u64>,
+}
+
+impl Limits {
+    pub(crate) fn for_judge(&self) -> LimitsInput {
+        let size = |number: Option<u64>| number.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        LimitsInput { request_bytes: size(self.request_bytes), depth: size(self.depth) }
+    }
+}
+
+/// An empty definition to fill.
+pub(super) fn blank(name: &str, origin: Origin, declared: Declared) -> ServerDefinition {
+    ServerDefinition {
+        input: ServerInput {
+            name: name.to_owned(),
+            origin,
+            declared,
+            enabled: true,
+            default_enabled: true,
+            launch: Launch::Nothing,
+            labels: Vec::new(),
+            limits: LimitsInput::default(),
+            tools: BTreeMap::new(),
+            disabled_tools: Vec::new(),
+            always_allow: Vec::new(),
+            catalog: None,
+        },
+        connection: Connection::default(),
+        limits: Limits::default(),
+        tool_limits: BTreeMap::new(),
+        offered_always_allow: Vec::new(),
+        faulty: false,
+    }
+}
+
+/// Whether a server's name belongs to Toolwarden itself, in any spelling.
+pub(crate) fn is_reserved(server: &str) -> bool {
+    let key = name::registration_key(server);
+    key == BUILTIN_SERVER || key == CUSTOM_TOOLS_SERVER
+}
+
+/// Checks a server's name; an invalid one is recorded.
+pub(super) fn check_name(report: &mut Report, key: &Key) -> bool {
+    match name::check(&key.text) {
+        Ok(()) => true,
+        Err(fault) => {
+            report.error(
+                key.place,
+                "invalid_name",
+                format!("invalid server name `{}`: {fault}", name::shown(&key.text)),
+            );
+            false
+        }
+    }
+}
+
+/// What a file says about reaching a server, before it is known to make sense.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    pub(super) command: Option<String>,
+    pub(super) arguments: Vec<String>,
+    pub(super) url: Option<(String, Place)>,
+}
+
+impl Reach {
+    pub(super) fn set_url(&mut self, report: &mut Report, key: &Key, node: &Node) {
+        let Some(url) = report.text(&key.text, node) else { return };
+        if self.url.is_some() {
+            report.error(key.place, "two_urls", "the server has two URLs");
+        }
+        let known = ["http://", "https://", "unix://"].iter().any(|scheme| url.starts_with(scheme));
+        if !known && !url.starts_with("${") {
+            report.error(node.place, "invalid_url", format!("`{}` is not an http or https URL", name::shown(&url)));
+        }
+        self.url = Some((url, node.place));
+    }
+
+    /// Exactly one of command and URL.
+    pub(super) fn launch(self, report: &mut Report, key: &Key) -> Launch {
+        let shown = name::shown(&key.text).into_owned();
+        match (self.command, self.url) {
+            (Some(command), None) if command.trim().is_empty() => {
+                report.error(key.place, "no_launch", format!("server `{shown}` has an empty command"));
+                Launch::Nothing
+            }
+            (Some(command), None) => Launch::Command { command, arguments: self.arguments },
+            (None, Some((url, _))) => Launch::Url(url),
+            (Some(_), Some((_, place))) => {
+                report.error(place, "two_launches", format!("server `{shown}` has both a command and a URL"));
+                report.help("keep one of them");
+                Launch::Nothing
+            }
+            (None, None) => {
+                report.error(key.place, "no_launch", format!("server `{shown}` has neither a command nor a URL"));
+                report.help("add `command` with `args`, or `url`");
+                Launch::Nothing
+            }
+        }
+    }
+}
+
+/// A table of texts that may be secrets, such as `env` and `headers`.
+pub(super) fn secrets(report: &mut Report, key: &Key, node: &Node) -> BTreeMap<String, Secret> {
+    let mut found = BTreeMap::new();
+    for (inner, value) in report.table(&key.text, node) {
+        if let Some(text) = report.text(&inner.text, value) {
+            found.insert(inner.text.clone(), Secret::new(text));
+        }
+    }
+    found
+}
+
+/// `auth = { CLIENT_ID, CLIENT_SECRET, scopes }`, in either spelling.
+pub(super) fn auth(report: &mut Report, key: &Key, node: &Node) -> Option<StaticAuth> {
+    let (mut client_id, mut client_secret, mut scopes) = (None, None, None);
+    for (inner, value) in report.table(&key.text, node) {
+        match inner.text.as_str() {
+            "CLIENT_ID" | "client_id" => client_id = report.text(&inner.text, value),
+            "CLIENT_SECRET" | "client_secret" => client_secret = report.text(&inner.text, value).map(Secret::new),
+            "scopes" => scopes = report.plain_texts(&inner.text, value),
+            _ => report.unknown_key(inner, &["CLIENT_ID", "CLIENT_SECRET", "scopes"]),
+        }
+    }
+    if client_id.is_none() {
+        report.error(key.place, "missing_key", "`auth` needs CLIENT_ID");
+    }
+    client_id.map(|client_id| StaticAuth { client_id, client_secret, scopes })
+}
+
+/// Tool names of a list; invalid ones are warned about, and kept only where they can but deny.
+pub(super) fn tool_names(
+    report: &mut Report,
+    key: &Key,
+    node: &Node,
+    layer: Layer,
+) -> Vec<toolwarden_core::Sourced<String>> {
+    let mut names = report.texts(&key.text, node).unwrap_or_default();
+    names.retain_mut(|tool| {
+        tool.origin.layer = layer;
+        let place = Place { line: tool.origin.line, column: tool.origin.column };
+        let Err(fault) = name::check(&tool.value) else { return true };
+        report.warning(place, "invalid_name", format!("invalid tool name `{}`: {fault}", name::shown(&tool.value)));
+        // As an allowlist entry `*` would mean every tool.
+        false
+    });
+    names
+}

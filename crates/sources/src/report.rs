@@ -1,0 +1,250 @@
+//! The kit every reader uses: typed looks at a tree, with a finding for whatever does not fit.
+//!
+//! Takes nodes; gives plain values with their origin; records unknown keys with the nearest known
+//! one, and wrong types with what was found instead.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwarden_core::{Layer, Origin, Sourced, name};
+
+use crate::finding::{Finding, Severity};
+use crate::tree::{self, Format, Key, Node, Place, TreeError, Value};
+
+/// What a reader gives back.
+#[derive(Debug)]
+pub struct Reading<T> {
+    pub value: T,
+    pub findings: Vec<Finding>,
+    /// The file as a whole does not count.
+    pub broken: bool,
+}
+
+/// The findings of one file while it is read.
+#[derive(Debug)]
+pub(crate) struct Report {
+    path: Arc<str>,
+    layer: Layer,
+    unknown_keys: Severity,
+    findings: Vec<Finding>,
+}
+
+/// A position among the findings, to ask later what was added since.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark(usize);
+
+impl Report {
+    /// For a client's own file: unknown keys are only warned about.
+    pub(crate) fn lenient(path: &str, layer: Layer) -> Self {
+        Self { path: path.into(), layer, unknown_keys: Severity::Warning, findings: Vec::new() }
+    }
+
+    /// For our own file: unknown keys are errors.
+    pub(crate) fn strict(path: &str, layer: Layer) -> Self {
+        Self { path: path.into(), layer, unknown_keys: Severity::Error, findings: Vec::new() }
+    }
+
+    /// Parses the file; a failure is recorded.
+    pub(crate) fn parse(&mut self, bytes: &[u8], format: Format) -> Option<Node> {
+        match tree::parse(bytes, format) {
+            Ok(node) => Some(node),
+            Err(TreeError { place, code, message }) => {
+                self.push(Severity::Error, code, place, message);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn finish<T>(self, value: T, broken: bool) -> Reading<T> {
+        Reading { value, findings: self.findings, broken }
+    }
+
+    pub(crate) fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    pub(crate) fn origin(&self, place: Place) -> Origin {
+        Origin::new(self.layer, Arc::clone(&self.path), place.line, place.column)
+    }
+
+    fn push(&mut self, severity: Severity, code: &'static str, place: Place, message: String) {
+        self.findings.push(Finding::at(severity, code, Arc::clone(&self.path), place, message));
+    }
+
+    pub(crate) fn error(&mut self, place: Place, code: &'static str, message: impl Into<String>) {
+        self.push(Severity::Error, code, place, message.into());
+    }
+
+    pub(crate) fn warning(&mut self, place: Place, code: &'static str, message: impl Into<String>) {
+        self.push(Severity::Warning, code, place, message.into());
+    }
+
+    /// Adds a suggestion to the last finding.
+    pub(crate) fn help(&mut self, suggestion: impl Into<String>) {
+        if let Some(last) = self.findings.last_mut() {
+            last.suggestion = Some(suggestion.into());
+        }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.findings.len())
+    }
+
+    /// The errors recorded since a mark, with their lines, as a mode carries them.
+    pub(crate) fn errors_since(&self, mark: Mark) -> Vec<String> {
+        let new = self.findings.iter().skip(mark.0).filter(|finding| finding.is_error());
+        new.map(|finding| format!("line {}: {}", finding.line, finding.message)).collect()
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.findings.iter().any(Finding::is_error)
+    }
+
+    /// Records a key nobody knows.
+    pub(crate) fn unknown_key(&mut self, key: &Key, known: &[&str]) {
+        let shown = name::shown(&key.text).into_owned();
+        self.push(self.unknown_keys, "unknown_key", key.place, format!("unknown key `{shown}`"));
+        match nearest(&key.text, known) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None => self.help(format!("known keys: {}", known.join(", "))),
+        }
+    }
+
+    pub(crate) fn wrong_type(&mut self, what: &str, node: &Node, wanted: &str) {
+        let message = format!("`{}` must be {wanted}, found {}", name::shown(what), node.kind());
+        self.error(node.place, "wrong_type", message);
+    }
+
+    /// The entries of a table; nothing, and an error, for other kinds.
+    pub(crate) fn table<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
+        match &node.value {
+            Value::Table(entries) => entries,
+            _ => {
+                self.wrong_type(what, node, "a table");
+                &[]
+            }
+        }
+    }
+
+    pub(crate) fn list<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n [Node]> {
+        match &node.value {
+            Value::List(items) => Some(items),
+            _ => {
+                self.wrong_type(what, node, "a list");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn text(&mut self, what: &str, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::String(text) => Some(text.clone()),
+            _ => {
+                self.wrong_type(what, node, "a text");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn sourced_text(&mut self, what: &str, node: &Node) -> Option<Sourced<String>> {
+        let text = self.text(what, node)?;
+        Some(Sourced::new(text, self.origin(node.place)))
+    }
+
+    pub(crate) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
+        match node.value {
+            Value::Bool(value) => Some(value),
+            _ => {
+                self.wrong_type(what, node, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub(crate) fn count(&mut self, what: &str, node: &Node) -> Option<u64> {
+        match node.value {
+            Value::Integer(number) if number >= 0 => u64::try_from(number).ok(),
+            Value::Integer(_) => {
+                self.error(node.place, "out_of_range", format!("`{what}` must not be negative"));
+                None
+            }
+            _ => {
+                self.wrong_type(what, node, "a whole number");
+                None
+            }
+        }
+    }
+
+    /// A list of texts; items of another type are errors and left out.
+    pub(crate) fn texts(&mut self, what: &str, node: &Node) -> Option<Vec<Sourced<String>>> {
+        let items = self.list(what, node)?;
+        Some(items.iter().filter_map(|item| self.sourced_text(what, item)).collect())
+    }
+
+    /// A list of texts without their places.
+    pub(crate) fn plain_texts(&mut self, what: &str, node: &Node) -> Option<Vec<String>> {
+        let texts = self.texts(what, node)?;
+        Some(texts.into_iter().map(|text| text.value).collect())
+    }
+
+    /// One text, or a list of them.
+    pub(crate) fn text_or_texts(&mut self, what: &str, node: &Node) -> Option<Vec<String>> {
+        match &node.value {
+            Value::String(text) => Some(vec![text.clone()]),
+            Value::List(_) => self.plain_texts(what, node),
+            _ => {
+                self.wrong_type(what, node, "a text or a list of texts");
+                None
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub(crate) fn word(&mut self, what: &str, node: &Node, words: &[&str]) -> Option<String> {
+        let text = self.text(what, node)?;
+        if words.contains(&text.as_str()) {
+            return Some(text);
+        }
+        self.error(node.place, "unknown_value", format!("`{what}` cannot be `{}`", name::shown(&text)));
+        self.help(format!("one of: {}", words.join(", ")));
+        None
+    }
+
+    /// A span of time such as `100ms`, `30s`, `5m`, `1h`, `7d`.
+    pub(crate) fn duration(&mut self, what: &str, node: &Node) -> Option<Duration> {
+        let text = self.text(what, node)?;
+        let parsed = parse_duration(&text);
+        if parsed.is_none() {
+            self.error(
+                node.place,
+                "unknown_value",
+                format!("`{what}` is not a span of time: `{}`", name::shown(&text)),
+            );
+            self.help("a number and a unit, such as `100ms`, `30s`, `5m`, `1h` or `7d`");
+        }
+        parsed
+    }
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|character: char| !character.is_ascii_digit())?;
+    let (digits, unit) = text.split_at_checked(split)?;
+    let number: u64 = digits.parse().ok()?;
+    let seconds = |factor: u64| number.checked_mul(factor).map(Duration::from_secs);
+    match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => seconds(1),
+        "m" => seconds(60),
+        "h" => seconds(60 * 60),
+        "d" => seconds(24 * 60 * 60),
+        _ => None,
+    }
+}
+
+/// The known key that is most alike, if any is alike at all.
+fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+    let scored = known.iter().map(|known| (strsim::jaro_winkler(&key.to_lowercase(), &known.to_lowercase()), *known));
+    let best = scored.max_by(|(left, _), (right, _)| left.total_cmp(right));
+    best.filter(|(score, _)| *score > 0.75).map(|(_, known)| known)
+}

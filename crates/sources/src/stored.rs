@@ -1,0 +1,207 @@
+//! The records of the data directory: users' lists, settings, trusted workspaces.
+//!
+//! Owner-only JSON files (directory 0700, files 0600), replaced as a whole under the lock. A record
+//! that others could read or change, or that cannot be parsed, is an error, never an empty record.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use toolwarden_core::{Layer, Origin, Sourced};
+use toolwarden_policy::input::{AutoRunMode, UserInput};
+
+use crate::files::{self, FileError};
+use crate::locations::Locations;
+use crate::lock::{DataLock, PATIENCE};
+
+/// Our own records may be larger than people's files: they hold copies of them.
+const LARGEST_RECORD: u64 = 64 * 1024 * 1024;
+
+/// Why a record cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    #[error("{path} {error}")]
+    File { path: String, error: FileError },
+    #[error("{path}:{line}:{column}: {message}; restore it from a backup, or move it away")]
+    Syntax { path: String, line: usize, column: usize, message: String },
+    #[error("{path} is in use by another toolwarden process; try again, or stop the other one")]
+    Locked { path: String },
+}
+
+/// One kind of record and its file.
+pub(crate) trait Record: Serialize + DeserializeOwned + Default {
+    const FILE: &'static str;
+
+    fn path(locations: &Locations) -> PathBuf {
+        locations.data_dir.join(Self::FILE)
+    }
+}
+
+/// `lists.json`: what each user stored.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Lists {
+    pub users: BTreeMap<String, StoredUser>,
+}
+
+/// One user's stored state.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoredUser {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_run_mode: Option<StoredMode>,
+    pub mcp_allowlist: Vec<String>,
+    pub terminal_allowlist: Vec<String>,
+    /// "Deny always" answers.
+    pub blocks: Vec<String>,
+}
+
+/// An auto-run mode by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredMode {
+    AskEveryTime,
+    UseAllowlist,
+    RunEverything,
+}
+
+impl From<StoredMode> for AutoRunMode {
+    fn from(mode: StoredMode) -> Self {
+        match mode {
+            StoredMode::AskEveryTime => Self::AskEveryTime,
+            StoredMode::UseAllowlist => Self::UseAllowlist,
+            StoredMode::RunEverything => Self::RunEverything,
+        }
+    }
+}
+
+impl From<AutoRunMode> for StoredMode {
+    fn from(mode: AutoRunMode) -> Self {
+        match mode {
+            AutoRunMode::AskEveryTime => Self::AskEveryTime,
+            AutoRunMode::UseAllowlist => Self::UseAllowlist,
+            AutoRunMode::RunEverything => Self::RunEverything,
+        }
+    }
+}
+
+/// `settings.json`: system settings by their dotted names.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Settings {
+    pub values: BTreeMap<String, serde_json::Value>,
+}
+
+impl Record for Lists {
+    const FILE: &'static str = "lists.json";
+}
+
+impl Record for Settings {
+    const FILE: &'static str = "settings.json";
+}
+
+impl StoredUser {
+    pub(crate) fn to_input(&self, source: &str) -> UserInput {
+        let origin = Origin::record(Layer::Settings, source);
+        let sourced = |texts: &[String]| texts.iter().map(|text| Sourced::new(text.clone(), origin.clone())).collect();
+        UserInput {
+            auto_run_mode: self.auto_run_mode.map(AutoRunMode::from),
+            mcp_allowlist: sourced(&self.mcp_allowlist),
+            terminal_allowlist: sourced(&self.terminal_allowlist),
+            blocks: sourced(&self.blocks),
+        }
+    }
+}
+
+/// Reads a record; none stored yet = an empty one.
+pub(crate) fn read<R: Record>(locations: &Locations) -> Result<R, StoredError> {
+    let path = R::path(locations);
+    let label = files::shown(&path);
+    let failed = |error| StoredError::File { path: label.clone(), error };
+    files::check_owner_only(&locations.data_dir, locations.user_id, 0o700)
+        .map_err(|error| StoredError::File { path: files::shown(&locations.data_dir), error })?;
+    files::check_owner_only(&path, locations.user_id, 0o600).map_err(failed)?;
+    let Some(bytes) = files::read(&path, LARGEST_RECORD).map_err(failed)? else { return Ok(R::default()) };
+    serde_json::from_slice(&bytes).map_err(|error| StoredError::Syntax {
+        path: label.clone(),
+        line: error.line(),
+        column: error.column(),
+        message: syntax_message(&error),
+    })
+}
+
+/// Without serde's own "at line 1 column 2", which is already in front.
+fn syntax_message(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
+}
+
+/// Makes the data directory where there is none, and takes its lock.
+pub(crate) fn lock(locations: &Locations) -> Result<DataLock, StoredError> {
+    let failed = |error| StoredError::File { path: files::shown(&locations.data_dir), error };
+    files::make_private_directory(&locations.data_dir).map_err(failed)?;
+    files::check_owner_only(&locations.data_dir, locations.user_id, 0o700).map_err(failed)?;
+    DataLock::take(&locations.data_dir, PATIENCE)
+}
+
+/// Changes a record under a lock already held.
+pub(crate) fn change<R: Record, T>(
+    locations: &Locations,
+    _held: &DataLock,
+    edit: impl FnOnce(&mut R) -> T,
+) -> Result<T, StoredError> {
+    let mut record: R = read(locations)?;
+    let outcome = edit(&mut record);
+    let path = R::path(locations);
+    let failed = |error| StoredError::File { path: files::shown(&path), error };
+    let mut text = serde_json::to_string_pretty(&record).map_err(|error| failed(FileError::Write(error.into())))?;
+    text.push('\n');
+    files::replace(&path, text.as_bytes(), 0o600).map_err(failed)?;
+    Ok(outcome)
+}
+
+/// Changes what is stored for one user: auto-run mode, lists, blocks.
+///
+/// # Errors
+/// The data directory is locked by somebody else, or a record cannot be read or written.
+pub fn change_user<T>(
+    locations: &Locations,
+    user: &str,
+    edit: impl FnOnce(&mut StoredUser) -> T,
+) -> Result<T, StoredError> {
+    let held = lock(locations)?;
+    change(locations, &held, |lists: &mut Lists| edit(lists.users.entry(user.to_owned()).or_default()))
+}
+
+/// Sets a system setting, or takes it away, and gives its former value.
+///
+/// # Errors
+/// The data directory is locked by somebody else, or a record cannot be read or written.
+pub fn set_setting(
+    locations: &Locations,
+    key: &str,
+    value: Option<serde_json::Value>,
+) -> Result<Option<serde_json::Value>, StoredError> {
+    let held = lock(locations)?;
+    change(locations, &held, |settings: &mut Settings| match value {
+        Some(value) => settings.values.insert(key.to_owned(), value),
+        None => settings.values.remove(key),
+    })
+}
+
+/// The settings stored with `settings set`.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn settings(locations: &Locations) -> Result<BTreeMap<String, serde_json::Value>, StoredError> {
+    read(locations).map(|settings: Settings| settings.values)
+}
+
+/// What a user stored.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn user(locations: &Locations, user: &str) -> Result<StoredUser, StoredError> {
+    read(locations).map(|mut lists: Lists| lists.users.remove(user).unwrap_or_default())
+}
