@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use hashbrown::HashMap;
 use toolwarden_core::name;
-use toolwarden_core::{Entry, EntryFault, Side, Sourced};
+use toolwarden_core::{Entry, Side, Sourced};
 
 use crate::verdict::RuleRef;
 
@@ -46,13 +46,6 @@ impl Allowlist {
         list
     }
 
-    /// The faults of entries that can never match.
-    pub fn faults<'a>(
-        texts: impl IntoIterator<Item = &'a Sourced<String>>,
-    ) -> impl Iterator<Item = (&'a Sourced<String>, EntryFault)> {
-        texts.into_iter().filter_map(|text| Entry::parse(&text.value).err().map(|fault| (text, fault)))
-    }
-
     fn add(&mut self, entry: Entry, rule: RuleRef) {
         self.entries += 1;
         let tools = match entry.server {
@@ -63,6 +56,12 @@ impl Allowlist {
             Side::Any => tools.any = tools.any.take().or(Some(rule)),
             Side::Name(tool) => tools.named.entry(tool.to_ascii_lowercase()).or_default().push((tool, rule)),
         }
+    }
+
+    /// The entries that can match, in no particular order.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &RuleRef> {
+        let tools = self.by_server.values().chain([&self.any_server]);
+        tools.flat_map(|tools| tools.any.iter().chain(tools.named.values().flatten().map(|(_, rule)| rule)))
     }
 
     /// Whether any entry can match at all.

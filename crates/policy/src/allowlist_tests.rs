@@ -5,8 +5,10 @@ use toolwarden_core::{Layer, Origin, Sourced};
 use super::{Allowlist, Twin};
 
 fn list(entries: &[&str]) -> Allowlist {
-    let sourced: Vec<_> =
-        entries.iter().map(|entry| Sourced::new((*entry).to_owned(), Origin::record(Layer::Settings, "test"))).collect();
+    let sourced: Vec<_> = entries
+        .iter()
+        .map(|entry| Sourced::new((*entry).to_owned(), Origin::record(Layer::Settings, "test")))
+        .collect();
     Allowlist::compile(&sourced)
 }
 

@@ -71,7 +71,8 @@ fn names(subject: &Subject<'_>) -> Step {
         return Step::because(Reason::NameAmbiguous).noting("several known names differ from it only in case");
     }
     if subject.operation() == Operation::CallTool && subject.names.tool_name.contains('/') {
-        return Step::because(Reason::NameReserved).noting("`/` in a tool name is reserved for resources, prompts and completion");
+        return Step::because(Reason::NameReserved)
+            .noting("`/` in a tool name is reserved for resources, prompts and completion");
     }
     Step::PASS
 }
@@ -86,7 +87,9 @@ fn server(subject: &Subject<'_>) -> Step {
         ServerState::Conflict(other) => {
             Step::because(Reason::ServerConflict).by(here()).noting(format!("the other definition is at {other}"))
         }
-        ServerState::Enabled if !subject.names.tool_known => unknown(subject, "unknown tool: judged as if its server listed it"),
+        ServerState::Enabled if !subject.names.tool_known => {
+            unknown(subject, "unknown tool: judged as if its server listed it")
+        }
         ServerState::Enabled => Step::PASS.by(here()),
     }
 }
@@ -109,7 +112,8 @@ fn switch(subject: &Subject<'_>) -> Step {
     if let Some(origin) = subject.names.server.and_then(|server| server.switched_off(tool)) {
         return Step::because(Reason::ToolDisabled).by(Some(RuleRef::new(format!("{server}:{tool} is off"), origin)));
     }
-    let block = policy.user(subject.caller).and_then(|user| user.blocks.find(server, tool, crate::allowlist::Twin::None));
+    let block =
+        policy.user(subject.caller).and_then(|user| user.blocks.find(server, tool, crate::allowlist::Twin::None));
     if let Some(rule) = block {
         return Step::because(Reason::UserBlocked).by(Some(rule.clone()));
     }

@@ -8,5 +8,8 @@ fn only_the_fixed_list_leaves_without_a_permit() {
         assert!(housekeeping("s".into(), method, None).is_err(), "{method}");
     }
     let sent = housekeeping("s".into(), "tools/list", Some("{}".into()));
-    assert_eq!(sent.map(|sent| (sent.server().to_owned(), sent.method().to_owned())), Ok(("s".into(), "tools/list".into())));
+    assert_eq!(
+        sent.map(|sent| (sent.server().to_owned(), sent.method().to_owned())),
+        Ok(("s".into(), "tools/list".into()))
+    );
 }

@@ -32,6 +32,10 @@ impl Terminal {
         self.list.covers(command).and_then(|index| self.rules.get(index))
     }
 
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &RuleRef> {
+        self.rules.iter()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
@@ -69,10 +73,8 @@ impl Admin {
         if !input.enabled {
             return None;
         }
-        let lists = Lists {
-            mcp: Allowlist::compile(&input.mcp_tool_allowlist),
-            terminal: Terminal::compile(&input.allowed),
-        };
+        let lists =
+            Lists { mcp: Allowlist::compile(&input.mcp_tool_allowlist), terminal: Terminal::compile(&input.allowed) };
         let (blocked, blocked_rules) = parse(&input.blocked);
         Some(Self {
             auto_run_disabled: lists.mcp.is_empty() && lists.terminal.is_empty() && !input.enable_run_everything,
@@ -164,10 +166,7 @@ impl LocalLayer {
 
 /// `alwaysAllow` names tools of its own server.
 fn always_allowed(server: &ServerInput) -> impl Iterator<Item = Sourced<String>> + '_ {
-    server
-        .always_allow
-        .iter()
-        .map(|tool| Sourced::new(format!("{}:{}", server.name, tool.value), tool.origin.clone()))
+    server.always_allow.iter().map(|tool| Sourced::new(format!("{}:{}", server.name, tool.value), tool.origin.clone()))
 }
 
 /// All users' layers.

@@ -137,14 +137,7 @@ fn build(
         auto_review = auto_review.or(input.auto_review);
         next = input.extends.as_ref().map(|parent| parent.value.as_str());
     }
-    Mode {
-        slug: mode.slug.clone(),
-        name: mode.name.clone(),
-        origin: mode.origin.clone(),
-        faults,
-        chain,
-        auto_review,
-    }
+    Mode { slug: mode.slug.clone(), name: mode.name.clone(), origin: mode.origin.clone(), faults, chain, auto_review }
 }
 
 impl Restrictions {
@@ -248,10 +241,7 @@ fn server_set(names: &[Sourced<String>], form: fn(&str) -> String) -> HashMap<St
     names.iter().map(|name| (form(&name.value), name.origin.clone())).collect()
 }
 
-fn tool_set(
-    tools: &[Sourced<ToolIdentity>],
-    form: fn(&str) -> String,
-) -> HashMap<String, HashMap<String, Origin>> {
+fn tool_set(tools: &[Sourced<ToolIdentity>], form: fn(&str) -> String) -> HashMap<String, HashMap<String, Origin>> {
     let mut set: HashMap<String, HashMap<String, Origin>> = HashMap::new();
     for tool in tools {
         set.entry(form(&tool.value.server)).or_default().insert(form(&tool.value.tool), tool.origin.clone());

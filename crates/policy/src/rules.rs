@@ -118,7 +118,8 @@ impl Rules {
         if let Some(rule) = hard {
             return Step::because(Reason::RuleForbid).by(Some(rule.reference()));
         }
-        let permitted = self.ask(slice.permits(), slice, facts).is_ok_and(|again| again.decision() == CedarDecision::Allow);
+        let permitted =
+            self.ask(slice.permits(), slice, facts).is_ok_and(|again| again.decision() == CedarDecision::Allow);
         match forbids.iter().min_by_key(|rule| rule.index) {
             Some(rule) if permitted => held(rule),
             _ => Step::because(Reason::RuleNoPermit),

@@ -1,0 +1,200 @@
+//! GATE-10: sliced rules answer like the whole set; rules are refused before they can mislead.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop, prop_oneof, proptest};
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_core::{Caller, Door, Layer, Origin};
+
+use super::{Facts, Rules};
+use crate::finding::Severity;
+use crate::input::{Declared, Launch, LimitsInput, RuleFile, ServerInput, ToolDefinition};
+use crate::servers::Servers;
+
+fn file(text: &str) -> RuleFile {
+    RuleFile { origin: Origin::new(Layer::Config, "rules.cedar", 1, 1), text: text.to_owned() }
+}
+
+fn rules(text: &str) -> Rules {
+    match Rules::compile(&[file(text)]) {
+        Ok(rules) => rules,
+        Err(findings) => unreachable!("{findings:?} {text}"),
+    }
+}
+
+fn findings(text: &str, servers: &[ServerInput]) -> Vec<String> {
+    let show = |finding: &crate::Finding| {
+        format!("{} {} {}:{}", finding.severity.as_str(), finding.code, finding.origin.line, finding.message)
+    };
+    match Rules::compile(&[file(text)]) {
+        Ok(rules) => rules.validate(&Servers::compile(servers)).iter().map(show).collect(),
+        Err(findings) => findings.iter().map(show).collect(),
+    }
+}
+
+fn issue_server() -> ServerInput {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"title": {"type": "string"}, "count": {"type": "integer"}, "weight": {"type": "number"}},
+        "required": ["title"],
+    });
+    ServerInput {
+        name: "gh".to_owned(),
+        origin: Origin::record(Layer::Config, "test"),
+        declared: Declared::ByOperator,
+        enabled: true,
+        default_enabled: true,
+        launch: Launch::Nothing,
+        labels: Vec::new(),
+        limits: LimitsInput::default(),
+        tools: std::collections::BTreeMap::new(),
+        disabled_tools: Vec::new(),
+        always_allow: Vec::new(),
+        catalog: Some(vec![ToolDefinition { name: "issue".to_owned(), description: None, input_schema: Some(schema) }]),
+    }
+}
+
+#[test]
+fn gate_10_typed_by_the_tools_schema() {
+    let typed = |condition: &str| {
+        let text = format!("permit(principal, action, resource == Mcp::Tool::\"gh:issue\") when {{ {condition} }};");
+        findings(&text, &[issue_server()])
+    };
+    assert!(typed("context.arguments.title like \"x*\"").is_empty());
+    assert!(typed("context.arguments has count && context.arguments.count < 3").is_empty());
+    for (condition, part) in [
+        ("context.arguments.titel == \"x\"", "titel"),
+        ("context.arguments.count < 3", "count"),
+        ("context.arguments.title < 3", "type"),
+        ("context.arguments.weight == 1", "weight"),
+        ("principal.readonly", "readonly"),
+    ] {
+        let found = typed(condition).join("\n");
+        assert!(found.starts_with("error rule_invalid") && found.contains(part), "{condition}: {found}");
+    }
+    // Without the definition the arguments cannot be checked, and that is said.
+    let text =
+        "permit(principal, action, resource == Mcp::Tool::\"gh:issue\") when { context.arguments.title == \"x\" };";
+    let found = findings(text, &[]).join("\n");
+    assert!(found.contains("warning rule_untyped"), "{found}");
+}
+
+#[test]
+fn gate_10_rules_that_cannot_be_used_are_refused() {
+    for (text, part) in [
+        ("permit(principal, action, resource)", "error rule_syntax"),
+        ("permit(principal, action, resource);\nforbid(principal action, resource);", "error rule_syntax 2:"),
+        ("permit(principal == ?principal, action, resource);", "rule_template"),
+        ("@hold(\"x\") permit(principal, action, resource);", "rule_unusable"),
+        ("permit(principal, action == Action::\"mcp.tools.invoke\", resource);", "rule_never_applies"),
+        ("permit(principal in Team::\"x\", action, resource);", "error rule_invalid"),
+        ("permit(principal == User::\"x\", action, resource);", "rule_"),
+        ("permit(principal, action, resource in Mcp::Server::\"nowhere\");", "warning rule_matches_nothing"),
+    ] {
+        let found = findings(text, &[]).join("\n");
+        assert!(found.contains(part), "{text}: {found}");
+    }
+}
+
+#[test]
+fn the_shipped_rules_are_valid() {
+    let rules = rules(crate::shipped::RULES);
+    let found = rules.validate(&Servers::compile(&[]));
+    assert!(found.iter().all(|finding| finding.severity != Severity::Error), "{found:?}");
+    assert_eq!(rules.all().iter().map(|rule| rule.origin.line).collect::<Vec<_>>(), [7, 12, 17]);
+}
+
+const SERVERS: [&str; 3] = ["a", "b", "a:b"];
+const TOOLS: [&str; 3] = ["t", "u", "b:t"];
+
+fn principal_scope() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        Just("principal"),
+        Just("principal is Person"),
+        Just("principal is Agent"),
+        Just("principal == Agent::\"tok\""),
+        Just("principal == Person::\"ada\""),
+        Just("principal in Role::\"pm\""),
+        Just("principal in User::\"ada\""),
+        Just("principal in Group::\"ops\""),
+        Just("principal is Agent in Group::\"ops\""),
+        Just("principal is Person in Role::\"pm\""),
+    ]
+}
+
+fn resource_scope() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("resource".to_owned()),
+        Just("resource is Mcp::Tool".to_owned()),
+        prop::sample::select(&SERVERS[..]).prop_map(|server| format!("resource in Mcp::Server::\"{server}\"")),
+        (prop::sample::select(&SERVERS[..]), prop::sample::select(&TOOLS[..]))
+            .prop_map(|(server, tool)| format!("resource == Mcp::Tool::\"{server}:{tool}\"")),
+        prop::sample::select(&["out", "in"][..]).prop_map(|label| format!("resource in Mcp::Label::\"{label}\"")),
+    ]
+}
+
+fn condition() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        4 => Just(""),
+        1 => Just("when { context.args.hasTag(\"/k\") && context.args.getTag(\"/k\") == \"v\" }"),
+        1 => Just("when { context.arguments has n && context.arguments.n > 2 }"),
+        1 => Just("when { context.arguments.n > 2 }"),
+        1 => Just("when { context.seen.contains(\"x\") }"),
+        1 => Just("when { resource.name == \"t\" }"),
+        1 => Just("unless { principal.groups.contains(\"ops\") }"),
+        1 => Just("when { context has mode && context.mode == \"m\" }"),
+    ]
+}
+
+fn rule() -> impl Strategy<Value = String> {
+    let effect = prop_oneof![4 => Just("permit"), 2 => Just("forbid"), 1 => Just("@hold(\"h\") forbid")];
+    (effect, principal_scope(), resource_scope(), condition()).prop_map(|(effect, principal, resource, condition)| {
+        format!("{effect} ({principal}, action, {resource}) {condition};")
+    })
+}
+
+fn caller() -> impl Strategy<Value = Caller> {
+    let groups = prop_oneof![Just(Vec::new()), Just(vec!["ops".to_owned()])];
+    (prop_oneof![Just(true), Just(false)], groups, prop_oneof![Just("pm"), Just("pa")]).prop_map(
+        |(agent, groups, role)| {
+            let mut caller = if agent { Caller::agent(role, Some("ada".to_owned())) } else { Caller::person("ada") };
+            caller.groups = groups;
+            caller.token.id = agent.then(|| "tok".to_owned());
+            caller
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn gate_10_sliced_rules_answer_like_the_whole_set(
+        texts in prop::collection::vec(rule(), 0..12),
+        callers in prop::collection::vec(caller(), 3),
+        arguments in prop_oneof![Just("{}"), Just(r#"{"k":"v"}"#), Just(r#"{"k":"v","n":3}"#), Just(r#"{"n":1}"#)],
+        seen in prop_oneof![Just(Vec::new()), Just(vec!["x".to_owned()])],
+        mode in prop_oneof![Just(None), Just(Some("m"))],
+        labels in prop_oneof![Just(Vec::new()), Just(vec!["out".to_owned()])],
+    ) {
+        let rules = rules(&texts.join("\n"));
+        let document = Document::parse(arguments, Limits::DEFAULT).ok().map(Arc::new);
+        for caller in &callers {
+            for (server, tool) in SERVERS.iter().flat_map(|server| TOOLS.map(|tool| (*server, tool))) {
+                let facts = Facts {
+                    caller, mode, server, tool, labels: &labels,
+                    arguments: document.as_ref().map(|document| document.root()),
+                    operation: "tools/call", commands: BTreeSet::new(), url: None,
+                    time: jiff::Timestamp::UNIX_EPOCH, seen: &seen, door: Door::Explain,
+                };
+                let (sliced, whole) = (rules.judge(&facts), rules.judge_unsliced(&facts));
+                assert_eq!(sliced.outcome, whole.outcome, "{}", texts.join("\n"));
+                // Hidden means refused, whatever the arguments.
+                if !rules.may_pass(&facts) {
+                    assert!(sliced.denies(), "hidden but {sliced:?}");
+                }
+            }
+        }
+    }
+}

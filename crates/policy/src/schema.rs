@@ -46,6 +46,8 @@ pub(crate) fn to_value(value: json::Value<'_>) -> Value {
         Kind::Number => serde_json::from_str(value.raw()).unwrap_or(Value::Null),
         Kind::String => value.as_str().map_or(Value::Null, |text| Value::String(text.into_owned())),
         Kind::Array => value.items().map(to_value).collect(),
-        Kind::Object => value.entries().map(|(key, member)| (json::unescape(key).into_owned(), to_value(member))).collect(),
+        Kind::Object => {
+            value.entries().map(|(key, member)| (json::unescape(key).into_owned(), to_value(member))).collect()
+        }
     }
 }

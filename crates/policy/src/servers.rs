@@ -122,11 +122,7 @@ fn differs(one: &ServerInput, other: &ServerInput) -> bool {
     one.name != other.name || one.launch != other.launch
 }
 
-fn find<'a, T>(
-    names: &'a HashMap<String, T>,
-    folded: &'a HashMap<String, Vec<String>>,
-    name: &str,
-) -> Found<'a> {
+fn find<'a, T>(names: &'a HashMap<String, T>, folded: &'a HashMap<String, Vec<String>>, name: &str) -> Found<'a> {
     if let Some((known, _)) = names.get_key_value(name) {
         return Found::Known(known);
     }
@@ -163,11 +159,8 @@ impl Server {
 
     /// `builtin` and `custom-user-tools`: always known and enabled, never launched.
     fn virtual_server(name: &str, tools: &[&str], configured: Option<&Self>, inputs: &[ServerInput]) -> Self {
-        let definition = |tool: &&str| ToolDefinition {
-            name: (*tool).to_owned(),
-            description: None,
-            input_schema: None,
-        };
+        let definition =
+            |tool: &&str| ToolDefinition { name: (*tool).to_owned(), description: None, input_schema: None };
         let base = inputs.iter().find(|input| input.name == name);
         let input = ServerInput {
             name: name.to_owned(),

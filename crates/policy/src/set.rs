@@ -8,6 +8,7 @@ use toolwarden_core::Caller;
 use crate::allowlist::Allowlist;
 use crate::finding::{Finding, Severity};
 use crate::input::{AutoRunInput, AutoRunMode, BaseInput, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::lint::servers::task_scopes;
 use crate::lists::{Admin, LocalLayer, UserLayer, Users, compile_users};
 use crate::modes::{Mode, Modes};
 use crate::roles::Roles;
@@ -72,6 +73,14 @@ impl Base {
     }
 }
 
+/// What can only be checked once tools are known: typed rules, task scopes (GATE-10, GATE-11).
+fn check(base: &Base, inputs: &[ServerInput], servers: &Servers) -> Result<(), Refused> {
+    let mut errors = base.rules.validate(servers);
+    errors.extend(task_scopes(inputs, servers));
+    errors.retain(|finding| finding.severity == Severity::Error);
+    if errors.is_empty() { Ok(()) } else { Err(Refused(errors)) }
+}
+
 impl PolicySet {
     /// Compiles a whole policy.
     ///
@@ -80,11 +89,7 @@ impl PolicySet {
     pub fn compile(input: &PolicyInput) -> Result<Self, Refused> {
         let base = Base::compile(&input.base)?;
         let servers = Servers::compile(&input.servers);
-        let mut errors = base.rules.validate(&servers);
-        errors.retain(|finding| finding.severity == Severity::Error);
-        if !errors.is_empty() {
-            return Err(Refused(errors));
-        }
+        check(&base, &input.servers, &servers)?;
         let local = LocalLayer::compile(&input.local, input.users.get(&input.local.user), &input.servers);
         Ok(Self {
             version: input.version,
@@ -107,19 +112,21 @@ impl PolicySet {
     ///
     /// # Errors
     /// Rules that break the schema of a tool now known.
-    pub fn with_servers(&self, version: u64, servers: &[ServerInput]) -> Result<Self, Refused> {
-        let servers = Servers::compile(servers);
-        let mut errors = self.base.rules.validate(&servers);
-        errors.retain(|finding| finding.severity == Severity::Error);
-        if !errors.is_empty() {
-            return Err(Refused(errors));
-        }
+    pub fn with_servers(&self, version: u64, inputs: &[ServerInput]) -> Result<Self, Refused> {
+        let servers = Servers::compile(inputs);
+        check(&self.base, inputs, &servers)?;
         Ok(Self { version, servers: Arc::new(servers), ..self.clone() })
     }
 
     /// The same policy with other files of the operating-system user.
     #[must_use]
-    pub fn with_local(&self, version: u64, local: &LocalInput, stored: Option<&UserInput>, servers: &[ServerInput]) -> Self {
+    pub fn with_local(
+        &self,
+        version: u64,
+        local: &LocalInput,
+        stored: Option<&UserInput>,
+        servers: &[ServerInput],
+    ) -> Self {
         Self { version, local: Arc::new(LocalLayer::compile(local, stored, servers)), ..self.clone() }
     }
 

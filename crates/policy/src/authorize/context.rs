@@ -41,7 +41,11 @@ fn role_context(subject: &Subject<'_>) -> Option<Step> {
         return None;
     }
     let detail = format!("role `{}` needs {}", role.name, missing.join(" and "));
-    Some(Step::because(Reason::ContextMissing).by(Some(RuleRef::new(format!("role {}", role.name), &role.origin))).noting(detail))
+    Some(
+        Step::because(Reason::ContextMissing)
+            .by(Some(RuleRef::new(format!("role {}", role.name), &role.origin)))
+            .noting(detail),
+    )
 }
 
 fn mode_context(subject: &Subject<'_>) -> Step {
@@ -49,7 +53,9 @@ fn mode_context(subject: &Subject<'_>) -> Step {
         ModeChoice::None | ModeChoice::Chosen(_) => Step::PASS,
         ModeChoice::Required => Step::because(Reason::ModeRequired),
         ModeChoice::Unknown(slug) => Step::because(Reason::ModeUnknown).noting(format!("mode `{}`", name::shown(slug))),
-        ModeChoice::NotIssued(slug) => Step::because(Reason::ModeNotIssued).noting(format!("mode `{}`", name::shown(slug))),
+        ModeChoice::NotIssued(slug) => {
+            Step::because(Reason::ModeNotIssued).noting(format!("mode `{}`", name::shown(slug)))
+        }
         ModeChoice::Refused(mode) => {
             let rule = RuleRef::new(format!("mode {}", mode.slug), &mode.origin);
             Step::because(Reason::ModeRefused).by(Some(rule)).noting(mode.faults.join("; "))

@@ -1,7 +1,7 @@
 //! What the caller's role and the tool's scope let through. Persons have no role here.
 
-use toolwarden_core::json::{Kind, Value};
 use toolwarden_core::Reason;
+use toolwarden_core::json::{Kind, Value};
 
 use crate::input::{ArgumentCondition, Scope};
 use crate::modes::fits_any;
@@ -46,7 +46,8 @@ fn without_condition(role: &Role, subject: &Subject<'_>) -> Option<Step> {
     let (server, tool, reach) = (subject.names.server_name, subject.names.tool_name, subject.reach());
     let rule = role.conditional.find(server, tool, reach)?;
     let configured = role.conditions_for(server, tool, reach).next().is_some();
-    (!configured).then(|| Step::because(Reason::RoleCondition).by(Some(rule.clone())).noting("no condition is configured"))
+    (!configured)
+        .then(|| Step::because(Reason::RoleCondition).by(Some(rule.clone())).noting("no condition is configured"))
 }
 
 fn unmet_condition(role: &Role, subject: &Subject<'_>, arguments: Option<Value<'_>>) -> Option<Step> {

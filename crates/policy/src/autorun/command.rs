@@ -57,7 +57,8 @@ fn describe(deletion: &Deletion) -> String {
 /// Every simple command must be allowed by itself, and the line must not write elsewhere.
 fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
     let lists = effective(subject);
-    let covered = |command: &SimpleCommand| lists.and_then(|lists: Effective<'_>| lists.terminal.covers(command).cloned());
+    let covered =
+        |command: &SimpleCommand| lists.and_then(|lists: Effective<'_>| lists.terminal.covers(command).cloned());
     let rules: Vec<Option<RuleRef>> = line.commands.iter().map(covered).collect();
     let inside = stays_inside(subject, line);
     if inside && rules.iter().all(Option::is_some) {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-use cedar_policy::{Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, Policy, Request, RestrictedExpression};
+use cedar_policy::{
+    Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, Policy, Request, RestrictedExpression,
+};
 use jiff::Timestamp;
 use toolwarden_core::json::{self, Kind as JsonKind, Value};
 use toolwarden_core::{Caller, Door};
@@ -24,8 +26,24 @@ pub(crate) struct Needs(u32);
 
 /// Attributes of the context in the order of their bits.
 pub(crate) const ATTRIBUTES: [&str; 18] = [
-    "arguments", "args", "commands", "url", "scheme", "host", "port", "now", "seen", "door", "operation", "mode", "task_id",
-    "project_id", "run_id", "job_id", "session_id", "token_id",
+    "arguments",
+    "args",
+    "commands",
+    "url",
+    "scheme",
+    "host",
+    "port",
+    "now",
+    "seen",
+    "door",
+    "operation",
+    "mode",
+    "task_id",
+    "project_id",
+    "run_id",
+    "job_id",
+    "session_id",
+    "token_id",
 ];
 
 impl Needs {
@@ -44,7 +62,8 @@ impl Needs {
     }
 
     fn walk(&mut self, expression: &serde_json::Value) {
-        let is_context = |value: &serde_json::Value| value.get("Var").and_then(serde_json::Value::as_str) == Some("context");
+        let is_context =
+            |value: &serde_json::Value| value.get("Var").and_then(serde_json::Value::as_str) == Some("context");
         match expression {
             serde_json::Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
             serde_json::Value::Object(members) => {
@@ -222,8 +241,16 @@ impl Facts<'_> {
         add("operation", wanted("operation", Some(self.operation)));
         add("door", wanted("door", Some(door_name(self.door))));
         add("seen", needs.has("seen").then(|| strings(self.seen)));
-        add("commands", needs.has("commands").then(|| RestrictedExpression::new_set(self.commands.iter().map(|name| string(name)))));
-        add("now", needs.has("now").then(|| RestrictedExpression::new_datetime(self.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())));
+        add(
+            "commands",
+            needs.has("commands").then(|| RestrictedExpression::new_set(self.commands.iter().map(|name| string(name)))),
+        );
+        add(
+            "now",
+            needs
+                .has("now")
+                .then(|| RestrictedExpression::new_datetime(self.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())),
+        );
         if let Some(url) = &self.url {
             add("url", wanted("url", Some(url.as_str())));
             add("scheme", wanted("scheme", Some(url.scheme())));

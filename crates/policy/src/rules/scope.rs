@@ -43,16 +43,8 @@ impl Kind {
 
     fn of(name: &EntityTypeName) -> Self {
         let text = name.to_string();
-        let known = [
-            Self::Person,
-            Self::Agent,
-            Self::User,
-            Self::Group,
-            Self::Role,
-            Self::Tool,
-            Self::Server,
-            Self::Label,
-        ];
+        let known =
+            [Self::Person, Self::Agent, Self::User, Self::Group, Self::Role, Self::Tool, Self::Server, Self::Label];
         known.into_iter().find(|kind| kind.type_name() == text).unwrap_or(Self::Other)
     }
 }
@@ -115,7 +107,8 @@ impl RuleScope {
             ResourceConstraint::Is(name) => Part::Is(Kind::of(&name)),
             ResourceConstraint::IsIn(name, uid) => Part::IsIn(Kind::of(&name), Named::of(&uid)),
         };
-        let ours = |uid: &EntityUid| uid.type_name().to_string() == "Action" && AsRef::<str>::as_ref(uid.id()) == ACTION;
+        let ours =
+            |uid: &EntityUid| uid.type_name().to_string() == "Action" && AsRef::<str>::as_ref(uid.id()) == ACTION;
         let applies_to_action = match policy.action_constraint() {
             ActionConstraint::Any => true,
             ActionConstraint::In(uids) => uids.iter().any(ours),

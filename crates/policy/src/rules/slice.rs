@@ -52,8 +52,17 @@ impl Slices {
         let mut indexes: Vec<u32> = Vec::with_capacity(self.general.len() + 4);
         let fits = |index: &&u32| {
             rules.get(**index as usize).is_some_and(|rule| {
-                part_fits(&rule.scope.principal, |named| facts.principal_is(named), |named| facts.principal_in(named), facts.principal_kind())
-                    && part_fits(&rule.scope.resource, |named| facts.resource_is(named), |named| facts.resource_in(named), Kind::Tool)
+                part_fits(
+                    &rule.scope.principal,
+                    |named| facts.principal_is(named),
+                    |named| facts.principal_in(named),
+                    facts.principal_kind(),
+                ) && part_fits(
+                    &rule.scope.resource,
+                    |named| facts.resource_is(named),
+                    |named| facts.resource_in(named),
+                    Kind::Tool,
+                )
             })
         };
         indexes.extend(self.general.iter().filter(fits));

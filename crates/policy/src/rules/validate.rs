@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
 use serde_json::Value;
@@ -16,6 +17,7 @@ use crate::servers::Servers;
 /// The schema, with a place for the arguments of one tool.
 const SCHEMA: &str = include_str!("../../rules/schema.cedarschema");
 const ARGUMENTS_PLACE: &str = "arguments: {}";
+const UNTYPED_RECORD: &str = "{}";
 
 /// How deep a tool's schema is followed.
 const DEEPEST_TYPE: usize = 8;
@@ -25,13 +27,14 @@ pub(super) fn validate(rules: &[Rule], servers: &Servers) -> Vec<Finding> {
     let mut by_schema: BTreeMap<String, Vec<&Rule>> = BTreeMap::new();
     for rule in rules {
         if !rule.scope.applies_to_action {
-            let message = format!("rule `{}` names another action than `mcp.tool.invoke`, so it never applies", rule.name);
+            let message =
+                format!("rule `{}` names another action than `mcp.tool.invoke`, so it never applies", rule.name);
             findings.push(Finding::error("rule_never_applies", rule.origin.clone(), message));
             continue;
         }
         match arguments_type(rule, servers) {
             Typed::Known(record) => by_schema.entry(record).or_default().push(rule),
-            Typed::NotNeeded => by_schema.entry("{}".to_owned()).or_default().push(rule),
+            Typed::NotNeeded => by_schema.entry(UNTYPED_RECORD.to_owned()).or_default().push(rule),
             Typed::Unknown => findings.push(untyped(rule)),
         }
         findings.extend(names_nothing(rule, servers));
@@ -54,14 +57,18 @@ fn arguments_type(rule: &Rule, servers: &Servers) -> Typed {
         return Typed::NotNeeded;
     }
     let Part::Equals(named) = &rule.scope.resource else { return Typed::Unknown };
-    let definition = named.id.split_once(':').and_then(|(server, tool)| {
-        servers.get(server)?.tool(tool)?.definition.as_ref()?.input_schema.as_ref()
-    });
+    let definition = named
+        .id
+        .split_once(':')
+        .and_then(|(server, tool)| servers.get(server)?.tool(tool)?.definition.as_ref()?.input_schema.as_ref());
     definition.map_or(Typed::Unknown, |schema| Typed::Known(record(schema, 0)))
 }
 
 fn untyped(rule: &Rule) -> Finding {
-    let message = format!("the arguments rule `{}` looks at cannot be checked, because it names no tool whose definition is known", rule.name);
+    let message = format!(
+        "the arguments rule `{}` looks at cannot be checked, because it names no tool whose definition is known",
+        rule.name
+    );
     Finding::warning("rule_untyped", rule.origin.clone(), message)
         .suggesting("name one tool with `resource == Mcp::Tool::\"server:tool\"` and give its definition with `--catalog`, or use `context.args.hasTag(\"/name\") && context.args.getTag(\"/name\") == ..`; guard optional arguments with `has`, because a missing one denies the call")
 }
@@ -76,17 +83,21 @@ fn names_nothing(rule: &Rule, servers: &Servers) -> Option<Finding> {
         }),
         _ => true,
     };
-    let message = format!("rule `{}` names {} \"{}\", which no server here has", rule.name, named.kind.type_name(), named.id);
+    let message =
+        format!("rule `{}` names {} \"{}\", which no server here has", rule.name, named.kind.type_name(), named.id);
     (!known).then(|| Finding::warning("rule_matches_nothing", rule.origin.clone(), message))
 }
 
 fn check(record: &str, rules: &[&Rule]) -> Vec<Finding> {
-    let text = SCHEMA.replace(ARGUMENTS_PLACE, &format!("arguments: {record}"));
-    let schema = match Schema::from_str(&text) {
+    let schema = match schema(record) {
         Ok(schema) => schema,
         Err(error) => {
             let internal = |rule: &&Rule| {
-                Finding::error("rule_schema", rule.origin.clone(), format!("the tool's schema has no Cedar form: {error}"))
+                Finding::error(
+                    "rule_schema",
+                    rule.origin.clone(),
+                    format!("the tool's schema has no Cedar form: {error}"),
+                )
             };
             return rules.iter().map(internal).collect();
         }
@@ -97,7 +108,9 @@ fn check(record: &str, rules: &[&Rule]) -> Vec<Finding> {
         let index: Option<u32> = AsRef::<str>::as_ref(id).parse().ok();
         rules.iter().find(|rule| Some(rule.index) == index)
     };
-    let name = |rule: &Rule, text: String| text.replace(&format!("for policy `{}`", rule.index), &format!("for rule `{}`", rule.name));
+    let name = |rule: &Rule, text: String| {
+        text.replace(&format!("for policy `{}`", rule.index), &format!("for rule `{}`", rule.name))
+    };
     let errors = result.validation_errors().filter_map(|error| {
         let rule = place(error.policy_id())?;
         Some(Finding::error("rule_invalid", rule.origin.clone(), name(rule, error.to_string())))
@@ -107,6 +120,18 @@ fn check(record: &str, rules: &[&Rule]) -> Vec<Finding> {
         Some(Finding::warning("rule_suspicious", rule.origin.clone(), name(rule, warning.to_string())))
     });
     errors.chain(warnings).collect()
+}
+
+/// The schema of rules that look at no typed argument, parsed once: it is needed at every change.
+static UNTYPED: LazyLock<Result<Schema, String>> =
+    LazyLock::new(|| Schema::from_str(SCHEMA).map_err(|error| error.to_string()));
+
+fn schema(record: &str) -> Result<Schema, String> {
+    if record == UNTYPED_RECORD {
+        return UNTYPED.clone();
+    }
+    let text = SCHEMA.replace(ARGUMENTS_PLACE, &format!("arguments: {record}"));
+    Schema::from_str(&text).map_err(|error| error.to_string())
 }
 
 /// A JSON Schema object as a Cedar record. Properties Cedar cannot express are left out, so a rule

@@ -1,0 +1,112 @@
+//! Findings about a policy that is not broken but does not do what it seems to: entries and rules
+//! that can never match, are shadowed, match no known tool, or open more than was meant.
+
+mod entries;
+mod modes;
+mod roles;
+pub(crate) mod servers;
+
+use toolwarden_core::{Layer, Origin};
+
+use crate::finding::{Finding, Severity};
+use crate::input::{AutoRunMode, PolicyInput};
+use crate::rules::Rules;
+use crate::servers::Servers;
+
+/// Every finding about a policy, by place. Works on policies that would be refused, too.
+#[must_use]
+pub fn lint(input: &PolicyInput) -> Vec<Finding> {
+    let servers = Servers::compile(&input.servers);
+    let mut findings = entries::lint(input, &servers);
+    findings.extend(modes::lint(&input.base.modes, &servers));
+    findings.extend(roles::lint(&input.base.roles, &servers));
+    findings.extend(servers::lint(input, &servers));
+    findings.extend(settings(input));
+    findings.extend(instructions(input));
+    match Rules::compile(&input.base.rules) {
+        Ok(rules) => findings.extend(rules.validate(&servers)),
+        Err(faults) => findings.extend(faults),
+    }
+    if let Err(faults) = crate::settings::Settings::compile(&input.base.settings) {
+        findings.extend(faults);
+    }
+    findings.sort_by(|left, right| {
+        let key = |finding: &Finding| {
+            (finding.origin.source.clone(), finding.origin.line, finding.origin.column, finding.severity)
+        };
+        key(left).cmp(&key(right))
+    });
+    findings.dedup();
+    findings
+}
+
+fn settings(input: &PolicyInput) -> Vec<Finding> {
+    let settings = &input.base.auto_run;
+    let place = settings
+        .default_mode
+        .as_ref()
+        .map_or_else(|| Origin::record(Layer::Config, "[auto_run]"), |mode| mode.origin.clone());
+    let place = Origin { line: 0, column: 0, ..place };
+    let mut findings = Vec::new();
+    if settings.auto_review && settings.mode == AutoRunMode::RunEverything {
+        let message = "auto_review is on, so run_everything acts as use_allowlist".to_owned();
+        findings.push(
+            Finding::warning("auto_review_run_everything", place.clone(), message)
+                .suggesting("set `mode = \"use_allowlist\"` to say what happens, or switch auto_review off"),
+        );
+    }
+    if !settings.browser_protection {
+        let message = format!(
+            "browser protection is off: every tool of {} runs unasked, even in ask_every_time",
+            settings.browser_servers.join(", ")
+        );
+        findings.push(Finding::warning("browser_protection_off", place.clone(), message));
+    }
+    if let Some(mode) = &settings.default_mode {
+        let known = crate::modes::Modes::compile(&input.base.modes);
+        if known.get(&mode.value).is_none() {
+            let message =
+                format!("default_mode names the unknown mode `{}`: every call without a mode is denied", mode.value);
+            findings.push(Finding {
+                severity: Severity::Error,
+                ..Finding::warning("unknown_mode", mode.origin.clone(), message)
+            });
+        }
+    }
+    findings
+}
+
+/// REVIEW-2: instructions steer a classifier; what must hold belongs elsewhere.
+fn instructions(input: &PolicyInput) -> Vec<Finding> {
+    let texts = input.local.files.iter().flat_map(|file| file.block_instructions.iter().flatten());
+    let note = |text: &toolwarden_core::Sourced<String>| {
+        Finding::note(
+            "block_instructions_steer",
+            text.origin.clone(),
+            "block_instructions steer the classifier, they do not enforce anything".to_owned(),
+        )
+        .suggesting(
+            "for calls that must stop, use `[auto_run] ask`, a Cedar rule with `@hold`, or the admin's `blocked` list",
+        )
+    };
+    texts.map(note).collect()
+}
+
+/// Whether any server's tools are known well enough to say that a name matches none.
+fn is_known_server(servers: &Servers, name: &str) -> bool {
+    servers.sorted().iter().any(|server| server.name.eq_ignore_ascii_case(name))
+}
+
+/// The known name nearest to one that is unknown.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = name.to_ascii_lowercase();
+    known
+        .map(|candidate| (strsim::damerau_levenshtein(&folded, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+#[path = "lint_tests.rs"]
+mod tests;

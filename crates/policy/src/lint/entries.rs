@@ -1,0 +1,175 @@
+//! Findings about allowlists, ask lists, blocks and terminal entries.
+
+use toolwarden_core::{Entry, Side, Sourced, name};
+
+use super::{is_known_server, nearest};
+use crate::finding::Finding;
+use crate::input::PolicyInput;
+use crate::servers::Servers;
+use crate::shell::{self, ShellEntry};
+
+pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut check_mcp = |list: &[Sourced<String>]| findings.extend(mcp_list(list, servers));
+    for file in &input.local.files {
+        check_mcp(file.mcp_allowlist.as_deref().unwrap_or_default());
+    }
+    for user in input.users.values() {
+        check_mcp(&user.mcp_allowlist);
+        check_mcp(&user.blocks);
+    }
+    check_mcp(&input.base.auto_run.ask);
+    if let Some(admin) = &input.base.admin {
+        check_mcp(&admin.mcp_tool_allowlist);
+    }
+    for file in &input.local.files {
+        findings.extend(terminal_list(file.terminal_allowlist.as_deref().unwrap_or_default()));
+    }
+    for user in input.users.values() {
+        findings.extend(terminal_list(&user.terminal_allowlist));
+    }
+    if let Some(admin) = &input.base.admin {
+        findings.extend(terminal_list(&admin.allowed));
+        findings.extend(admin.blocked.iter().filter_map(invalid_terminal));
+    }
+    findings.extend(replaced(input));
+    findings
+}
+
+fn mcp_list(list: &[Sourced<String>], servers: &Servers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut seen: Vec<(Entry, &Sourced<String>)> = Vec::new();
+    for text in list {
+        let entry = match Entry::parse(&text.value) {
+            Ok(entry) => entry,
+            Err(fault) => {
+                let message = format!("Invalid MCP allowlist entry: {} ({fault})", name::shown(&text.value));
+                findings.push(
+                    Finding::warning("invalid_entry", text.origin.clone(), message)
+                        .suggesting("write `server:tool`, where either side may be `*`"),
+                );
+                continue;
+            }
+        };
+        findings.extend(unknown(&entry, text, servers));
+        if entry.server == Side::Any && entry.tool == Side::Any {
+            let message = "`*:*` matches every tool of every server, also of those added later".to_owned();
+            findings.push(
+                Finding::warning("everything_entry", text.origin.clone(), message)
+                    .suggesting("name the servers you trust, as `server:*`"),
+            );
+        }
+        if let Some((wider, _)) = seen.iter().find(|(other, _)| other.covers(&entry)) {
+            findings.push(shadowed(text, &wider.to_string()));
+        }
+        seen.push((entry, text));
+    }
+    // An entry may also be shadowed by one that comes later.
+    for (index, (entry, text)) in seen.iter().enumerate() {
+        let later = seen.iter().skip(index + 1).find(|(other, _)| other.covers(entry) && other != entry);
+        findings.extend(later.map(|(wider, _)| shadowed(text, &wider.to_string())));
+    }
+    findings
+}
+
+fn shadowed(text: &Sourced<String>, wider: &str) -> Finding {
+    let message = format!("`{}` adds nothing: `{wider}` in the same list covers it", name::shown(&text.value));
+    Finding::note("shadowed_entry", text.origin.clone(), message).suggesting("remove one of the two")
+}
+
+/// An entry that matches no known tool. Where nothing is configured, nothing can be said.
+fn unknown(entry: &Entry, text: &Sourced<String>, servers: &Servers) -> Option<Finding> {
+    let upstream =
+        || servers.sorted().into_iter().filter(|server| !matches!(&*server.name, "builtin" | "custom-user-tools"));
+    let Side::Name(server_name) = &entry.server else { return None };
+    upstream().next()?;
+    if !is_known_server(servers, server_name) {
+        let message = format!(
+            "`{}` matches nothing: no server is called `{}`",
+            name::shown(&text.value),
+            name::shown(server_name)
+        );
+        let finding = Finding::warning("unknown_server", text.origin.clone(), message);
+        return Some(match nearest(server_name, upstream().map(|server| &*server.name)) {
+            Some(close) => finding.suggesting(format!("did you mean `{close}`?")),
+            None => finding,
+        });
+    }
+    let Side::Name(tool_name) = &entry.tool else { return None };
+    let server = upstream().find(|server| server.name.eq_ignore_ascii_case(server_name))?;
+    let known = |name: &str| name.eq_ignore_ascii_case(tool_name);
+    if !server.listed || server.known_tools().any(known) {
+        return None;
+    }
+    let message = format!("`{}` matches nothing: `{}` lists no such tool", name::shown(&text.value), server.name);
+    let finding = Finding::warning("unknown_tool", text.origin.clone(), message);
+    Some(match nearest(tool_name, server.known_tools()) {
+        Some(close) => finding.suggesting(format!("did you mean `{}:{close}`?", server.name)),
+        None => finding,
+    })
+}
+
+fn terminal_list(list: &[Sourced<String>]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut bases: Vec<String> = Vec::new();
+    for text in list {
+        if let Some(finding) = invalid_terminal(text) {
+            findings.push(finding);
+            continue;
+        }
+        let base = text.value.split(':').next().unwrap_or_default();
+        if bases.iter().any(|wider| wider == base) {
+            findings.push(shadowed(text, base));
+        }
+        if !text.value.contains(':') {
+            bases.push(base.to_owned());
+        }
+        findings.extend(suspicious_terminal(text, base));
+    }
+    findings
+}
+
+fn invalid_terminal(text: &Sourced<String>) -> Option<Finding> {
+    let fault = ShellEntry::parse(&text.value).err()?;
+    let message = format!("invalid terminal entry: {} ({fault})", name::shown(&text.value));
+    Some(
+        Finding::warning("invalid_entry", text.origin.clone(), message)
+            .suggesting("write `command` or `command:arguments`, where `*` in the arguments matches anything"),
+    )
+}
+
+/// An entry that can never allow anything, or allows a whole program.
+fn suspicious_terminal(text: &Sourced<String>, base: &str) -> Option<Finding> {
+    let line = shell::read(base).ok()?;
+    if let Some(obstacle) = line.commands.first().and_then(|command| command.obstacle.as_ref()) {
+        let message = format!("`{}` can never allow a command: {obstacle}", name::shown(&text.value));
+        return Some(Finding::warning("never_matches", text.origin.clone(), message));
+    }
+    if !text.value.contains(':') && matches!(base, "git" | "npm" | "docker" | "kubectl" | "cargo" | "pip" | "gh") {
+        let message = format!("`{base}` allows every subcommand, also those that publish or push");
+        return Some(
+            Finding::note("whole_command", text.origin.clone(), message)
+                .suggesting(format!("allow what you need, as `{base}:status` or `{base}:test*`")),
+        );
+    }
+    None
+}
+
+/// PERM-2: lists that a file or the admin record replaces.
+fn replaced(input: &PolicyInput) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let defines_mcp = input.local.files.iter().any(|file| file.broken || file.mcp_allowlist.is_some());
+    let admin = input.base.admin.as_ref().is_some_and(|admin| admin.enabled);
+    let stored = input.users.get(&input.local.user);
+    let by = if admin { "the admin record" } else { "permissions.json" };
+    if let Some(first) = stored.and_then(|user| user.mcp_allowlist.first()).filter(|_| admin || defines_mcp) {
+        let message = format!("the stored MCP allowlist does not count: {by} replaces it");
+        findings.push(Finding::note("replaced_list", first.origin.clone(), message));
+    }
+    let first_of_file = input.local.files.iter().find_map(|file| file.mcp_allowlist.as_ref()?.first());
+    if let Some(first) = first_of_file.filter(|_| admin) {
+        let message = "this MCP allowlist does not count: the admin record replaces it".to_owned();
+        findings.push(Finding::note("replaced_list", first.origin.clone(), message));
+    }
+    findings
+}

@@ -1,0 +1,79 @@
+//! Findings about servers and their tools: conflicting definitions, task scopes without a field,
+//! schemas that cannot be used.
+
+use crate::finding::Finding;
+use crate::input::{PolicyInput, ServerInput};
+use crate::servers::{ServerState, Servers};
+
+/// Labels that mean something to the shipped rules (GATE-20).
+const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
+
+pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for server in servers.sorted() {
+        if let ServerState::Conflict(other) = &server.state {
+            let message = format!("server `{}` is off: another definition of this name is at {other}", server.name);
+            findings.push(
+                Finding::error("server_conflict", server.origin.clone(), message)
+                    .suggesting("remove or rename one of the two definitions"),
+            );
+        }
+        for definition in server.listed_tools() {
+            let fault =
+                server.tool(&definition.name).and_then(|tool| tool.schema.as_ref()).and_then(|schema| schema.fault());
+            findings.extend(fault.map(|fault| {
+                let message = format!(
+                    "the input schema of `{}:{}` cannot be used, so every call is denied: {fault}",
+                    server.name, definition.name
+                );
+                Finding::warning("schema_unusable", server.origin.clone(), message)
+            }));
+        }
+    }
+    findings.extend(task_scopes(&input.servers, servers));
+    findings.extend(labels(input));
+    findings
+}
+
+/// GATE-11: a task-scoped tool whose schema lacks the field could never be called.
+pub(crate) fn task_scopes(inputs: &[ServerInput], servers: &Servers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for server in inputs {
+        for (name, tool) in &server.tools {
+            let compiled = servers.get(&server.name).and_then(|server| server.tool(name));
+            let schema = compiled
+                .and_then(|tool| tool.definition.as_ref())
+                .and_then(|definition| definition.input_schema.as_ref());
+            let Some(schema) = schema else { continue };
+            for field in
+                tool.task_scoped.iter().filter(|field| schema.pointer(&format!("/properties/{field}")).is_none())
+            {
+                let origin = tool.origin.clone().unwrap_or_else(|| server.origin.clone());
+                let message = format!(
+                    "`{}:{name}` is task-scoped by `{field}`, but its schema has no such property",
+                    server.name
+                );
+                findings.push(Finding::error("task_scope_field", origin, message));
+            }
+        }
+    }
+    findings
+}
+
+fn labels(input: &PolicyInput) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for server in &input.servers {
+        let of_tools =
+            server.tools.values().flat_map(|tool| tool.labels.iter().map(move |label| (label, tool.origin.as_ref())));
+        let all = server.labels.iter().map(|label| (label, None)).chain(of_tools);
+        for (label, origin) in all.filter(|(label, _)| !LABELS.contains(&label.as_str())) {
+            let message = format!("`{label}` is not a label the shipped rules know ({})", LABELS.join(", "));
+            let origin = origin.unwrap_or(&server.origin).clone();
+            findings.push(
+                Finding::note("unknown_label", origin, message)
+                    .suggesting("use it in a rule of your own, or correct it"),
+            );
+        }
+    }
+    findings
+}

@@ -1,0 +1,223 @@
+//! Each finding appears where it should, with its place, and nowhere in a clean policy.
+
+use std::collections::BTreeMap;
+
+use toolwarden_core::{Layer, Origin, Sourced, ToolIdentity};
+
+use super::lint;
+use crate::input::{
+    AdminInput, AutoRunMode, Declared, Launch, LimitsInput, ModeInput, PermissionsInput, PolicyInput, RoleInput,
+    RuleFile, Scope, ServerInput, ToolDefinition, ToolInput, UserInput,
+};
+
+fn at(line: u32) -> Origin {
+    Origin::new(Layer::UserFile, "file", line, 1)
+}
+
+fn texts(texts: &[&str]) -> Vec<Sourced<String>> {
+    (1..).zip(texts).map(|(line, text)| Sourced::new((*text).to_owned(), at(line))).collect()
+}
+
+fn server(name: &str, tools: &[&str]) -> ServerInput {
+    let schema = serde_json::json!({"type": "object", "properties": {"task_id": {"type": "string"}}});
+    let definition = |name: &&str| ToolDefinition {
+        name: (*name).to_owned(),
+        description: None,
+        input_schema: Some(schema.clone()),
+    };
+    ServerInput {
+        name: name.to_owned(),
+        origin: at(90),
+        declared: Declared::ByOperator,
+        enabled: true,
+        default_enabled: true,
+        launch: Launch::Url(format!("https://{name}.example")),
+        labels: Vec::new(),
+        limits: LimitsInput::default(),
+        tools: BTreeMap::new(),
+        disabled_tools: Vec::new(),
+        always_allow: Vec::new(),
+        catalog: Some(tools.iter().map(definition).collect()),
+    }
+}
+
+fn codes(input: &PolicyInput) -> Vec<String> {
+    lint(input)
+        .iter()
+        .map(|finding| format!("{} {} {}", finding.severity.as_str(), finding.code, finding.origin))
+        .collect()
+}
+
+fn with_list(mcp: &[&str], terminal: &[&str]) -> PolicyInput {
+    let mut input = PolicyInput::default();
+    input.servers = vec![server("github", &["create_issue", "get_me"])];
+    input.local.files.push(PermissionsInput {
+        mcp_allowlist: Some(texts(mcp)),
+        terminal_allowlist: Some(texts(terminal)),
+        ..PermissionsInput::default()
+    });
+    input
+}
+
+#[test]
+fn clean_policies_have_no_findings() {
+    assert!(codes(&PolicyInput::default()).is_empty());
+    assert!(codes(&with_list(&["github:create_issue", "*:get_me"], &["ls", "git:status"])).is_empty());
+}
+
+#[test]
+fn allow_3_and_shadowed_and_unknown_entries() {
+    for (list, expected) in [
+        (&["nonsense"][..], "warning invalid_entry file:1"),
+        (&["github:*", "github:get_me"], "note shadowed_entry file:2"),
+        (&["github:get_me", "github:*"], "note shadowed_entry file:1"),
+        (&["githup:get_me"], "warning unknown_server file:1"),
+        (&["github:get_mee"], "warning unknown_tool file:1"),
+        (&["*:*"], "warning everything_entry file:1"),
+    ] {
+        assert_eq!(codes(&with_list(list, &[])), [expected], "{list:?}");
+    }
+    let close = lint(&with_list(&["githup:get_me"], &[]));
+    assert_eq!(close.first().and_then(|finding| finding.suggestion.as_deref()), Some("did you mean `github`?"));
+}
+
+#[test]
+fn shell_2_terminal_entries() {
+    for (list, expected) in [
+        (&["*"][..], "warning invalid_entry file:1"),
+        (&[""], "warning invalid_entry file:1"),
+        (&["ls", "ls:-la"], "note shadowed_entry file:2"),
+        (&["git"], "note whole_command file:1"),
+        (&["sudo"], "warning never_matches file:1"),
+    ] {
+        assert_eq!(codes(&with_list(&[], list)), [expected], "{list:?}");
+    }
+}
+
+#[test]
+fn mode_6_shapes() {
+    let tools = |pairs: &[(&str, &str)]| -> Vec<Sourced<ToolIdentity>> {
+        (1..)
+            .zip(pairs)
+            .map(|(line, (server, tool))| Sourced::new(ToolIdentity::new(*server, *tool), at(line)))
+            .collect()
+    };
+    let base = ModeInput::unrestricted("m", "M", at(50));
+    for (mode, expected) in [
+        (
+            ModeInput {
+                allowed_servers: Some(texts(&["github"])),
+                disallowed_servers: texts(&["x", "GitHub"]),
+                ..base.clone()
+            },
+            "error mode_conflict file:2",
+        ),
+        (ModeInput { disallowed_servers: texts(&["github"]), ..base.clone() }, "warning deny_list_on_open_mode file:1"),
+        (ModeInput { allowed_servers: Some(texts(&["gitlab"])), ..base.clone() }, "warning unknown_server file:1"),
+        (
+            ModeInput { allowed_servers: Some(texts(&["github"])), allowed_tools: Some(Vec::new()), ..base.clone() },
+            "warning server_without_tool file:1",
+        ),
+        (
+            ModeInput {
+                allowed_servers: Some(Vec::new()),
+                allowed_tools: Some(tools(&[("github", "get_me")])),
+                ..base.clone()
+            },
+            "warning tool_without_server file:1",
+        ),
+        (
+            ModeInput {
+                allowed_servers: Some(texts(&["github"])),
+                disallowed_tools: tools(&[("github", "gone")]),
+                ..base.clone()
+            },
+            "warning unknown_tool file:1",
+        ),
+        (
+            ModeInput {
+                allowed_servers: Some(texts(&["github"])),
+                groups: Some(vec!["command".to_owned()]),
+                ..base.clone()
+            },
+            "warning command_without_builtin file:50",
+        ),
+        (ModeInput { extends: texts(&["nowhere"]).pop(), ..base.clone() }, "error mode_refused file:50"),
+    ] {
+        let mut input = with_list(&[], &[]);
+        input.base.modes = vec![mode];
+        let found = codes(&input);
+        assert!(found.iter().any(|code| code == expected), "{expected}: {found:?}");
+    }
+    let mut input = with_list(&[], &[]);
+    input.servers.push(server("admin-server", &[]));
+    input.base.modes = vec![base];
+    assert_eq!(codes(&input), ["warning admin_server_reachable file:50"]);
+}
+
+#[test]
+fn gate_5_role_patterns() {
+    let role = |allow: &[&str], disallow: &[&str]| RoleInput {
+        name: Sourced::new("r".to_owned(), at(70)),
+        scope: Some(Scope::Pm),
+        allow: Some(texts(allow)),
+        disallow: Some(texts(disallow)),
+        conditions: Vec::new(),
+        explain: None,
+    };
+    for (role, expected) in [
+        (role(&["get_me"], &["get_*"]), "warning never_matches file:1"),
+        (role(&["get_*", "get_me"], &[]), "note shadowed_pattern file:2"),
+        (role(&["nothing.*"], &[]), "warning matches_nothing file:1"),
+        (role(&["elsewhere:x"], &[]), "warning matches_nothing file:1"),
+        (role(&["a*b"], &[]), "error bad_pattern file:1"),
+        (RoleInput { scope: None, ..role(&["get_me"], &[]) }, "error role_scope file:70"),
+    ] {
+        let mut input = with_list(&[], &[]);
+        input.base.roles = vec![role];
+        assert_eq!(codes(&input), [expected]);
+    }
+}
+
+#[test]
+fn gate_11_task_scope_without_the_field() {
+    let mut input = with_list(&[], &[]);
+    let scoped = ToolInput { origin: Some(at(33)), task_scoped: vec!["run_id".to_owned()], ..ToolInput::default() };
+    if let Some(server) = input.servers.first_mut() {
+        server.tools.insert("get_me".to_owned(), scoped);
+    }
+    assert_eq!(codes(&input), ["error task_scope_field file:33"]);
+}
+
+#[test]
+fn review_1_review_2_and_perm_2_notes() {
+    let mut input = with_list(&["github:*"], &[]);
+    input.base.auto_run.auto_review = true;
+    input.base.auto_run.mode = AutoRunMode::RunEverything;
+    assert_eq!(codes(&input), ["warning auto_review_run_everything [auto_run]"]);
+    let mut input = with_list(&["github:*"], &[]);
+    input.users.insert(
+        String::new(),
+        UserInput { mcp_allowlist: vec![Sourced::new("github:*".to_owned(), at(8))], ..UserInput::default() },
+    );
+    assert_eq!(codes(&input), ["note replaced_list file:8"]);
+    let mut input = with_list(&[], &[]);
+    input
+        .local
+        .files
+        .push(PermissionsInput { block_instructions: Some(texts(&["never delete"])), ..PermissionsInput::default() });
+    assert_eq!(codes(&input), ["note block_instructions_steer file:1"]);
+    let mut input = with_list(&["github:*"], &[]);
+    input.base.admin = Some(AdminInput { enabled: true, ..AdminInput::default() });
+    assert_eq!(codes(&input), ["note replaced_list file:1"]);
+}
+
+#[test]
+fn gate_10_rules_and_mode_7_conflicts_are_findings_too() {
+    let mut input = with_list(&[], &[]);
+    input.base.rules = vec![RuleFile { origin: at(1), text: "permit(principal, action, resource)".to_owned() }];
+    assert_eq!(codes(&input), ["error rule_syntax file:1"]);
+    let mut input = with_list(&[], &[]);
+    input.servers.push(ServerInput { launch: Launch::Nothing, ..server("GitHub", &[]) });
+    assert_eq!(codes(&input), ["error server_conflict file:90", "error server_conflict file:90"]);
+}
