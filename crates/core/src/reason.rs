@@ -54,7 +54,7 @@ reasons! {
     NameReserved "name_reserved" Deny [] "the name is reserved" "upstream tools may not use `/`, and no server may be called `builtin` or `custom-user-tools`";
     CredentialExpired "credential_expired" Deny [] "the credential has expired" "issue a new token";
     CredentialExhausted "credential_exhausted" Deny [] "the credential has no calls left" "issue a new token";
-    RoleUnknown "role_unknown" Deny [] "no role has this name" "see `toolwarden roles list`, or add `[roles.NAME]` to the config";
+    RoleUnknown "role_unknown" Deny [] "no role has this name" "add `[roles.NAME]` to the config, or use a role that is there";
     ContextMissing "context_missing" Deny [] "the credential lacks context its role needs" "a sandbox role needs task and job, a pm role needs a user";
     ModeUnknown "mode_unknown" Deny [] "no mode has this slug" "see `toolwarden modes list`";
     ModeRefused "mode_refused" Deny [] "the mode is refused until its definition is repaired" "run `toolwarden modes validate`";
@@ -75,8 +75,8 @@ reasons! {
     RoleDisallowed "role_disallowed" Deny [] "the role disallows this tool" "change the role's disallow list";
     RoleNotAllowed "role_not_allowed" Deny [] "no pattern of the role's allowlist matches this tool" "add a pattern to the role's allow list";
     RoleCondition "role_condition" Deny [] "the role permits this tool only under a condition that is not met" "configure the role's condition, or meet it";
-    TaskToolMissing "task_tool_missing" Deny [] "the role permits this tool only where the token lists it among its task tools" "issue a token with `--task-tool`";
-    ScopeMissing "scope_missing" Deny [] "the tool has no scope, so it is closed to agents" "run `toolwarden tools scope SERVER:TOOL sandbox|pm|both`, or set `scope` in the config";
+    TaskToolMissing "task_tool_missing" Deny [] "the role permits this tool only where the token lists it among its task tools" "issue the token with this tool among its task tools";
+    ScopeMissing "scope_missing" Deny [] "the tool has no scope, so it is closed to agents" "set `scope` for the tool in the config: `tools.\"NAME\" = { scope = \"sandbox\" }`, or `pm`, or `both`";
     ScopeMismatch "scope_mismatch" Deny [] "the tool's scope excludes this kind of agent" "change the tool's scope";
     SettingOff "setting_off" Deny [] "the tool depends on a setting that is off" "switch the setting on";
     TaskIdMissing "task_id_missing" Deny [] "the tool is task-scoped and the arguments lack an id it requires" "pass the id in the arguments";
@@ -90,8 +90,8 @@ reasons! {
     RequestTooDeep "request_too_deep" Deny [] "the arguments are nested deeper than the limit" "flatten the arguments, or raise the limit";
 
     // Mandatory holds: no mode, allowlist or "always" answer lets these through.
-    DefinitionChanged "definition_changed" Hold [Accept] "the tool's definition changed and nobody accepted it yet" "look at `toolwarden tools diff`, then `toolwarden tools accept`";
-    DefinitionNew "definition_new" Hold [Accept] "the tool appeared after its server was first seen and nobody accepted it yet" "look at `toolwarden tools diff`, then `toolwarden tools accept`";
+    DefinitionChanged "definition_changed" Hold [Accept] "the tool's definition changed and nobody accepted it yet" "a person compares the definitions and accepts the new one, or not";
+    DefinitionNew "definition_new" Hold [Accept] "the tool appeared after its server was first seen and nobody accepted it yet" "a person compares the definitions and accepts the new one, or not";
     SelfProtection "self_protection" Hold [Person] "the call would change Toolwarden itself" "a person decides";
     MandatoryAsk "mandatory_ask" Hold [Person] "an `ask` entry demands a person for this tool" "a person decides";
     HumanReview "human_review" Hold [Person] "the tool is marked `review = \"human\"`" "a person decides";
@@ -101,7 +101,7 @@ reasons! {
     InvalidName "invalid_name" Hold [Person] "the server's or tool's name is not valid, so no entry can match it" "have the server rename the tool";
     AutoRunDisabled "auto_run_disabled" Hold [Person] "the admin disabled auto-run" "a person decides each call";
     Protected "protected" Hold [Person] "a protection that is on covers this server" "a person decides, or the protection is switched off";
-    NoUser "no_user" Hold [Person] "the credential has no user, so there is no auto-run state to use" "issue the token with `--user`";
+    NoUser "no_user" Hold [Person] "the credential has no user, so there is no auto-run state to use" "issue the token for a user";
     AskEveryTime "ask_every_time" Hold [Person] "auto-run is off: every call asks" "a person decides, or auto-run is switched on";
     AllowlistGateOff "allowlist_gate_off" Hold [Person] "allowlists are switched off and auto-run is off" "a person decides, or `mcp_allowlists` is switched on";
     NotInAllowlist "not_in_allowlist" Hold [Sandbox Classifier Person] "no allowlist entry matches" "run `toolwarden allow ENTRY` to run it without asking";

@@ -161,8 +161,14 @@ fn held(rule: &Rule) -> Step {
     Step::because(Reason::RuleHold).by(Some(rule.reference())).noting(why)
 }
 
-/// A rule as explanations show it.
 impl Rule {
+    /// The rule as written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.policy.to_string()
+    }
+
+    /// The rule as explanations show it.
     pub(crate) fn reference(&self) -> RuleRef {
         RuleRef { text: self.name.clone(), origin: self.origin.clone() }
     }

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolwarden_core::{Decision, Origin, Payer, Reason, Stage};
+use toolwarden_core::{Decision, Origin, Payer, Reason, Stage, name};
 
 use crate::permit::Permit;
+use crate::query::Query;
 use crate::settle::Pending;
 
 /// The rule, entry or definition that decided, and the place it was written.
@@ -68,7 +69,9 @@ impl Step {
         self
     }
 
-    pub(crate) fn reason(&self) -> Option<Reason> {
+    /// The reason, where the stage decided something.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
         match self.outcome {
             Outcome::Because(reason) => Some(reason),
             Outcome::Pass | Outcome::NotApplicable => None,
@@ -97,6 +100,30 @@ pub struct Explanation {
     pub policy_version: u64,
     /// The decision may change by itself at this time (a window's edge, a token's end).
     pub valid_until: Option<Timestamp>,
+}
+
+impl Explanation {
+    /// What happened, in words for the caller (MODE-5 for mode restrictions).
+    #[must_use]
+    pub fn message(&self, query: &Query) -> String {
+        let mode = query.caller.mode.as_deref().or_else(|| query.caller.token.modes.first().map(String::as_str));
+        match (self.reason, mode) {
+            (Reason::ModeServer | Reason::ModeTool | Reason::ModeGroup | Reason::ModeServerOptIn, Some(mode)) => {
+                let (server, tool) = (name::shown(&query.call.server), name::shown(&query.call.tool));
+                let mode = name::shown(mode);
+                format!("Mode restriction: Tool \"{tool}\" is not allowed in {mode} mode (server: {server}, tool: {tool}).")
+            }
+            _ => self.reason.sentence().to_owned(),
+        }
+    }
+
+    /// Whether the trace says that the server or tool is not known.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        let is_server = |(stage, step): &&(Stage, Step)| *stage == Stage::Server && step.detail.is_some();
+        let noted = self.trace.iter().find(is_server).and_then(|(_, step)| step.detail.as_deref());
+        self.reason == Reason::UnknownTool || noted.is_some_and(|detail| detail.starts_with("unknown"))
+    }
 }
 
 /// The judge's answer.

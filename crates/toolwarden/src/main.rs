@@ -1,1 +1,19 @@
-fn main() {}
+//! The porch: reads the command line and the environment, asks the rooms, prints the answer.
+
+mod cli;
+mod commands;
+mod environment;
+mod output;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => output::report(&error).into(),
+    }
+}

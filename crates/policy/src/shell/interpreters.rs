@@ -3,6 +3,7 @@
 //! standard input. Accepts script files and plain `sed` scripts, refuses everything else.
 
 use crate::shell::line::Word;
+use crate::shell::wrappers::listed;
 
 struct Interpreter {
     programs: &'static [&'static str],
@@ -138,6 +139,10 @@ impl Interpreter {
     }
 }
 
+/// Long options of `sed` that take no value and only change how it reads and prints.
+const SED_FLAGS: &str =
+    "quiet silent regexp-extended in-place null-data separate unbuffered posix sandbox debug version help";
+
 /// Finds the scripts among the arguments of `sed`; each must be a single plain command.
 #[derive(Debug, Default)]
 struct Sed {
@@ -193,21 +198,7 @@ impl Sed {
                 self.has_script = true;
                 return is_plain_script(script);
             }
-            return matches!(
-                long,
-                "quiet"
-                    | "silent"
-                    | "regexp-extended"
-                    | "in-place"
-                    | "null-data"
-                    | "separate"
-                    | "unbuffered"
-                    | "posix"
-                    | "sandbox"
-                    | "debug"
-                    | "version"
-                    | "help"
-            );
+            return listed(SED_FLAGS, long);
         }
         let mut rest = text.chars().skip(1);
         while let Some(letter) = rest.next() {

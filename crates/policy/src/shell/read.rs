@@ -47,10 +47,6 @@ impl Reader {
         let mut previous: Option<Node<'_>> = None;
         for child in node.children() {
             if child.is_named() {
-                // A shell takes `!` only before a whole pipeline.
-                if node.kind() == "pipeline" && child.kind() == "negated_command" && previous.is_some() {
-                    return Err(Unparsable::Syntax);
-                }
                 self.statement(child)?;
             } else {
                 check_token(node, child, previous)?;
@@ -70,8 +66,8 @@ impl Reader {
             "list" | "pipeline" | "subshell" | "do_group" | "if_statement" | "elif_clause" | "else_clause"
             | "while_statement" => self.statements(node),
             "negated_command" => {
-                // `!x` without a blank is a word, or the history.
-                if node.text().starts_with("! ") { self.statements(node) } else { Err(Unparsable::Syntax) }
+                check_negation(node)?;
+                self.statements(node)
             }
             "compound_statement" if node.text().starts_with("((") => self.arithmetic_statement(node),
             // `{a,b} x; }` is a word and an error to a shell, a group to the parser.
@@ -130,7 +126,8 @@ impl Reader {
 
     fn command_name(&mut self, node: Node<'_>, command: &mut SimpleCommand) -> Result<(), Unparsable> {
         let raw = node.text();
-        if RESERVED.contains(&raw) {
+        // `name[` starts a subscript that a shell reads up to its `]`, across blanks and operators.
+        if RESERVED.contains(&raw) || (raw.contains('[') && raw != "[") {
             return Err(Unparsable::Syntax);
         }
         let mut parts = node.children();
@@ -192,13 +189,19 @@ pub(super) fn one_line(text: &str) -> String {
 fn check_token(parent: Node<'_>, token: Node<'_>, previous: Option<Node<'_>>) -> Result<(), Unparsable> {
     let after_statement = previous.is_some_and(Node::is_named);
     let fits = match token.kind() {
-        ";" | "&" => after_statement,
+        // `;&` and `;;` are tokens of their own, in `case` only.
+        ";" => after_statement && !matches!(following(token), Some(';' | '&')),
+        "&" => after_statement,
         "&&" | "||" | "|" | "|&" => matches!(parent.kind(), "list" | "pipeline"),
         "(" | ")" | "{" | "}" | "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!"
         | "$(" | "`" | "<(" | ">(" => true,
         _ => false,
     };
     if fits { Ok(()) } else { Err(Unparsable::Syntax) }
+}
+
+fn following(token: Node<'_>) -> Option<char> {
+    token.between(token.end(), token.source().len()).chars().next()
 }
 
 /// `time` and `coproc` are words of the grammar that the parser takes for commands; what follows them may be
@@ -211,7 +214,15 @@ fn check_prefix_word(node: Node<'_>, command: &SimpleCommand) -> Result<(), Unpa
     }
     let mut words = node.children().skip(1).map(Node::text).skip_while(|word| word.starts_with('-'));
     match words.next() {
-        Some(word) if !RESERVED.contains(&word) => Ok(()),
+        Some("time" | "coproc") => Err(Unparsable::Syntax),
+        Some(word) if !RESERVED.contains(&word) && !word.contains('[') => Ok(()),
         _ => Err(Unparsable::Syntax),
     }
+}
+
+/// A shell takes `!` as a word of its own (`!x` is a name, or the history) and only before a whole pipeline.
+fn check_negation(node: Node<'_>) -> Result<(), Unparsable> {
+    let before = node.between(0, node.start()).trim_end_matches([' ', '\t', '\n', '\\']);
+    let in_pipeline = before.ends_with("|&") || (before.ends_with('|') && !before.ends_with("||"));
+    if in_pipeline || !node.text().starts_with("! ") { Err(Unparsable::Syntax) } else { Ok(()) }
 }

@@ -132,13 +132,14 @@ fn opens_expansion(next: char) -> bool {
 
 /// The value of `$'..'`; uncertain when it uses an escape that shells decode differently.
 pub(super) fn ansi_quoted(raw: &str) -> Result<Word, Unparsable> {
-    let inner =
-        raw.strip_prefix("$'").and_then(|text| text.strip_suffix('\'')).ok_or(Unparsable::Ambiguous("odd quotes"))?;
+    const ODD: Unparsable = Unparsable::Ambiguous("odd quotes");
+    let inner = raw.strip_prefix("$'").and_then(|text| text.strip_suffix('\'')).ok_or(ODD)?;
     let mut value = String::new();
+    let mut literal = true;
     let mut characters = inner.chars();
     while let Some(character) = characters.next() {
         match character {
-            '\'' => return Err(Unparsable::Ambiguous("odd quotes")),
+            '\'' => return Err(ODD),
             '\\' => match characters.next() {
                 Some('n') => value.push('\n'),
                 Some('t') => value.push('\t'),
@@ -148,15 +149,16 @@ pub(super) fn ansi_quoted(raw: &str) -> Result<Word, Unparsable> {
                         value.push(decoded);
                         characters.nth(1);
                     }
-                    None => return Ok(Word::raw(raw)),
+                    None => literal = false,
                 },
-                Some(_) => return Ok(Word::raw(raw)),
-                None => return Err(Unparsable::Ambiguous("odd quotes")),
+                // Read on: the quotes must end where the parser says, whatever the value is.
+                Some(_) => literal = false,
+                None => return Err(ODD),
             },
             other => value.push(other),
         }
     }
-    Ok(Word::literal(value))
+    Ok(if literal { Word::literal(value) } else { Word::raw(raw) })
 }
 
 /// Two hexadecimal digits that give a printable ASCII character.

@@ -1,0 +1,267 @@
+//! The command line, as people type it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The gate between AI agents and the tools they call.
+#[derive(Debug, Parser)]
+#[command(name = "toolwarden", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub places: Places,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done or allow, 1 failed, 2 usage or bad input, 3 deny, 4 hold.";
+
+/// Where things are; understood by every command.
+#[derive(Debug, Args)]
+pub struct Places {
+    /// Config file; without it the nearest trusted toolwarden.toml, else the user's
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Directory of stored lists and trust records
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Count the workspace's files as they are, for this run only
+    #[arg(long, global = true)]
+    pub trust_workspace: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Explain(ExplainArguments),
+    Lint(LintArguments),
+    Describe(DescribeArguments),
+    Allow(EntryArguments),
+    Disallow(EntryArguments),
+    Allowlist(AllowlistArguments),
+    #[command(subcommand)]
+    Modes(ModesCommand),
+    #[command(subcommand)]
+    Rules(RulesCommand),
+    Trust(TrustArguments),
+    /// Print completions for a shell
+    #[command(hide = true)]
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+/// Say what would happen to a call, and why
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolwarden explain github:create_issue\n  toolwarden explain --shell 'git status && npm publish'\n  toolwarden explain db:db.write --role pa --user ada --args '{\"table\":\"findings\"}' --json"
+)]
+pub struct ExplainArguments {
+    /// The tool, as SERVER:TOOL
+    #[arg(value_name = "SERVER:TOOL", required_unless_present_any = ["shell", "fetch"], conflicts_with_all = ["shell", "fetch"])]
+    pub target: Option<String>,
+    /// A command line instead of a tool
+    #[arg(long, value_name = "CMD", conflicts_with = "fetch", allow_hyphen_values = true)]
+    pub shell: Option<String>,
+    /// A URL instead of a tool
+    #[arg(long, value_name = "URL")]
+    pub fetch: Option<String>,
+    /// The call's arguments
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["shell", "fetch"])]
+    pub args: Option<String>,
+    /// Judge as this stored token
+    #[arg(long = "as", value_name = "TOKEN_ID", conflicts_with_all = ["role", "user"])]
+    pub as_token: Option<String>,
+    /// Judge as a token of this role
+    #[arg(long, value_name = "ROLE")]
+    pub role: Option<String>,
+    /// Judge under this mode
+    #[arg(long, value_name = "SLUG")]
+    pub mode: Option<String>,
+    /// The user the call is made for
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// A group of the caller; may be given several times
+    #[arg(long, value_name = "GROUP")]
+    pub group: Vec<String>,
+    /// The token's task
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// The token's project
+    #[arg(long, value_name = "ID")]
+    pub project: Option<String>,
+    /// The token's run
+    #[arg(long, value_name = "ID")]
+    pub run: Option<String>,
+    /// The token's job
+    #[arg(long, value_name = "ID")]
+    pub job: Option<String>,
+    /// A tool the token's task was given; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub task_tool: Vec<String>,
+    /// A flow label seen in the session; may be given several times
+    #[arg(long, value_name = "LABEL")]
+    pub seen: Vec<String>,
+    /// The time to judge at, instead of now
+    #[arg(long, value_name = "RFC3339")]
+    pub time: Option<jiff::Timestamp>,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// What commands that judge need besides the places.
+#[derive(Debug, Args)]
+pub struct PolicyArguments {
+    /// The workspace whose files count, once trusted [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// A saved tools/list answer, as FILE or SERVER=FILE; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub catalog: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Format {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Look for mistakes in policy files
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolwarden lint\n  toolwarden lint .roomodes ~/.cursor/permissions.json\n\nExits with 1 if there is an error among the findings."
+)]
+pub struct LintArguments {
+    /// Files to check by themselves; without any, everything that counts here
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Print the prompt text of what a mode may use
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  toolwarden describe --mode code --catalog github=tools.json")]
+pub struct DescribeArguments {
+    /// The mode to describe
+    #[arg(long, value_name = "SLUG")]
+    pub mode: Option<String>,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Change the user's allowlist
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolwarden allow github:create_issue\n  toolwarden allow --shell 'npm:install*'\n  toolwarden disallow 'linear:*'"
+)]
+pub struct EntryArguments {
+    /// SERVER:TOOL, where either side may be `*`; or a terminal entry with --shell
+    #[arg(value_name = "ENTRY", allow_hyphen_values = true)]
+    pub entry: String,
+    /// A terminal entry: `command` or `command:arguments`
+    #[arg(long)]
+    pub shell: bool,
+    /// Another user's stored list
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// The workspace the change is explained for [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Show the allowlists that count, and where each entry comes from
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  toolwarden allowlist --json")]
+pub struct AllowlistArguments {
+    /// Only terminal entries
+    #[arg(long)]
+    pub shell: bool,
+    /// Another user's stored list
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Look at modes
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  toolwarden modes show secure-mode --json")]
+pub enum ModesCommand {
+    /// List every mode and where it is defined
+    List {
+        #[command(flatten)]
+        policy: PolicyArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show one mode
+    Show {
+        slug: String,
+        #[command(flatten)]
+        policy: PolicyArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Check modes: all that count here, or those of the given files
+    Validate {
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        policy: PolicyArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Look at access rules
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:\n  toolwarden rules check rules/team.cedar --catalog github=tools.json")]
+pub enum RulesCommand {
+    /// List every rule that counts here, with its text
+    List {
+        #[command(flatten)]
+        policy: PolicyArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Check rules against the schema: all that count here, or those of the given files
+    Check {
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        policy: PolicyArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Let the policy files of a workspace count, as they are now
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  toolwarden trust .\n  toolwarden trust --list\n  toolwarden trust --remove .")]
+pub struct TrustArguments {
+    /// The workspace's directory
+    #[arg(value_name = "DIR", required_unless_present = "list")]
+    pub directory: Option<PathBuf>,
+    /// Forget the directory instead
+    #[arg(long, conflicts_with = "list")]
+    pub remove: bool,
+    /// List trusted directories
+    #[arg(long, conflicts_with = "directory")]
+    pub list: bool,
+    #[command(flatten)]
+    pub format: Format,
+}

@@ -1,0 +1,33 @@
+//! One file per verb. Each takes its arguments, asks the rooms, prints, and says how to exit.
+
+mod allow;
+mod allowlist;
+mod describe;
+mod explain;
+mod lint;
+mod modes;
+mod reference;
+mod rules;
+mod trust;
+
+use anyhow::Result;
+
+use crate::cli::{Cli, Command};
+use crate::output::Exit;
+
+pub fn run(cli: Cli) -> Result<Exit> {
+    let places = cli.places;
+    match cli.command {
+        Command::Explain(arguments) => explain::run(&places, &arguments),
+        Command::Lint(arguments) => lint::run(&places, &arguments),
+        Command::Describe(arguments) => describe::run(&places, &arguments),
+        Command::Allow(arguments) => allow::add(&places, &arguments),
+        Command::Disallow(arguments) => allow::remove(&places, &arguments),
+        Command::Allowlist(arguments) => allowlist::run(&places, &arguments),
+        Command::Modes(command) => modes::run(&places, &command),
+        Command::Rules(command) => rules::run(&places, &command),
+        Command::Trust(arguments) => trust::run(&places, &arguments),
+        Command::Completions { shell } => reference::completions(shell),
+        Command::Man => reference::manual(),
+    }
+}

@@ -1,0 +1,34 @@
+//! `describe`: the prompt text of what a mode may use.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Serialize;
+use toolwarden_core::Caller;
+
+use crate::cli::{DescribeArguments, Places};
+use crate::environment;
+use crate::output::{self, BadInput, Exit};
+use crate::wire;
+
+#[derive(Serialize)]
+struct Description<'a> {
+    mode: Option<&'a str>,
+    text: &'a str,
+}
+
+pub fn run(places: &Places, arguments: &DescribeArguments) -> Result<Exit> {
+    let house = wire::open(places, &arguments.policy)?;
+    if let Some(slug) = &arguments.mode {
+        super::modes::known(&house, slug).map_err(BadInput)?;
+    }
+    let mut caller = Caller::local_person(house.locations.user.as_str());
+    caller.mode.clone_from(&arguments.mode);
+    let text = toolwarden_policy::describe(&house.policy, &Arc::new(caller), environment::now());
+    if arguments.format.json {
+        output::json(&Description { mode: arguments.mode.as_deref(), text: &text })?;
+    } else {
+        output::text(&text)?;
+    }
+    Ok(Exit::Done)
+}

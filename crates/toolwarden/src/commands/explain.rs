@@ -1,0 +1,248 @@
+//! `explain`: what would happen to a call, and why.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Serialize;
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_core::name::shown;
+use toolwarden_core::{Call, CallKind, Caller, Door, Operation};
+use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
+
+use crate::cli::{ExplainArguments, Places};
+use crate::environment;
+use crate::output::{self, BadInput, Colour, Exit, coloured};
+use crate::wire::{self, House};
+
+pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
+    if let Some(id) = &arguments.as_token {
+        let message =
+            format!("there is no token `{}`: this version stores none yet; use --role and --user instead", shown(id));
+        return Err(BadInput(message).into());
+    }
+    let house = wire::open(places, &arguments.policy)?;
+    let call = call(&house, arguments)?;
+    let mut query = Query::new(
+        Arc::new(caller(&house, arguments)),
+        call,
+        Door::Explain,
+        arguments.time.unwrap_or_else(environment::now),
+    )
+    .traced();
+    query.workspace.clone_from(&house.locations.workspace);
+    query.seen = arguments.seen.clone().into();
+    let verdict = decide(&house.policy, &query);
+    let explanation = verdict.explanation();
+    let answer = Answer::new(&house, &query, explanation);
+    if arguments.format.json {
+        output::json(&answer)?;
+    } else {
+        output::text(&answer.text(&query, explanation))?;
+    }
+    Ok(explanation.decision.into())
+}
+
+fn call(house: &House, arguments: &ExplainArguments) -> Result<Call> {
+    if let Some(command) = &arguments.shell {
+        return Ok(Call::shell(command.as_str(), None));
+    }
+    if let Some(url) = &arguments.fetch {
+        return Ok(Call::fetch(url.as_str()));
+    }
+    let target = arguments.target.as_deref().unwrap_or_default();
+    let document = match &arguments.args {
+        None => None,
+        Some(text) => Some(Arc::new(parse_arguments(text)?)),
+    };
+    let (server, tool) = match target.split_once(':') {
+        Some((server, tool)) => (server.to_owned(), tool.to_owned()),
+        None => flat(house, target)?,
+    };
+    Ok(match Operation::from_reserved_name(&tool) {
+        Some(operation) => Call::operation(server, operation, document),
+        None => Call::mcp(server, tool, document),
+    })
+}
+
+fn parse_arguments(text: &str) -> Result<Document> {
+    let document =
+        Document::parse(text, Limits::DEFAULT).map_err(|error| BadInput(format!("--args is not JSON: {error}")))?;
+    if document.root().kind() != toolwarden_core::json::Kind::Object {
+        return Err(BadInput("--args must be a JSON object, such as '{\"path\":\"/tmp\"}'".to_owned()).into());
+    }
+    Ok(document)
+}
+
+/// A name as agents write it, without a server of its own (ALLOW-11).
+fn flat(house: &House, name: &str) -> Result<(String, String)> {
+    let flat = resolve_flat_name(&house.policy, name, "");
+    match flat {
+        FlatName::One(tool) if !tool.server.is_empty() => Ok((tool.server, tool.tool)),
+        FlatName::One(_) => Err(BadInput(format!("`{}` names no server: write SERVER:TOOL", shown(name))).into()),
+        FlatName::Several(tools) => {
+            let names: Vec<String> = tools.iter().map(ToString::to_string).collect();
+            Err(BadInput(format!("`{}` may mean {}: write SERVER:TOOL", shown(name), names.join(" or "))).into())
+        }
+    }
+}
+
+/// CORE-7: the local person, another person, or a token of a role.
+fn caller(house: &House, arguments: &ExplainArguments) -> Caller {
+    let mut caller = match (&arguments.role, &arguments.user) {
+        (Some(role), user) => Caller::agent(role.as_str(), user.clone()),
+        (None, Some(user)) if *user != house.locations.user => Caller::person(user.as_str()),
+        (None, _) => Caller::local_person(house.locations.user.as_str()),
+    };
+    caller.groups.clone_from(&arguments.group);
+    caller.mode.clone_from(&arguments.mode);
+    caller.context.task.clone_from(&arguments.task);
+    caller.context.project.clone_from(&arguments.project);
+    caller.context.run.clone_from(&arguments.run);
+    caller.context.job.clone_from(&arguments.job);
+    caller.token.task_tools.clone_from(&arguments.task_tool);
+    if arguments.role.is_some() {
+        caller.token.modes = arguments.mode.iter().cloned().collect();
+    }
+    caller
+}
+
+/// The answer as scripts read it.
+#[derive(Debug, Serialize)]
+struct Answer {
+    decision: &'static str,
+    stage: &'static str,
+    reason: &'static str,
+    message: String,
+    remedy: &'static str,
+    detail: Option<String>,
+    rule: Option<Rule>,
+    candidates: Vec<String>,
+    payers: Vec<&'static str>,
+    nearest: Option<Nearest>,
+    unknown: bool,
+    valid_until: Option<String>,
+    trace: Vec<Step>,
+    policy_version: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Rule {
+    text: String,
+    source: String,
+    layer: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Nearest {
+    text: String,
+    source: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    stage: &'static str,
+    outcome: &'static str,
+    reason: Option<&'static str>,
+    detail: String,
+    rule: Option<Rule>,
+}
+
+impl From<&RuleRef> for Rule {
+    fn from(rule: &RuleRef) -> Self {
+        Self {
+            text: shown(&rule.text).into_owned(),
+            source: rule.origin.to_string(),
+            layer: rule.origin.layer.as_str(),
+        }
+    }
+}
+
+impl Answer {
+    fn new(house: &House, query: &Query, explanation: &Explanation) -> Self {
+        let nearest = nearest_miss(&house.policy, query, explanation);
+        let trace: Vec<Step> = explanation
+            .trace
+            .iter()
+            .map(|(stage, step)| Step {
+                stage: stage.as_str(),
+                outcome: step.outcome.as_str(),
+                reason: step.reason().map(toolwarden_core::Reason::code),
+                detail: step.detail.as_deref().map(|detail| shown(detail).into_owned()).unwrap_or_default(),
+                rule: step.rule.as_ref().map(Rule::from),
+            })
+            .collect();
+        Self {
+            decision: explanation.decision.as_str(),
+            stage: explanation.stage.as_str(),
+            reason: explanation.reason.code(),
+            message: explanation.message(query),
+            remedy: explanation.reason.remedy(),
+            detail: explanation.detail.as_deref().map(|detail| shown(detail).into_owned()),
+            rule: explanation.rule.as_ref().map(Rule::from),
+            candidates: explanation.candidates.clone(),
+            payers: explanation.payers.iter().map(|payer| payer.as_str()).collect(),
+            nearest: nearest
+                .map(|miss| Nearest { text: miss.text, source: miss.rule.map(|rule| rule.origin.to_string()) }),
+            unknown: explanation.is_unknown(),
+            valid_until: explanation.valid_until.map(|time| time.to_string()),
+            trace,
+            policy_version: explanation.policy_version,
+        }
+    }
+
+    /// The answer as people read it.
+    fn text(&self, query: &Query, explanation: &Explanation) -> String {
+        let mut text = format!("{}  {}\n", coloured(self.decision, Colour::of(explanation.decision)), subject(query));
+        let mut line = |label: &str, value: &str| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {label:<9} {value}");
+        };
+        line("because", &self.message);
+        line("reason", &format!("{} (stage {})", self.reason, self.stage));
+        if let Some(detail) = &self.detail {
+            line("detail", detail);
+        }
+        if let Some(rule) = &self.rule {
+            line("rule", &format!("{}  at {} ({})", rule.text, rule.source, rule.layer));
+        }
+        if let Some(nearest) = &self.nearest {
+            let place = nearest.source.as_ref().map(|source| format!("  at {source}")).unwrap_or_default();
+            line("nearest", &format!("{}{place}", nearest.text));
+        }
+        if !self.payers.is_empty() {
+            line("who pays", &self.payers.join(", "));
+        }
+        for candidate in &self.candidates {
+            let flag = if matches!(query.call.kind, CallKind::Shell { .. }) { "--shell " } else { "" };
+            line("to allow", &format!("toolwarden allow {flag}{}", quoted(candidate)));
+        }
+        if self.candidates.is_empty() && !self.remedy.is_empty() {
+            line("help", self.remedy);
+        }
+        if let Some(until) = &self.valid_until {
+            line("until", until);
+        }
+        text.push('\n');
+        for step in &self.trace {
+            let because = step.reason.map(|reason| format!(" {reason}")).unwrap_or_default();
+            let row = format!("  {:<14} {}{because}  {}", step.stage, step.outcome, step.detail);
+            let _ = writeln!(text, "{}", row.trim_end());
+        }
+        text
+    }
+}
+
+fn subject(query: &Query) -> String {
+    match &query.call.kind {
+        CallKind::Mcp { .. } => format!("{}:{}", shown(&query.call.server), shown(&query.call.tool)),
+        CallKind::Shell { command, .. } => format!("shell {}", shown(command)),
+        CallKind::Fetch { url } => format!("fetch {}", shown(url)),
+    }
+}
+
+/// Quoted for a shell where that is needed.
+pub(super) fn quoted(text: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_.:/@%+=,".contains(character);
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,70 @@
+//! `lint`: findings for every policy file, with place and suggestion.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use toolwarden_policy::{Finding, PolicyInput, Severity};
+use toolwarden_sources::{Refusal, SourceKind, check_file, load};
+
+use crate::cli::{Format, LintArguments, Places, PolicyArguments};
+use crate::environment;
+use crate::output::{self, BadInput, Exit, FindingOut, finding_text};
+use crate::wire;
+
+pub fn run(places: &Places, arguments: &LintArguments) -> Result<Exit> {
+    let findings =
+        if arguments.files.is_empty() { here(places, &arguments.policy)? } else { of_files(&arguments.files)? };
+    print(&findings, arguments.format)
+}
+
+/// Everything that counts here, read and compiled.
+pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<Finding>> {
+    let locations = environment::locations(places, arguments.workspace.as_deref())?;
+    match load(&locations) {
+        Ok(loaded) => {
+            let loaded = wire::complete(loaded, &locations, arguments)?;
+            Ok(merge(&loaded.findings, toolwarden_policy::lint(&loaded.input)))
+        }
+        Err(Refusal::Faults { findings, .. }) => Ok(findings.iter().map(wire::convert).collect()),
+        Err(refusal @ Refusal::Untrusted { .. }) => Err(BadInput(refusal.to_string()).into()),
+    }
+}
+
+/// The readers' findings and the judge's, by place. Both may speak of one invalid entry.
+fn merge(of_readers: &[toolwarden_sources::Finding], of_judge: Vec<Finding>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = of_readers.iter().map(wire::convert).collect();
+    let place = |finding: &Finding| (finding.origin.source.clone(), finding.origin.line, finding.origin.column);
+    let known: Vec<_> = findings.iter().map(|finding| (finding.code, place(finding))).collect();
+    findings.extend(of_judge.into_iter().filter(|finding| !known.contains(&(finding.code, place(finding)))));
+    findings.sort_by_key(place);
+    findings
+}
+
+/// Each file by itself; rule files are also checked against the schema.
+fn of_files(files: &[PathBuf]) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for path in files {
+        findings.extend(check_file(path).iter().map(wire::convert));
+        if SourceKind::of(path) == Some(SourceKind::Rules) && path.is_file() {
+            let mut input = PolicyInput::default();
+            input.base.rules.push(wire::rule_file(path)?);
+            findings.extend(toolwarden_policy::lint(&input));
+        }
+    }
+    Ok(findings)
+}
+
+/// Prints findings and a count; exit 1 where one is an error.
+pub(super) fn print(findings: &[Finding], format: Format) -> Result<Exit> {
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    if format.json {
+        output::json(&findings.iter().map(FindingOut::from).collect::<Vec<_>>())?;
+    } else if findings.is_empty() {
+        output::text("no findings\n")?;
+    } else {
+        let mut lines: Vec<String> = findings.iter().map(finding_text).collect();
+        lines.push(format!("{} finding(s), {errors} error(s)", findings.len()));
+        output::text(&format!("{}\n", lines.join("\n")))?;
+    }
+    Ok(if errors > 0 { Exit::Failed } else { Exit::Done })
+}

@@ -1,0 +1,73 @@
+//! `rules`: list and check Cedar rules.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+use toolwarden_core::name::shown;
+use toolwarden_policy::rules::Rules;
+use toolwarden_policy::servers::Servers;
+
+use crate::cli::{Format, Places, PolicyArguments, RulesCommand};
+use crate::output::{self, Exit};
+use crate::wire::{self, House};
+
+pub fn run(places: &Places, command: &RulesCommand) -> Result<Exit> {
+    match command {
+        RulesCommand::List { policy, format } => list(&wire::open(places, policy)?, *format),
+        RulesCommand::Check { files, policy, format } => check(places, files, policy, *format),
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    source: String,
+    hold: Option<String>,
+    text: String,
+}
+
+fn list(house: &House, format: Format) -> Result<Exit> {
+    let rows: Vec<Row> = house
+        .policy
+        .base()
+        .rules
+        .all()
+        .iter()
+        .map(|rule| Row {
+            name: shown(&rule.name).into_owned(),
+            source: rule.origin.to_string(),
+            hold: rule.hold.clone(),
+            text: rule.text(),
+        })
+        .collect();
+    if format.json {
+        output::json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    for row in &rows {
+        output::text(&format!("// {}  {}\n{}\n\n", row.name, row.source, row.text.trim()))?;
+    }
+    if rows.is_empty() {
+        output::text("no rules: every call is denied\n")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The rules here, or the given files instead of them, against the schema of the tools known here.
+fn check(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format: Format) -> Result<Exit> {
+    let locations = crate::environment::locations(places, policy.workspace.as_deref())?;
+    let loaded = wire::read(&locations, policy)?;
+    let mut rule_files = loaded.input.base.rules.clone();
+    if !files.is_empty() {
+        rule_files.clear();
+        for path in files {
+            rule_files.push(wire::rule_file(path)?);
+        }
+    }
+    let findings = match Rules::compile(&rule_files) {
+        Ok(rules) => rules.validate(&Servers::compile(&loaded.input.servers)),
+        Err(findings) => findings,
+    };
+    super::lint::print(&findings, format)
+}

@@ -1,0 +1,69 @@
+//! The only place that reads the environment, the working directory and the clock.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use toolwarden_sources::{Locations, WorkspaceTrust};
+
+use crate::cli::Places;
+
+/// An admin record of the whole machine, where there is one.
+const SYSTEM_ADMIN_FILE: &str = "/etc/toolwarden/admin.json";
+
+/// Looks everything up once.
+pub fn locations(places: &Places, workspace: Option<&Path>) -> Result<Locations> {
+    let home = variable("HOME").context("HOME is not set: it says where your permission files are")?;
+    let below_home = |name: &str, default: &str| {
+        variable(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(default))
+    };
+    let working_directory = working_directory()?;
+    let user_id = rustix::process::geteuid().as_raw();
+    let data_dir = places.data_dir.clone().map(|path| working_directory.join(path));
+    Ok(Locations {
+        config_dir: below_home("XDG_CONFIG_HOME", ".config").join("toolwarden"),
+        data_dir: data_dir.unwrap_or_else(|| below_home("XDG_DATA_HOME", ".local/share").join("toolwarden")),
+        config: places.config.clone().map(|path| working_directory.join(path)),
+        workspace: Some(workspace.map_or_else(|| working_directory.clone(), |path| working_directory.join(path))),
+        working_directory,
+        user: user_name(user_id),
+        user_id,
+        system_admin_file: Some(PathBuf::from(SYSTEM_ADMIN_FILE)).filter(|path| path.exists()),
+        workspace_trust: if places.trust_workspace { WorkspaceTrust::AsTheyAre } else { WorkspaceTrust::Recorded },
+        home,
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+fn working_directory() -> Result<PathBuf> {
+    std::env::current_dir().context("the working directory cannot be read")
+}
+
+#[expect(clippy::disallowed_methods, reason = "this file is where the clock is read")]
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// The name behind a user id: the system's word counts before the environment's.
+fn user_name(user_id: u32) -> String {
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of_line = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == user_id.to_string()).then(|| name.to_owned())
+    };
+    let from_environment =
+        || variable("USER").or_else(|| variable("LOGNAME")).map(|name| name.to_string_lossy().into_owned());
+    accounts.lines().find_map(of_line).or_else(from_environment).unwrap_or_else(|| user_id.to_string())
+}
+
+/// Colours only on a terminal, and not where people asked for none.
+pub fn wants_colour() -> bool {
+    use std::io::IsTerminal;
+    variable("NO_COLOR").is_none() && std::io::stdout().is_terminal()
+}

@@ -1,0 +1,165 @@
+//! How answers, findings and errors look. Data goes to stdout, errors to stderr.
+
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+use toolwarden_core::Decision;
+use toolwarden_core::name::shown;
+use toolwarden_policy::{Finding, Severity};
+
+use crate::environment;
+
+/// What a command ends with (INTERFACES: exit codes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Failed,
+    BadInput,
+    Deny,
+    Hold,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::BadInput => 2,
+            Exit::Deny => 3,
+            Exit::Hold => 4,
+        })
+    }
+}
+
+impl From<Decision> for Exit {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Allow => Self::Done,
+            Decision::Hold => Self::Hold,
+            Decision::Deny => Self::Deny,
+        }
+    }
+}
+
+/// An error that is the input's fault: exit 2.
+#[derive(Debug)]
+pub struct BadInput(pub String);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// Prints an error and says how the program ends.
+pub fn report(error: &anyhow::Error) -> Exit {
+    // Nobody reads the rest once the pipe is closed.
+    if error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    }) {
+        return Exit::Done;
+    }
+    let _ = writeln!(std::io::stderr(), "toolwarden: {error:#}");
+    if error.downcast_ref::<BadInput>().is_some() { Exit::BadInput } else { Exit::Failed }
+}
+
+/// Prints a value as JSON.
+pub fn json(value: &impl Serialize) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints text as it is.
+pub fn text(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a remark beside the answer.
+pub fn remark(text: &str) {
+    // A remark that cannot be shown is no reason to fail.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A word in colour, on a terminal.
+pub fn coloured(word: &str, colour: Colour) -> String {
+    if environment::wants_colour() { format!("\u{1b}[{}m{word}\u{1b}[0m", colour.code()) } else { word.to_owned() }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Colour {
+    Green,
+    Yellow,
+    Red,
+    Dim,
+}
+
+impl Colour {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Green => "1;32",
+            Self::Yellow => "1;33",
+            Self::Red => "1;31",
+            Self::Dim => "2",
+        }
+    }
+
+    pub fn of(decision: Decision) -> Self {
+        match decision {
+            Decision::Allow => Self::Green,
+            Decision::Hold => Self::Yellow,
+            Decision::Deny => Self::Red,
+        }
+    }
+}
+
+/// One finding as JSON.
+#[derive(Debug, Serialize)]
+pub struct FindingOut {
+    pub severity: &'static str,
+    pub code: &'static str,
+    pub source: String,
+    pub line: u32,
+    pub column: u32,
+    pub message: String,
+    pub suggestion: Option<String>,
+}
+
+impl From<&Finding> for FindingOut {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            severity: finding.severity.as_str(),
+            code: finding.code,
+            source: finding.origin.source.to_string(),
+            line: finding.origin.line,
+            column: finding.origin.column,
+            message: finding.message.clone(),
+            suggestion: finding.suggestion.clone(),
+        }
+    }
+}
+
+/// One finding as people read it: place, what, what to do.
+pub fn finding_text(finding: &Finding) -> String {
+    let place = match (finding.origin.line, finding.origin.column) {
+        (0, _) => shown(&finding.origin.source).into_owned(),
+        (line, column) => format!("{}:{line}:{column}", shown(&finding.origin.source)),
+    };
+    let colour = match finding.severity {
+        Severity::Error => Colour::Red,
+        Severity::Warning => Colour::Yellow,
+        Severity::Note => Colour::Dim,
+    };
+    let help = finding.suggestion.as_ref().map(|help| format!("\n  help: {}", shown(help))).unwrap_or_default();
+    let message = finding.message.lines().map(|line| shown(line).into_owned()).collect::<Vec<_>>().join("\n  ");
+    format!("{place}: {}: {message} [{}]{help}", coloured(finding.severity.as_str(), colour), finding.code)
+}

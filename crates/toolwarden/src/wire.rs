@@ -1,0 +1,82 @@
+//! Builds what commands need: the files of this place, and the policy they make.
+
+use std::path::Path;
+
+use anyhow::Result;
+use toolwarden_core::{Layer, Origin};
+use toolwarden_policy::input::RuleFile;
+use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
+use toolwarden_sources::readers::catalog;
+use toolwarden_sources::{Loaded, Locations, load};
+
+use crate::cli::{Places, PolicyArguments};
+use crate::environment;
+use crate::output::{BadInput, finding_text};
+
+/// A policy and the files it was made of.
+pub struct House {
+    pub locations: Locations,
+    pub loaded: Loaded,
+    pub policy: PolicySet,
+}
+
+/// Loads and compiles the policy that counts here.
+pub fn open(places: &Places, arguments: &PolicyArguments) -> Result<House> {
+    let locations = environment::locations(places, arguments.workspace.as_deref())?;
+    let loaded = read(&locations, arguments)?;
+    let policy = PolicySet::compile(&loaded.input).map_err(|refused| policy_refused(&refused))?;
+    Ok(House { locations, loaded, policy })
+}
+
+/// Loads the files that count here, with the shipped rules and the catalogs given.
+pub fn read(locations: &Locations, arguments: &PolicyArguments) -> Result<Loaded> {
+    let loaded = load(locations).map_err(|refusal| BadInput(refusal.to_string()))?;
+    complete(loaded, locations, arguments)
+}
+
+/// Adds what the files do not hold: the shipped rules and the catalogs given.
+pub fn complete(mut loaded: Loaded, locations: &Locations, arguments: &PolicyArguments) -> Result<Loaded> {
+    if loaded.shipped_rules {
+        loaded.input.base.rules.push(shipped_rules());
+    }
+    for argument in &arguments.catalog {
+        apply_catalog(&mut loaded, locations, argument)?;
+    }
+    Ok(loaded)
+}
+
+pub fn shipped_rules() -> RuleFile {
+    RuleFile { origin: Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1), text: shipped::RULES.to_owned() }
+}
+
+fn apply_catalog(loaded: &mut Loaded, locations: &Locations, argument: &str) -> Result<()> {
+    catalog::apply(argument, &locations.working_directory, &mut loaded.input)
+        .map_err(|error| BadInput(error.to_string()))?;
+    Ok(())
+}
+
+fn policy_refused(refused: &Refused) -> BadInput {
+    let findings: Vec<String> = refused.0.iter().map(finding_text).collect();
+    BadInput(format!("the policy cannot be used\n{}", findings.join("\n")))
+}
+
+/// A reader's finding in the form of the judge's.
+pub fn convert(finding: &toolwarden_sources::Finding) -> Finding {
+    Finding {
+        severity: match finding.severity {
+            toolwarden_sources::Severity::Error => Severity::Error,
+            toolwarden_sources::Severity::Warning => Severity::Warning,
+            toolwarden_sources::Severity::Note => Severity::Note,
+        },
+        code: finding.code,
+        origin: Origin::new(Layer::UserFile, finding.path.clone(), finding.line, finding.column),
+        message: finding.message.clone(),
+        suggestion: finding.suggestion.clone(),
+    }
+}
+
+/// A file as rules, for checking it by itself.
+pub fn rule_file(path: &Path) -> Result<RuleFile> {
+    let text = std::fs::read_to_string(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?;
+    Ok(RuleFile { origin: Origin::new(Layer::Config, path.display().to_string(), 1, 1), text })
+}
