@@ -3,8 +3,6 @@
 //! Matching ignores ASCII case, except for tools whose server lists a twin that differs only in
 //! case: those need an exact match, or one tool's grant would reach the other (ALLOW-5).
 
-use std::borrow::Cow;
-
 use hashbrown::HashMap;
 use toolwarden_core::name;
 use toolwarden_core::{Entry, Side, Sourced};
@@ -90,8 +88,8 @@ impl Allowlist {
 }
 
 impl Tools {
-    fn named(&self, tool: &str, folded: &Cow<'_, str>, twin: Twin) -> Option<&RuleRef> {
-        let entries = self.named.get(&**folded)?;
+    fn named(&self, tool: &str, folded: &str, twin: Twin) -> Option<&RuleRef> {
+        let entries = self.named.get(folded)?;
         let fits = |(written, _): &&(String, RuleRef)| twin == Twin::None || written == tool;
         entries.iter().find(fits).map(|(_, rule)| rule)
     }

@@ -19,8 +19,11 @@ use crate::shell;
 use crate::subject::{Arguments, ModeChoice, Subject};
 use crate::verdict::{RuleRef, Step};
 
+/// What judges in a stage.
+type Judge = fn(&Subject<'_>) -> Step;
+
 /// The stages and what judges in each: CORE-1 as a table.
-const STAGES: [(Stage, fn(&Subject<'_>) -> Step); 13] = [
+const STAGES: [(Stage, Judge); 13] = [
     (Stage::Names, names),
     (Stage::Context, context::context),
     (Stage::Server, server),

@@ -28,7 +28,6 @@ pub mod servers;
 mod set;
 mod settings;
 mod settle;
-pub mod shell;
 pub mod shipped;
 mod subject;
 mod verdict;
@@ -45,4 +44,6 @@ pub use query::{Definition, Launcher, Query, Tracing};
 pub use resolve::{FlatName, resolve_flat_name};
 pub use set::{Base, PolicySet, Refused};
 pub use settle::{Pending, settle};
+/// The shell reader, under the name the judge uses for it.
+pub use toolwarden_shell as shell;
 pub use verdict::{Explanation, Outcome, RuleRef, Step, Verdict};

@@ -49,8 +49,8 @@ fn codes(input: &PolicyInput) -> Vec<String> {
 }
 
 fn with_list(mcp: &[&str], terminal: &[&str]) -> PolicyInput {
-    let mut input = PolicyInput::default();
-    input.servers = vec![server("github", &["create_issue", "get_me"])];
+    let mut input =
+        PolicyInput { servers: vec![server("github", &["create_issue", "get_me"])], ..PolicyInput::default() };
     input.local.files.push(PermissionsInput {
         mcp_allowlist: Some(texts(mcp)),
         terminal_allowlist: Some(texts(terminal)),

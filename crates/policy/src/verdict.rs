@@ -111,7 +111,9 @@ impl Explanation {
             (Reason::ModeServer | Reason::ModeTool | Reason::ModeGroup | Reason::ModeServerOptIn, Some(mode)) => {
                 let (server, tool) = (name::shown(&query.call.server), name::shown(&query.call.tool));
                 let mode = name::shown(mode);
-                format!("Mode restriction: Tool \"{tool}\" is not allowed in {mode} mode (server: {server}, tool: {tool}).")
+                format!(
+                    "Mode restriction: Tool \"{tool}\" is not allowed in {mode} mode (server: {server}, tool: {tool})."
+                )
             }
             _ => self.reason.sentence().to_owned(),
         }

@@ -32,7 +32,7 @@ pub struct Places {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Explain(ExplainArguments),
+    Explain(Box<ExplainArguments>),
     Lint(LintArguments),
     Describe(DescribeArguments),
     Allow(EntryArguments),

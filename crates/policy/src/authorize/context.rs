@@ -14,10 +14,10 @@ pub(super) fn context(subject: &Subject<'_>) -> Step {
     if token.calls_left == Some(0) {
         return Step::because(Reason::CredentialExhausted);
     }
-    if subject.caller.is_agent() {
-        if let Some(denial) = role_context(subject) {
-            return denial;
-        }
+    if subject.caller.is_agent()
+        && let Some(denial) = role_context(subject)
+    {
+        return denial;
     }
     mode_context(subject)
 }

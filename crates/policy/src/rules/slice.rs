@@ -14,6 +14,9 @@ const SHARDS: usize = 16;
 /// Slices kept per shard; callers and tools repeat, so this is seldom reached.
 const SLICES_PER_SHARD: usize = 512;
 
+/// Slices by the rules they hold.
+type Shard = RwLock<HashMap<Box<[u32]>, Arc<Slice>>>;
+
 /// Rules by the entity their head names, and slices by the rules they hold.
 #[derive(Debug)]
 pub(crate) struct Slices {
@@ -21,7 +24,7 @@ pub(crate) struct Slices {
     general: Vec<u32>,
     /// By kind of entity, then by id.
     named: [HashMap<String, Vec<u32>>; Kind::COUNT],
-    shards: [RwLock<HashMap<Box<[u32]>, Arc<Slice>>>; SHARDS],
+    shards: [Shard; SHARDS],
     hasher: RandomState,
 }
 

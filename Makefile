@@ -1,0 +1,50 @@
+# Two words are enough: `make run`, `make test`. The rest is for people who work on Toolwarden.
+
+SHELL := /bin/bash
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolwarden
+# One target directory for every clone, so that a fresh clone builds warm.
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+
+.PHONY: run test tests doctests lint bench fuzz soak deny
+
+run:
+	cargo run -- --help
+	@echo
+	@echo 'Try: cargo run -- explain github:create_issue'
+
+# Everything CI runs: lints, then every test, then the doc tests (a permit must not compile elsewhere).
+test: lint tests doctests
+
+tests:
+	@if cargo nextest --version >/dev/null 2>&1; then \
+	  cargo nextest run --workspace --no-fail-fast; \
+	else \
+	  echo 'cargo-nextest is not installed, using cargo test (slower): cargo install cargo-nextest --locked'; \
+	  cargo test --workspace --no-fail-fast --lib --bins --tests; \
+	fi
+
+doctests:
+	cargo test --workspace --doc
+
+lint:
+	@cargo fmt --version >/dev/null 2>&1 || { echo 'rustfmt is missing: rustup component add rustfmt' >&2; exit 1; }
+	@cargo clippy --version >/dev/null 2>&1 || { echo 'clippy is missing: rustup component add clippy' >&2; exit 1; }
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+# Licences and sources of dependencies; needs cargo-deny (cargo install cargo-deny --locked).
+deny:
+	cargo deny check licenses bans sources
+
+bench:
+	cargo bench -p toolwarden-bench
+
+# Instrumented fuzzing, MINUTES per target; needs cargo-fuzz and a nightly toolchain.
+MINUTES ?= 2
+fuzz:
+	fuzz/run $(MINUTES)
+
+# The long versions of tests: TIMES as many random policies.
+TIMES ?= 20
+soak:
+	TOOLWARDEN_SOAK=$(TIMES) cargo test -p toolwarden-policy --test judge

@@ -1,0 +1,65 @@
+//! Lexical paths: where a word points, without asking the file system.
+//! Takes words, a working directory and a home; gives normalised absolute paths. Refuses (as `None`) what
+//! is not literal, so that callers treat it as outside.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::line::{Redirection, ShellLine};
+
+/// Whether every redirection to or from a file has a literal target inside the workspace, and no `cd` makes
+/// relative paths uncertain. `/dev/null` and descriptor duplication do not count.
+pub fn redirections_stay_inside(line: &ShellLine, workspace: &Path, cwd: &Path) -> bool {
+    leaving_redirection(line, Some(workspace), cwd).is_none()
+}
+
+/// The first redirection that may leave the workspace.
+pub(super) fn leaving_redirection<'a>(
+    line: &'a ShellLine,
+    workspace: Option<&Path>,
+    cwd: &Path,
+) -> Option<&'a Redirection> {
+    line.all_redirections().filter(|redirection| !redirection.is_harmless()).find(|redirection| {
+        let inside = workspace.is_some_and(|workspace| is_inside(redirection, workspace, cwd));
+        line.changes_directory || !inside
+    })
+}
+
+/// Version control runs hooks and configured programs from these directories.
+const EXECUTED_DIRECTORIES: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
+fn is_inside(redirection: &Redirection, workspace: &Path, cwd: &Path) -> bool {
+    if !redirection.target.literal || !workspace.is_absolute() {
+        return false;
+    }
+    let Some(target) = resolve(&redirection.target.text, cwd) else { return false };
+    let workspace = normalise(workspace);
+    let Ok(relative) = target.strip_prefix(&workspace) else { return false };
+    let is_executed = relative.components().any(|component| {
+        let name = component.as_os_str().to_string_lossy().to_ascii_lowercase();
+        EXECUTED_DIRECTORIES.contains(&name.as_str())
+    });
+    relative.components().next().is_some() && !(is_executed && redirection.writes())
+}
+
+/// The absolute path a text means in a directory; `None` when the directory is not absolute.
+pub(super) fn resolve(text: &str, cwd: &Path) -> Option<PathBuf> {
+    if text.is_empty() || !cwd.is_absolute() {
+        return None;
+    }
+    Some(normalise(&cwd.join(text)))
+}
+
+/// Removes `.` and `..` lexically; `..` at the root stays at the root.
+pub(super) fn normalise(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}

@@ -1,0 +1,245 @@
+//! Looks through wrappers and inner shell text: everything a line might run.
+//! Takes a read line; gives each possible invocation, or `Unknown` where the command cannot be known.
+//! Used to find what must be held, never to allow. Work is bounded; beyond the bound all is unknown.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::line::{ShellLine, SimpleCommand, Word};
+use crate::read::read;
+use crate::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
+
+const DEEPEST_TEXT: usize = 4;
+const MOST_INVOCATIONS: usize = 1_000;
+/// Longest argument list of a wrapper that is looked through.
+const MOST_WORDS: usize = 200;
+
+/// Something a line might run.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reached<'a> {
+    Invocation(Invocation<'a>),
+    /// The command word or the inner text cannot be known.
+    Unknown {
+        text: &'a str,
+    },
+}
+
+/// A possible command: its unquoted word and its arguments, inside the simple command `text`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Invocation<'a> {
+    pub(super) name: &'a str,
+    pub(super) arguments: &'a [Word],
+    pub(super) text: &'a str,
+}
+
+/// The names of all commands a line might run, also through wrappers and inner text, without directories.
+pub fn command_names(line: &ShellLine) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    visit(line, &mut |reached| {
+        if let Reached::Invocation(invocation) = reached {
+            names.insert(basename(invocation.name).to_owned());
+        }
+        ControlFlow::Continue(())
+    });
+    names
+}
+
+/// Shows each possible invocation to `see`, which may stop the search.
+pub(super) fn visit(line: &ShellLine, see: &mut dyn FnMut(Reached<'_>) -> ControlFlow<()>) {
+    let mut search = Search { see, seen: 0 };
+    // The outcome only says whether `see` stopped early; it keeps its own result.
+    let _ = search.line(line, 0);
+}
+
+struct Search<'f> {
+    see: &'f mut dyn FnMut(Reached<'_>) -> ControlFlow<()>,
+    seen: usize,
+}
+
+impl Search<'_> {
+    fn line(&mut self, line: &ShellLine, depth: usize) -> ControlFlow<()> {
+        line.commands.iter().try_for_each(|command| self.command(command, depth))
+    }
+
+    fn command(&mut self, command: &SimpleCommand, depth: usize) -> ControlFlow<()> {
+        let Some(word) = &command.command_word else { return ControlFlow::Continue(()) };
+        self.words(word, &command.arguments, &command.text, depth)
+    }
+
+    /// A word and what follows it, taken as a command.
+    fn words(&mut self, name: &Word, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        let mut name = name;
+        let mut arguments = arguments;
+        loop {
+            self.invocation(name, arguments, text)?;
+            let program = program(&name.text);
+            let runs_others = wrappers::reach(&program).is_some() || wrappers::starts_programs(&program);
+            if runs_others && arguments.len() > MOST_WORDS {
+                return (self.see)(Reached::Unknown { text });
+            }
+            match direct_command(&program, arguments) {
+                Some((next, rest)) => (name, arguments) = (next, rest),
+                None => return self.look_through(&program, arguments, text, depth),
+            }
+        }
+    }
+
+    fn invocation(&mut self, name: &Word, arguments: &[Word], text: &str) -> ControlFlow<()> {
+        self.seen = self.seen.saturating_add(1);
+        if !name.literal || self.seen > MOST_INVOCATIONS {
+            (self.see)(Reached::Unknown { text })?;
+            return if self.seen > MOST_INVOCATIONS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        }
+        (self.see)(Reached::Invocation(Invocation { name: &name.text, arguments, text }))
+    }
+
+    fn look_through(&mut self, program: &str, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        match wrappers::reach(program) {
+            Some(Reach::Words) => self.tails(arguments, text, depth),
+            Some(Reach::AfterOption) => self.after_options(program, arguments, text, depth),
+            Some(Reach::Text) => {
+                self.tails(arguments, text, depth)?;
+                arguments.iter().try_for_each(|word| self.inner_text(word, text, depth))
+            }
+            Some(Reach::Shell) => self.shell(arguments, text, depth),
+            None if wrappers::starts_programs(program) => self.open_runner(program, arguments, text, depth),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// `find . -exec a {} ; -exec b {} ;`: the word behind each such option is a command.
+    fn after_options(&mut self, program: &str, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        for (position, option) in arguments.iter().enumerate() {
+            let option = option.text.as_str();
+            // `fd -xrm`, `fd --exec=rm`; `find` has `-xdev` instead.
+            let is_glued =
+                program.starts_with("fd") && ["-x", "-X", "--exec"].iter().any(|start| option.starts_with(start));
+            if is_glued && !COMMAND_OPTIONS.contains(&option) {
+                (self.see)(Reached::Unknown { text })?;
+            }
+            let behind = arguments.get(position.saturating_add(1)..).and_then(<[Word]>::split_first);
+            let Some((name, rest)) = behind.filter(|_| COMMAND_OPTIONS.contains(&option)) else { continue };
+            if depth >= DEEPEST_TEXT {
+                return (self.see)(Reached::Unknown { text });
+            }
+            self.words(name, rest, text, depth.saturating_add(1))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Each tail of the words may be the command.
+    fn tails(&mut self, words: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        for (position, word) in words.iter().enumerate() {
+            if word.literal && (word.text.starts_with('-') || is_assignment(&word.text) || word.text.is_empty()) {
+                continue;
+            }
+            let rest = words.get(position.saturating_add(1)..).unwrap_or(&[]);
+            self.invocation(word, rest, text)?;
+            // Tails of tails are tails already; only inner text has to be looked at once more.
+            let program = program(&word.text);
+            match wrappers::reach(&program) {
+                Some(Reach::Shell) => self.shell(rest, text, depth)?,
+                Some(Reach::Text) => rest.iter().try_for_each(|word| self.inner_text(word, text, depth))?,
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// `sh -c text`; a script file counts by its name; standard input is unknown.
+    fn shell(&mut self, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        let mut words = arguments.iter();
+        let mut takes_text = false;
+        let mut positional: Vec<&Word> = Vec::new();
+        while let Some(word) = words.next() {
+            let option = word.text.as_str();
+            if !word.literal {
+                return (self.see)(Reached::Unknown { text });
+            }
+            match option {
+                "--version" | "--help" => return ControlFlow::Continue(()),
+                "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" => {
+                    words.next();
+                }
+                _ if is_text_option(option) => takes_text = true,
+                _ if option.starts_with(['-', '+']) && positional.is_empty() => {}
+                _ => positional.push(word),
+            }
+        }
+        match positional.first() {
+            None => (self.see)(Reached::Unknown { text }),
+            Some(script) if !takes_text => self.invocation(script, &[], text),
+            Some(_) => positional.iter().try_for_each(|word| self.inner_text(word, text, depth)),
+        }
+    }
+
+    /// An argument that is shell text.
+    fn inner_text(&mut self, word: &Word, text: &str, depth: usize) -> ControlFlow<()> {
+        if !word.literal || depth >= DEEPEST_TEXT {
+            return (self.see)(Reached::Unknown { text });
+        }
+        self.seen = self.seen.saturating_add(1);
+        // `alias name=text`
+        let inner = match word.text.split_once('=') {
+            Some((name, value)) if is_assignment(&word.text) && !name.is_empty() => value,
+            _ => word.text.as_str(),
+        };
+        match read(inner) {
+            Ok(line) => line.commands.iter().try_for_each(|command| self.inner_command(command, text, depth)),
+            Err(_) if inner.contains(|character: char| !is_inert(character)) => (self.see)(Reached::Unknown { text }),
+            Err(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    fn inner_command(&mut self, command: &SimpleCommand, text: &str, depth: usize) -> ControlFlow<()> {
+        let Some(word) = &command.command_word else { return ControlFlow::Continue(()) };
+        self.words(word, &command.arguments, text, depth.saturating_add(1))
+    }
+
+    fn open_runner(&mut self, program: &str, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
+        let rest = if matches!(program, "npx" | "bunx" | "uvx") {
+            Some(arguments)
+        } else {
+            position_after(arguments, &["exec", "run", "x", "dlx", "shell", "--"])
+        };
+        // An expanded argument of these is far more often data than a command, and they are not wrappers.
+        let known: Vec<Word> = rest.unwrap_or(&[]).iter().filter(|word| word.literal).cloned().collect();
+        self.tails(&known, text, depth)
+    }
+}
+
+/// `sudo rm x`: the command is certain when nothing but assignments stands before it.
+fn direct_command<'a>(program: &str, arguments: &'a [Word]) -> Option<(&'a Word, &'a [Word])> {
+    if !wrappers::takes_command_first(program) {
+        return None;
+    }
+    let start = arguments.iter().position(|word| !word.literal || !is_assignment(&word.text))?;
+    let (first, rest) = arguments.get(start..)?.split_first()?;
+    (first.literal && !first.text.starts_with('-')).then_some((first, rest))
+}
+
+fn position_after<'a>(arguments: &'a [Word], options: &[&str]) -> Option<&'a [Word]> {
+    let position = arguments.iter().position(|word| options.contains(&word.text.as_str()))?;
+    arguments.get(position.saturating_add(1)..)
+}
+
+/// `-c`, `-lc`, `--command`, `-Command`, `/c`
+fn is_text_option(option: &str) -> bool {
+    let lower = option.to_ascii_lowercase();
+    if lower.starts_with("--") {
+        return lower.starts_with("--command") || lower.starts_with("--eval");
+    }
+    lower == "/c" || lower == "/k" || (lower.starts_with('-') && lower.contains('c'))
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+    })
+}
+
+/// Characters that cannot make a text run anything.
+fn is_inert(character: char) -> bool {
+    character.is_ascii_alphanumeric()
+        || matches!(character, '-' | '_' | '.' | '/' | ':' | '@' | ',' | '=' | '+' | '{' | '}' | '%')
+}

@@ -1,0 +1,90 @@
+//! Reads `commands.txt`, a table of command lines and what becomes of each, and compares.
+//! Takes the lists from the top of that file; gives the outcome in the order of SHELL-1 with delete
+//! protection and self-protection on.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    BlockedMatch, Blocklist, Coverage, Deletion, ShellAllowlist, ShellEntry, changes_toolwarden, deletes, read,
+};
+
+const TABLE: &str = include_str!("commands.txt");
+
+struct Setting {
+    allowed: ShellAllowlist,
+    blocked: Blocklist,
+}
+
+fn setting() -> Setting {
+    let list = |key: &str| -> Vec<(usize, ShellEntry)> {
+        TABLE
+            .lines()
+            .filter_map(|line| line.strip_prefix(key))
+            .filter_map(|entry| ShellEntry::parse(entry).ok())
+            .enumerate()
+            .collect()
+    };
+    Setting { allowed: ShellAllowlist::compile(&list("# allow: ")), blocked: Blocklist::compile(&list("# block: ")) }
+}
+
+fn rows() -> Vec<(&'static str, String)> {
+    TABLE
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("# "))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(outcome, command)| {
+            (outcome, command.trim_start().replace("\\n", "\n").replace("\\t", "\t").replace("<CR>", "\r"))
+        })
+        .collect()
+}
+
+fn outcome(setting: &Setting, command: &str) -> String {
+    let Ok(line) = read(command) else { return "unparsable".to_owned() };
+    let cwd = Path::new("/work/project/sub");
+    let protected =
+        [PathBuf::from("/home/u/.config/toolwarden"), PathBuf::from("/work/project/.cursor/permissions.json")];
+    if let Some(why) = changes_toolwarden(&line, &protected, cwd, Some(Path::new("/home/u"))) {
+        assert!(!why.is_empty());
+        return "hold:self".to_owned();
+    }
+    match setting.blocked.first_match(&line) {
+        Some(BlockedMatch::Entry { .. }) => return "hold:blocked".to_owned(),
+        Some(BlockedMatch::Unknown { .. }) => return "hold:unknown".to_owned(),
+        None => {}
+    }
+    if let Some(Deletion::Certain { .. }) = deletes(&line) {
+        return "hold:deletion".to_owned();
+    }
+    match setting.allowed.judge(&line, Some(Path::new("/work/project")), cwd) {
+        Coverage::Covered(_) => "allow".to_owned(),
+        Coverage::NotListed { .. } => "hold:unlisted".to_owned(),
+        Coverage::Obstacle { obstacle, .. } => format!("hold:{}", obstacle.code()),
+        Coverage::Redirection { .. } => "hold:redirection".to_owned(),
+    }
+}
+
+#[test]
+fn every_row_of_the_table_holds() {
+    let setting = setting();
+    let wrong: Vec<String> = rows()
+        .iter()
+        .filter_map(|(expected, command)| {
+            let actual = outcome(&setting, command);
+            (actual != *expected).then(|| {
+                format!("expected {expected}, got {actual}: {command:?} {:?}", read(command).map(|line| line.obstacle))
+            })
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_table_is_long_enough_and_has_no_row_twice() {
+    let rows = rows();
+    assert!(rows.len() >= 260, "only {} rows", rows.len());
+    let mut commands: Vec<&String> = rows.iter().map(|(_, command)| command).collect();
+    commands.sort();
+    let all = commands.len();
+    commands.dedup();
+    assert_eq!(all, commands.len(), "a row occurs twice");
+}

@@ -1,0 +1,83 @@
+//! Who may depend on whom, as ARCHITECTURE.md says: rooms, and heavy kinds of crates.
+
+use std::collections::BTreeMap;
+
+use crate::workspace::{read, root};
+
+/// Room → rooms it may use.
+const ROOMS: [(&str, &[&str]); 5] = [
+    ("core", &[]),
+    ("shell", &[]),
+    ("policy", &["core", "shell"]),
+    ("sources", &["core", "policy"]),
+    ("toolwarden", &["core", "policy", "sources"]),
+];
+
+/// Heavy crate → rooms that may name it.
+const HEAVY: [(&str, &[&str]); 12] = [
+    ("cedar-policy", &["policy"]),
+    ("tree-sitter", &["shell"]),
+    ("tree-sitter-bash", &["shell"]),
+    ("jsonschema", &["policy"]),
+    ("anyhow", &["toolwarden"]),
+    ("clap", &["toolwarden"]),
+    ("tokio", &[]),
+    ("hyper", &[]),
+    ("axum", &[]),
+    ("reqwest", &[]),
+    ("sqlx", &[]),
+    ("aws-lc-rs", &[]),
+];
+
+/// Crates that must not be in the tree at all.
+const BANNED: [&str; 4] = ["ring", "openssl-sys", "native-tls", "serde_yaml"];
+
+/// The names under `[dependencies]` of a room.
+fn dependencies(room: &str) -> Vec<String> {
+    let manifest = read(&format!("crates/{room}/Cargo.toml"));
+    let section = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default();
+    let section = section.split("\n[").next().unwrap_or_default();
+    let names = section.lines().filter_map(|line| line.split(['.', '=', ' ']).next());
+    names.filter(|name| !name.is_empty() && !name.starts_with('#')).map(str::to_owned).collect()
+}
+
+#[test]
+fn rooms_depend_as_the_table_says() {
+    let table: BTreeMap<&str, &[&str]> = ROOMS.into_iter().collect();
+    let directories = std::fs::read_dir(root().join("crates")).into_iter().flatten().flatten();
+    let mut seen = 0;
+    for room in directories.filter_map(|entry| entry.file_name().into_string().ok()) {
+        let allowed = table.get(room.as_str());
+        assert!(allowed.is_some(), "the room `{room}` is not in the table of this test and of ARCHITECTURE.md");
+        let used = dependencies(&room);
+        assert!(!used.is_empty(), "no dependencies read for `{room}`");
+        for other in used.iter().filter_map(|name| name.strip_prefix("toolwarden-")) {
+            assert!(allowed.is_some_and(|rooms| rooms.contains(&other)), "`{room}` must not use `{other}`");
+        }
+        for (heavy, rooms) in HEAVY {
+            let names = used.iter().any(|name| name == heavy);
+            assert!(!names || rooms.contains(&room.as_str()), "`{room}` must not use `{heavy}`");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, ROOMS.len());
+}
+
+#[test]
+fn one_crypto_stack_and_nothing_unmaintained() {
+    let lock = read("Cargo.lock");
+    for name in BANNED {
+        assert!(!lock.contains(&format!("name = \"{name}\"\n")), "`{name}` is in Cargo.lock");
+    }
+}
+
+#[test]
+fn heavy_crates_come_once() {
+    let lock = read("Cargo.lock");
+    for name in
+        ["cedar-policy", "cedar-policy-core", "tree-sitter", "jsonschema", "jiff", "clap", "toml_edit", "hashbrown"]
+    {
+        let versions = lock.matches(&format!("name = \"{name}\"\n")).count();
+        assert!(versions <= 1 || name == "hashbrown", "`{name}` is in the tree {versions} times");
+    }
+}
