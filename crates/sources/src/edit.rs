@@ -27,6 +27,8 @@ pub enum EditError {
     File { path: String, error: FileError },
     #[error("{path} could not be edited without changing more than the entry; edit it by hand")]
     Unsafe { path: String },
+    #[error("{path} was changed by another program just now; try again")]
+    ChangedMeanwhile { path: String },
     #[error(transparent)]
     Stored(#[from] StoredError),
 }

@@ -83,3 +83,7 @@ fn terminal_covers(wide: &str, narrow: &str) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "entries_tests.rs"]
+mod tests;

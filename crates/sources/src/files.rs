@@ -80,7 +80,10 @@ pub(crate) fn read_open(file: &File, largest: u64) -> Result<Vec<u8>, FileError>
 pub(crate) fn read_inside(root: &Path, path: &Path, largest: u64) -> Result<Option<Vec<u8>>, FileError> {
     let Some(file) = open(path)? else { return Ok(None) };
     let real = fs::canonicalize(path).map_err(FileError::Read)?;
-    if !real.starts_with(root) {
+    // Compared by identity, so that the path cannot lead out for the opening and in for the check.
+    let opened = file.metadata().map_err(FileError::Read)?;
+    let checked = fs::metadata(&real).map_err(FileError::Read)?;
+    if !real.starts_with(root) || (opened.dev(), opened.ino()) != (checked.dev(), checked.ino()) {
         return Err(FileError::LeavesWorkspace);
     }
     read_open(&file, largest).map(Some)
@@ -132,6 +135,11 @@ fn keep_owner(path: &Path, new: &File) -> Result<(), FileError> {
 /// Makes an owner-only directory where there is none.
 pub(crate) fn make_private_directory(path: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(FileError::Write)
+}
+
+/// Whether every user of the machine may change a file.
+pub(crate) fn is_open_to_all(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.mode() & 0o002 != 0)
 }
 
 /// The real path where the file exists, else the path as given.

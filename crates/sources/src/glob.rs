@@ -56,3 +56,7 @@ fn matches(name: &str, glob: &str) -> bool {
     }
     name.ends_with(rest)
 }
+
+#[cfg(test)]
+#[path = "glob_tests.rs"]
+mod tests;

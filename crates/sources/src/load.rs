@@ -140,7 +140,7 @@ impl<'a> Loading<'a> {
     fn new(locations: &'a Locations) -> Self {
         Self {
             locations,
-            workspace: locations.workspace.as_ref().map(|path| files::real(&locations.working_directory.join(path))),
+            workspace: locations.workspace_root(),
             records: TrustRecords::default(),
             findings: Vec::new(),
             sources: Vec::new(),
@@ -170,9 +170,25 @@ impl<'a> Loading<'a> {
 
     /// Takes a reading that counts: broken stops loading.
     fn accept<T>(&mut self, path: &Path, kind: SourceKind, reading: Reading<T>) -> T {
+        self.warn_of_open_file(path);
         self.findings.extend(reading.findings);
         self.refused |= reading.broken;
         self.source(path, kind, if reading.broken { SourceState::Broken } else { SourceState::Used });
+        reading.value
+    }
+
+    fn warn_of_open_file(&mut self, path: &Path) {
+        if files::is_open_to_all(path) {
+            let label = files::shown(path);
+            let help = format!("run `chmod o-w {label}`");
+            self.warn("open_file", &label, "every user of this machine can change this file", help);
+        }
+    }
+
+    /// Takes the trusted content of a file that changed since: it counts, so it must be whole.
+    fn keep<T>(&mut self, reading: Reading<T>) -> T {
+        self.refused |= reading.broken;
+        self.findings.extend(reading.findings);
         reading.value
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files;
+
 /// The name of the config file.
 pub const CONFIG_NAME: &str = "toolwarden.toml";
 
@@ -51,6 +53,12 @@ impl Locations {
     #[must_use]
     pub fn user_permissions(&self) -> PathBuf {
         self.home.join(".cursor").join("permissions.json")
+    }
+
+    /// The workspace's real path.
+    #[must_use]
+    pub fn workspace_root(&self) -> Option<PathBuf> {
+        self.workspace.as_ref().map(|path| files::real(&self.working_directory.join(path)))
     }
 
     /// A path as written in a file of `base`: `~/` is the home, other relative paths are the base's.

@@ -179,7 +179,18 @@ impl Report {
     /// A list of texts; items of another type are errors and left out.
     pub(crate) fn texts(&mut self, what: &str, node: &Node) -> Option<Vec<Sourced<String>>> {
         let items = self.list(what, node)?;
-        Some(items.iter().filter_map(|item| self.sourced_text(what, item)).collect())
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.value {
+                Value::String(text) => texts.push(Sourced::new(text.clone(), self.origin(item.place))),
+                _ => {
+                    let message =
+                        format!("every item of `{}` must be a text, found {}", name::shown(what), item.kind());
+                    self.error(item.place, "wrong_type", message);
+                }
+            }
+        }
+        Some(texts)
     }
 
     /// A list of texts without their places.

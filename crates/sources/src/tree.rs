@@ -30,6 +30,12 @@ pub struct Place {
     pub column: u32,
 }
 
+impl From<(usize, usize)> for Place {
+    fn from((line, column): (usize, usize)) -> Self {
+        Self { line: text::small(line), column: text::small(column) }
+    }
+}
+
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {

@@ -190,7 +190,7 @@ impl WorkspaceFile {
         let path = root.join(relative);
         let present = files::read_inside(root, &path, LARGEST_FILE).transpose();
         let record = root.to_str().and_then(|key| records.directories.get(key)?.files.get(relative));
-        let is_workspace = locations.workspace.as_ref().is_some_and(|workspace| files::real(workspace) == root);
+        let is_workspace = locations.workspace_root().is_some_and(|workspace| workspace == root);
         let trusted = match (locations.workspace_trust, &present) {
             (WorkspaceTrust::AsTheyAre, Some(Ok(bytes))) if is_workspace => Some(bytes.clone()),
             _ => record.map(|record| record.content.clone().into_bytes()),

@@ -93,3 +93,7 @@ fn find_list(tokens: &[TokenAndRange<'_>], key: &str) -> Option<usize> {
         .find(|index| matches!(tokens.get(*index).map(|token| &token.token), Some(Token::OpenBracket)))?;
     Some(open)
 }
+
+#[cfg(test)]
+#[path = "splice_tests.rs"]
+mod tests;

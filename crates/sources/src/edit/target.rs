@@ -92,8 +92,7 @@ fn texts(input: &PermissionsInput, list: List) -> Option<Vec<String>> {
 }
 
 fn read_workspace(locations: &Locations, list: List) -> Result<Option<(Vec<String>, String)>, EditError> {
-    let Some(workspace) = &locations.workspace else { return Ok(None) };
-    let root = files::real(&locations.working_directory.join(workspace));
+    let Some(root) = locations.workspace_root() else { return Ok(None) };
     if root == files::real(&locations.home) {
         return Ok(None);
     }
@@ -102,8 +101,12 @@ fn read_workspace(locations: &Locations, list: List) -> Result<Option<(Vec<Strin
     let counts = matches!(file.state(), FileState::Unchanged | FileState::Changed);
     let Some(trusted) = file.trusted.as_ref().filter(|_| counts) else { return Ok(None) };
     let reading = permissions::read_bytes(&file.label, Layer::WorkspaceFile, trusted);
-    // Broken, it defines every key and grants nothing.
-    let entries = if reading.broken { Some(Vec::new()) } else { texts(&reading.value, list) };
+    // Broken, then or now, it defines every key and grants nothing.
+    let broken_now = match &file.present {
+        Some(Ok(present)) => permissions::read_bytes(&file.label, Layer::WorkspaceFile, present).broken,
+        _ => true,
+    };
+    let entries = if reading.broken || broken_now { Some(Vec::new()) } else { texts(&reading.value, list) };
     Ok(entries.map(|entries| (entries, file.label)))
 }
 
@@ -159,6 +162,11 @@ impl UserFile {
             let directory = self.path.parent().unwrap_or(&self.path);
             files::make_private_directory(directory).map_err(failed)?;
             return files::replace(&self.path, text.as_bytes(), 0o600).map_err(failed);
+        }
+        // Other programs edit this file too, and know nothing of our lock.
+        let now = files::read(&self.path, LARGEST_FILE).map_err(failed)?;
+        if now.as_deref() != self.text.as_deref().map(str::as_bytes) {
+            return Err(EditError::ChangedMeanwhile { path: self.label.clone() });
         }
         let mode = fs::metadata(&self.path).map_err(|error| failed(FileError::Read(error)))?.mode();
         files::replace(&self.path, text.as_bytes(), mode & 0o7777).map_err(failed)

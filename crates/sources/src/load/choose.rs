@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use toolwarden_core::Sourced;
 use toolwarden_policy::input::AdminInput;
 
 use super::{Loading, Refusal};
@@ -11,7 +12,7 @@ use crate::files;
 use crate::load::SourceState;
 use crate::load::deny::Narrowing;
 use crate::locations::CONFIG_NAME;
-use crate::readers::config::{self, ConfigFile, Standing};
+use crate::readers::config::{self, AlwaysAllowFile, ConfigFile, Standing};
 use crate::readers::{SourceKind, admin};
 use crate::tree::LARGEST_FILE;
 use crate::trust::{FileState, WorkspaceFile};
@@ -24,12 +25,33 @@ pub(super) struct Chosen {
     pub(super) path: Option<PathBuf>,
     /// What its relative paths are relative to.
     pub(super) directory: PathBuf,
+    pub(super) person: Person,
+}
+
+/// What only the person's own config can say, also where a workspace's config is nearer.
+#[derive(Debug)]
+pub(super) struct Person {
+    pub(super) always_allow_files: Vec<AlwaysAllowFile>,
+    admin_file: Option<Sourced<String>>,
+    /// What these paths are relative to.
+    pub(super) directory: PathBuf,
+}
+
+impl Person {
+    fn of(config: &ConfigFile, directory: &Path) -> Self {
+        Self {
+            always_allow_files: config.always_allow_files.clone(),
+            admin_file: config.admin_file.clone(),
+            directory: directory.to_path_buf(),
+        }
+    }
 }
 
 impl Chosen {
     fn new(config: ConfigFile, standing: Standing, path: &Path) -> Self {
         let directory = path.parent().unwrap_or(Path::new("/")).to_path_buf();
-        Self { config, standing, path: Some(path.to_path_buf()), directory }
+        let person = Person::of(&config, &directory);
+        Self { config, standing, path: Some(path.to_path_buf()), directory, person }
     }
 }
 
@@ -97,21 +119,43 @@ fn workspace(loading: &mut Loading<'_>, directory: &Path) -> Result<Chosen, Refu
         loading.accept(&file.path, SourceKind::Config, reading)
     } else {
         loading.announce(&file, SourceKind::Config);
-        loading.refused |= reading.broken;
-        loading.findings.extend(reading.findings);
-        reading.value
+        loading.keep(reading)
     };
     if let (FileState::Changed, Some(Ok(present))) = (state, &file.present) {
         let now = loading.glance(config::read_bytes(&file.label, Standing::Workspace, present));
         loading.narrowings.push(Narrowing::Config(Box::new(now)));
     }
-    Ok(Chosen::new(config, Standing::Workspace, &file.path))
+    let mut chosen = Chosen::new(config, Standing::Workspace, &file.path);
+    hear_person(loading, &mut chosen);
+    Ok(chosen)
+}
+
+/// A workspace's config must not make the person's own word on admin, `alwaysAllow` and variables
+/// disappear. Its own admin record counts only where the person named none.
+fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
+    let users = operator(loading, &loading.locations.user_config(), Needed::May);
+    chosen.config.vault.workspace_env = users.config.vault.workspace_env;
+    let own_admin = chosen.person.admin_file.take();
+    chosen.person = users.person;
+    if chosen.person.admin_file.is_none() {
+        chosen.person.admin_file = own_admin.map(|file| {
+            let path = loading.locations.resolve(&chosen.directory, &file.value);
+            Sourced::new(path.to_string_lossy().into_owned(), file.origin)
+        });
+    }
+    if let Some(path) = users.path {
+        let nearer = chosen.path.as_deref().map(files::shown).unwrap_or_default();
+        let message =
+            format!("only its admin file, `allow_always_allow` and `workspace_env` count here: {nearer} is nearer");
+        loading.note("shadowed", &files::shown(&path), message);
+    }
 }
 
 /// The system's admin record where there is one, else the one the config names.
 pub(super) fn admin(loading: &mut Loading<'_>, chosen: &Chosen) -> Option<AdminInput> {
     let locations = loading.locations;
-    let named = chosen.config.admin_file.as_ref().map(|file| locations.resolve(&chosen.directory, &file.value));
+    let person = &chosen.person;
+    let named = person.admin_file.as_ref().map(|file| locations.resolve(&person.directory, &file.value));
     let system = locations.system_admin_file.as_ref().filter(|path| path.symlink_metadata().is_ok());
     if let (Some(system), Some(named)) = (system, &named)
         && system != named

@@ -117,10 +117,19 @@ fn narrow_config(input: &mut PolicyInput, config: &ConfigFile) -> Vec<Finding> {
     auto_run.browser_protection |= config.auto_run.browser_protection;
     auto_run.delete_protection |= config.auto_run.delete_protection;
     auto_run.require_mode |= config.auto_run.require_mode;
-    for (key, value) in &config.settings {
+    for (key, value) in config.settings.iter().filter(|(_, value)| is_readable_switch(&value.value)) {
         super::records::merge_switch(&mut input.base.settings, key, value);
     }
     findings
+}
+
+/// What nobody trusted must not stop the judge from starting, so a switch of a wrong type is left out.
+fn is_readable_switch(value: &serde_json::Value) -> bool {
+    match value {
+        serde_json::Value::Bool(on) => !on,
+        serde_json::Value::Array(items) => items.iter().all(serde_json::Value::is_string),
+        _ => false,
+    }
 }
 
 /// A role without a list of its own uses the shipped one, which a new list would replace, not narrow.

@@ -80,6 +80,7 @@ fn read_workspace(loading: &mut Loading<'_>, weaker: &[ModeInput], config: &Conf
         let reading = read(trusted);
         modes = match state {
             FileState::Unchanged => loading.accept(&file.path, SourceKind::Modes, reading),
+            FileState::Changed => loading.keep(reading),
             _ => loading.glance(reading),
         };
     }

@@ -36,6 +36,7 @@ fn read_user(loading: &mut Loading<'_>) -> Option<PermissionsInput> {
                 if reading.broken { SourceState::Broken } else { SourceState::Used },
             );
             loading.findings.extend(reading.findings);
+            loading.warn_of_open_file(&path);
             Some(reading.value)
         }
         Ok(None) => {

@@ -8,9 +8,11 @@ use toolwarden_policy::input::UserInput;
 use super::{Loading, SourceState};
 use crate::entries::terminal_fault;
 use crate::files;
+use crate::finding::{Finding, Severity};
 use crate::readers::SourceKind;
 use crate::readers::config::ConfigFile;
 use crate::stored::{self, Lists, Record, Settings, StoredError};
+use crate::tree::Place;
 use crate::trust::TrustRecords;
 
 type SettingMap = BTreeMap<String, Sourced<serde_json::Value>>;
@@ -36,14 +38,23 @@ fn record<R: Record>(loading: &mut Loading<'_>) -> R {
             record
         }
         Err(error) => {
-            let message = match &error {
-                StoredError::File { error, .. } => error.to_string(),
-                other => other.to_string(),
-            };
-            loading.refuse("record_refused", &files::shown(&path), message);
+            loading.refuse_record(&files::shown(&path), error);
             loading.source(&path, SourceKind::Record, SourceState::Broken);
             R::default()
         }
+    }
+}
+
+impl Loading<'_> {
+    fn refuse_record(&mut self, label: &str, error: StoredError) {
+        let (place, message) = match error {
+            StoredError::File { error, .. } => (Place::default(), error.to_string()),
+            StoredError::Syntax { line, column, message, .. } => (Place::from((line, column)), message),
+            locked @ StoredError::Locked { .. } => (Place::default(), locked.to_string()),
+        };
+        let finding = Finding::at(Severity::Error, "record_refused", label.into(), place, message);
+        self.findings.push(finding.with_help("repair it, or restore it from a backup"));
+        self.refused = true;
     }
 }
 

@@ -12,7 +12,6 @@ use super::Loading;
 use super::choose::Chosen;
 use super::deny::Narrowing;
 use crate::files;
-use crate::readers::config::Standing;
 use crate::readers::server::ServerDefinition;
 use crate::readers::{SourceKind, mcp_json};
 use crate::trust::{FileState, WORKSPACE_FILES, WorkspaceFile};
@@ -40,6 +39,7 @@ fn read_file(loading: &mut Loading<'_>, chosen: &Chosen, file: &WorkspaceFile, k
         let reading = mcp_json::read_bytes(&file.label, trusted);
         let mut servers = match state {
             FileState::Unchanged => loading.accept(&file.path, SourceKind::Servers, reading),
+            FileState::Changed => loading.keep(reading),
             _ => loading.glance(reading),
         };
         if state == FileState::Deleted {
@@ -86,10 +86,7 @@ fn join(known: &mut Vec<ServerDefinition>, mut new: ServerDefinition) {
 /// Whether the person named this file in `allow_always_allow` of their own config.
 fn opted_in(loading: &Loading<'_>, chosen: &Chosen, path: &Path) -> bool {
     let real = files::real(path);
-    chosen.standing == Standing::Operator
-        && chosen
-            .config
-            .always_allow_files
-            .iter()
-            .any(|named| files::real(&loading.locations.resolve(&chosen.directory, &named.value)) == real)
+    let person = &chosen.person;
+    let named = |written: &str| files::real(&loading.locations.resolve(&person.directory, written));
+    person.always_allow_files.iter().any(|file| named(&file.value) == real)
 }

@@ -117,7 +117,7 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             "control" => config.control = gateway::read_control(&mut report, node),
             "store" => config.store = gateway::read_store(&mut report, node),
             "audit" => config.audit = gateway::read_audit(&mut report, node),
-            "vault" => config.vault = access::read_vault(&mut report, node),
+            "vault" => config.vault = access::read_vault(&mut report, standing, node),
             "auto_run" => auto_run::read(&mut report, standing, node, &mut config),
             "sandbox" => config.sandbox = access::read_sandbox(&mut report, node),
             "classifier" => config.classifier = access::read_classifier(&mut report, key, node),

@@ -113,7 +113,7 @@ fn read_server(report: &mut Report, name_key: &Key, node: &Node) -> ServerDefini
 /// Keys that tell how the server is reached; false for any other.
 fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDefinition, reach: &mut Reach) -> bool {
     match key.text.as_str() {
-        "command" => reach.command = report.text(&key.text, value),
+        "command" => reach.set_command(report, key, value),
         "args" => reach.arguments = report.plain_texts(&key.text, value).unwrap_or_default(),
         "env" => found.connection.env = server::secrets(report, key, value),
         "cwd" => found.connection.working_directory = report.text(&key.text, value),

@@ -10,7 +10,7 @@ use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Layer, Origin, Secret
 use toolwarden_policy::input::{Declared, Launch, LimitsInput, ServerInput};
 
 use crate::report::Report;
-use crate::tree::{Key, Node, Place};
+use crate::tree::{Key, Node, Place, Value};
 
 /// A server and how it is reached.
 #[derive(Debug, Clone)]
@@ -122,11 +122,21 @@ pub(super) struct Reach {
     pub(super) command: Option<String>,
     pub(super) arguments: Vec<String>,
     pub(super) url: Option<(String, Place)>,
+    /// A command or URL was given, but of a wrong type, which has been told already.
+    tried: bool,
 }
 
 impl Reach {
+    pub(super) fn set_command(&mut self, report: &mut Report, key: &Key, node: &Node) {
+        self.command = report.text(&key.text, node);
+        self.tried |= self.command.is_none();
+    }
+
     pub(super) fn set_url(&mut self, report: &mut Report, key: &Key, node: &Node) {
-        let Some(url) = report.text(&key.text, node) else { return };
+        let Some(url) = report.text(&key.text, node) else {
+            self.tried = true;
+            return;
+        };
         if self.url.is_some() {
             report.error(key.place, "two_urls", "the server has two URLs");
         }
@@ -152,6 +162,7 @@ impl Reach {
                 report.help("keep one of them");
                 Launch::Nothing
             }
+            (None, None) if self.tried => Launch::Nothing,
             (None, None) => {
                 report.error(key.place, "no_launch", format!("server `{shown}` has neither a command nor a URL"));
                 report.help("add `command` with `args`, or `url`");
@@ -165,7 +176,12 @@ impl Reach {
 pub(super) fn secrets(report: &mut Report, key: &Key, node: &Node) -> BTreeMap<String, Secret> {
     let mut found = BTreeMap::new();
     for (inner, value) in report.table(&key.text, node) {
-        if let Some(text) = report.text(&inner.text, value) {
+        // VS Code writes ports and the like as numbers.
+        let text = match value.value {
+            Value::Integer(number) => Some(number.to_string()),
+            _ => report.text(&inner.text, value),
+        };
+        if let Some(text) = text {
             found.insert(inner.text.clone(), Secret::new(text));
         }
     }

@@ -5,7 +5,7 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
-use super::text::{Places, small};
+use super::text::Places;
 use super::{Budget, DEEPEST, Key, Node, Place, TreeError, Value, bounds, table};
 
 pub(super) fn parse(text: &str) -> Result<Node, TreeError> {
@@ -21,12 +21,11 @@ pub(super) fn parse(text: &str) -> Result<Node, TreeError> {
 
 fn syntax(error: &ScanError) -> TreeError {
     let marker = error.marker();
-    let place = Place { line: small(marker.line()), column: small(marker.col() + 1) };
-    TreeError::new(place, "syntax", error.info())
+    TreeError::new(Place::from((marker.line(), marker.col() + 1)), "syntax", error.info())
 }
 
 fn place(span: Span) -> Place {
-    Place { line: small(span.start.line()), column: small(span.start.col() + 1) }
+    Place::from((span.start.line(), span.start.col() + 1))
 }
 
 /// A list or table that is not closed yet.

@@ -177,6 +177,12 @@ impl Sequence {
     pub(super) fn remove(&self, text: &str, tokens: &[TokenAndRange<'_>], position: usize) -> Vec<Change> {
         let around = Around { text, tokens };
         let Some(item) = self.items.get(position) else { return Vec::new() };
+        if let Some(comma) = item.comma.filter(|comma| *comma > item.last + 1) {
+            // A comment stands before the comma: only the two ends of what was written go.
+            let item = around.start(item.first)..around.end(item.last);
+            let comma = around.start(comma)..around.end(comma);
+            return vec![(item, String::new()), (comma, String::new())];
+        }
         let last = item.comma.unwrap_or(item.last);
         let (before, start) = (around.end(item.first - 1), around.start(item.first));
         let begins_line = around.between(before, start).contains('\n');

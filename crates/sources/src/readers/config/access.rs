@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolwarden_core::{Secret, Sourced};
 
+use super::Standing;
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
@@ -65,11 +66,14 @@ pub struct IdentitySection {
 
 const PLAIN_VAULT_KEYS: [&str; 6] = ["auto", "keyring", "passphrase", "memory", "plaintext", "file:PATH, env:NAME"];
 
-pub(super) fn read_vault(report: &mut Report, node: &Node) -> VaultSection {
+pub(super) fn read_vault(report: &mut Report, standing: Standing, node: &Node) -> VaultSection {
     let mut section = VaultSection::default();
     for (key, value) in report.table("vault", node) {
         match key.text.as_str() {
             "key" => section.key = read_vault_key(report, value),
+            "workspace_env" if standing == Standing::Workspace => {
+                report.warning(key.place, "not_counted", "`workspace_env` counts only in the user's own config");
+            }
             "workspace_env" => section.workspace_env = report.plain_texts(&key.text, value).unwrap_or_default(),
             _ => report.unknown_key(key, &["key", "workspace_env"]),
         }

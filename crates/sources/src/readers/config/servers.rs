@@ -72,13 +72,13 @@ fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDe
     let what = key.text.as_str();
     let connection = &mut found.connection;
     match what {
-        "command" => reach.command = report.text(what, value),
+        "command" => reach.set_command(report, key, value),
         "args" => reach.arguments = report.plain_texts(what, value).unwrap_or_default(),
         "env" => connection.env = server::secrets(report, key, value),
         "cwd" => connection.working_directory = report.text(what, value),
         "url" => reach.set_url(report, key, value),
         "headers" => connection.headers = server::secrets(report, key, value),
-        "transport" => connection.transport = report.word(what, value, &["stdio", "sse", "http"]),
+        "transport" | "type" => connection.transport = report.word(what, value, &["stdio", "sse", "http"]),
         "timeout" => connection.timeout = report.duration(what, value),
         "auth" => connection.auth = server::auth(report, key, value),
         "share" => connection.share = report.word(what, value, &["principal", "credential", "all"]),

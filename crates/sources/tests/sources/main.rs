@@ -1,0 +1,10 @@
+//! Files on a disk into the judge's input: one test program, one module for each theme.
+
+mod broken;
+mod editing;
+mod home;
+mod layers;
+mod properties;
+mod real_files;
+mod trust;
+mod unusual;

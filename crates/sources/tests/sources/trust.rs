@@ -1,0 +1,207 @@
+//! PERM-4: what a workspace brings counts only as a person trusted it.
+
+use std::fs;
+
+use toolwarden_policy::input::{ModeInput, ServerInput};
+use toolwarden_sources::{Loaded, Refusal, SourceState, trust};
+
+use crate::home::{Home, Outcome};
+
+const SERVERS: &str = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+const MODES: &str = "customModes:\n  - {slug: m, name: M, groups: [mcp], mcpRestrictions: {allowedServers: [a, b]}}\n";
+
+fn server<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l ServerInput> {
+    loaded.input.servers.iter().find(|server| server.name == name)
+}
+
+fn mode<'l>(loaded: &'l Loaded, slug: &str) -> Option<&'l ModeInput> {
+    loaded.input.base.modes.iter().find(|mode| mode.slug == slug)
+}
+
+fn state(loaded: &Loaded, ending: &str) -> Option<SourceState> {
+    loaded.sources.iter().find(|source| source.path.ends_with(ending)).map(|source| source.state)
+}
+
+#[test]
+fn perm_4_untrusted_files_only_forbid() -> Outcome {
+    let home = Home::new()?;
+    home.write(
+        "config/toolwarden.toml",
+        "[servers.known]\ncommand = \"k\"\n[modes.m]\nallowed_servers = [\"known\", \"a\"]\n",
+    )?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["*:*"], "terminalAllowlist": ["rm"]}"#)?;
+    home.write(
+        "work/.mcp.json",
+        r#"{"mcpServers": {"evil": {"command": "x"}, "known": {"command": "y", "disabledTools": ["rm"], "defaultEnabled": false}}}"#,
+    )?;
+    home.write(
+        "work/.roomodes",
+        "customModes:\n  - {slug: evil, name: E, groups: [mcp]}\n  - {slug: m, name: M, groups: [mcp], mcpRestrictions: {disallowedServers: [a]}}\n",
+    )?;
+    let loaded = home.load()?;
+    assert!(loaded.input.local.files.is_empty(), "it defines no keys");
+    assert!(server(&loaded, "evil").is_none() && mode(&loaded, "evil").is_none());
+    let known = server(&loaded, "known").ok_or("no server")?;
+    assert_eq!((known.disabled_tools.len(), known.default_enabled, loaded.input.servers.len()), (1, false, 1));
+    let m = mode(&loaded, "m").ok_or("no mode")?;
+    assert_eq!(m.disallowed_servers.len(), 1);
+    assert_eq!(m.allowed_servers.as_ref().map(Vec::len), Some(1), "what is forbidden is no longer allowed");
+    assert_eq!(state(&loaded, ".roomodes"), Some(SourceState::Untrusted));
+    let shown = home.shown(&loaded.findings).join("\n");
+    assert!(shown.contains("toolwarden trust"), "{shown}");
+    assert!(shown.contains("work/.roomodes:2:12: note: the mode `evil` is not known"), "{shown}");
+    assert!(shown.contains("work/.mcp.json:1:17: note: the server `evil` is not known"), "{shown}");
+    Ok(())
+}
+
+#[test]
+fn perm_4_trusted_files_count() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*"]}"#)?;
+    home.write("work/.vscode/mcp.json", SERVERS.replace("mcpServers", "servers"))?;
+    home.write("work/.roomodes", MODES)?;
+    home.trust()?;
+    let loaded = home.load()?;
+    assert_eq!(loaded.findings, []);
+    assert!(server(&loaded, "a").is_some() && mode(&loaded, "m").is_some());
+    assert_eq!(loaded.input.local.files.len(), 1);
+    assert_eq!(trust::list(&home.locations)?.len(), 1);
+    assert!(trust::untrust(&home.locations, &home.path("work"))?);
+    assert!(!trust::untrust(&home.locations, &home.path("work"))?);
+    assert!(server(&home.load()?, "a").is_none());
+    Ok(())
+}
+
+#[test]
+fn perm_4_a_changed_file_stays_at_its_trusted_content_and_only_forbids_more() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*"]}"#)?;
+    home.write("work/.mcp.json", SERVERS)?;
+    home.write("work/.roomodes", MODES)?;
+    home.trust()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["*:*"]}"#)?;
+    home.write(
+        "work/.mcp.json",
+        r#"{"mcpServers": {"a": {"command": "evil", "disabledTools": ["t"]}, "new": {"command": "x"}}}"#,
+    )?;
+    home.write(
+        "work/.roomodes",
+        "customModes:\n  - {slug: m, name: M, groups: [mcp], mcpRestrictions: {disallowedTools: [{serverName: a, toolName: t}]}}\n  - {slug: new, name: N, groups: [mcp]}\n",
+    )?;
+    let loaded = home.load()?;
+    let entries: Vec<_> =
+        loaded.input.local.files.iter().flat_map(|file| file.mcp_allowlist.iter().flatten()).collect();
+    assert_eq!(entries.iter().map(|entry| entry.value.as_str()).collect::<Vec<_>>(), ["a:*"]);
+    let a = server(&loaded, "a").ok_or("no server")?;
+    assert!(format!("{:?}", a.launch).contains("\"x\"") && a.disabled_tools.len() == 1);
+    assert!(server(&loaded, "new").is_none() && mode(&loaded, "new").is_none());
+    let m = mode(&loaded, "m").ok_or("no mode")?;
+    assert_eq!((m.allowed_servers.as_ref().map(Vec::len), m.disallowed_tools.len()), (Some(2), 1));
+    assert_eq!(state(&loaded, ".mcp.json"), Some(SourceState::Changed));
+    let warnings = home.shown(&loaded.findings);
+    assert_eq!(warnings.iter().filter(|line| line.contains("changed since it was trusted")).count(), 3);
+    home.trust()?;
+    assert!(server(&home.load()?, "new").is_some());
+    Ok(())
+}
+
+#[test]
+fn perm_3_a_trusted_permissions_file_that_breaks_grants_nothing() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*"]}"#)?;
+    home.trust()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*""#)?;
+    let loaded = home.load()?;
+    assert!(loaded.input.local.files.iter().all(|file| file.broken && file.mcp_allowlist.is_none()));
+    Ok(())
+}
+
+#[test]
+fn perm_4_a_trusted_modes_file_that_breaks_stays_at_its_trusted_content() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/.roomodes", MODES)?;
+    home.trust()?;
+    home.write("work/.roomodes", "customModes: [")?;
+    let loaded = home.load()?;
+    assert!(mode(&loaded, "m").is_some_and(|mode| mode.allowed_servers.is_some()));
+    Ok(())
+}
+
+#[test]
+fn perm_4_a_deleted_file_grants_nothing_and_its_restrictions_stay() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*"]}"#)?;
+    home.write("work/.mcp.json", SERVERS)?;
+    home.write(
+        "work/.roomodes",
+        "customModes:\n  - {slug: code, name: Narrow, groups: [read]}\n  - {slug: own, name: O, groups: [mcp]}\n",
+    )?;
+    home.trust()?;
+    for relative in ["work/.cursor/permissions.json", "work/.mcp.json", "work/.roomodes"] {
+        fs::remove_file(home.path(relative))?;
+    }
+    let loaded = home.load()?;
+    assert!(loaded.input.local.files.is_empty() && loaded.input.servers.is_empty());
+    assert!(mode(&loaded, "own").is_none());
+    assert_eq!(mode(&loaded, "code").map(|mode| mode.name.as_str()), Some("Narrow"), "not the wider built-in one");
+    home.trust()?;
+    assert_eq!(mode(&home.load()?, "code").map(|mode| mode.name.as_str().to_owned()), Some("Code".to_owned()));
+    Ok(())
+}
+
+#[test]
+fn perm_4_a_changed_workspace_config_stays_and_forbids_more() -> Outcome {
+    let home = Home::new()?;
+    home.write(
+        "work/toolwarden.toml",
+        "[servers.a]\ncommand = \"x\"\n[roles.r]\nscope = \"pm\"\ndisallow = [\"x\"]\n",
+    )?;
+    home.trust()?;
+    home.write(
+        "work/toolwarden.toml",
+        "[auto_run]\nmode = \"run_everything\"\nask = [\"a:t\"]\n[servers.a]\ncommand = \"x\"\ntools.\"t\" = { enabled = false }\n[servers.b]\ncommand = \"y\"\n[roles.r]\nscope = \"pm\"\nallow = [\"*\"]\ndisallow = [\"y\"]\n",
+    )?;
+    let loaded = home.load()?;
+    assert_eq!(loaded.input.base.auto_run.mode.as_str(), "use_allowlist");
+    assert_eq!(loaded.input.base.auto_run.ask.len(), 1);
+    assert!(server(&loaded, "b").is_none());
+    assert!(server(&loaded, "a").is_some_and(|server| server.disabled_tools.len() == 1));
+    let role = loaded.input.base.roles.first().ok_or("no role")?;
+    assert!(role.allow.is_none());
+    assert_eq!(role.disallow.as_ref().map(Vec::len), Some(2));
+    Ok(())
+}
+
+#[test]
+fn perm_4_rule_files_of_a_workspace_count_as_they_were_trusted() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/toolwarden.toml", "[rules]\nfiles = [\"rules/*.cedar\"]\n")?;
+    home.write("work/rules/a.cedar", "forbid(principal, action, resource);")?;
+    home.write("work/rules/b.cedar", "forbid(principal, action, resource);")?;
+    home.trust()?;
+    home.write("work/rules/a.cedar", "permit(principal, action, resource);")?;
+    home.write("work/rules/c.cedar", "permit(principal, action, resource);")?;
+    fs::remove_file(home.path("work/rules/b.cedar"))?;
+    let loaded = home.load()?;
+    let rules: Vec<_> = loaded.input.base.rules.iter().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(rules, ["forbid(principal, action, resource);"; 2]);
+    home.write("work/toolwarden.toml", "[rules]\nfiles = [\"../outside.cedar\"]\n")?;
+    home.trust()?;
+    assert!(matches!(home.load(), Err(Refusal::Faults { .. })));
+    Ok(())
+}
+
+#[test]
+fn perm_4_trust_is_for_the_real_directory_and_not_for_those_below() -> Outcome {
+    let mut home = Home::new()?;
+    home.write("work/.mcp.json", SERVERS)?;
+    home.write("work/sub/.mcp.json", SERVERS)?;
+    std::os::unix::fs::symlink(home.path("work"), home.path("link"))?;
+    trust::trust(&home.locations, &home.path("link"), jiff::Timestamp::UNIX_EPOCH)?;
+    home.locations.workspace = Some(home.path("link"));
+    assert!(server(&home.load()?, "a").is_some());
+    home.locations.workspace = Some(home.path("work/sub"));
+    assert!(server(&home.load()?, "a").is_none());
+    assert!(trust::trust(&home.locations, &home.path("nowhere"), jiff::Timestamp::UNIX_EPOCH).is_err());
+    Ok(())
+}
