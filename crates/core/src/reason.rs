@@ -104,7 +104,7 @@ reasons! {
     NoUser "no_user" Hold [Person] "the credential has no user, so there is no auto-run state to use" "issue the token for a user";
     AskEveryTime "ask_every_time" Hold [Person] "auto-run is off: every call asks" "a person decides, or auto-run is switched on";
     AllowlistGateOff "allowlist_gate_off" Hold [Person] "allowlists are switched off and auto-run is off" "a person decides, or `mcp_allowlists` is switched on";
-    NotInAllowlist "not_in_allowlist" Hold [Sandbox Classifier Person] "no allowlist entry matches" "run `toolwarden allow ENTRY` to run it without asking";
+    NotInAllowlist "not_in_allowlist" Hold [Sandbox Classifier Person] "no allowlist entry matches" "a person decides, or an entry that matches is added with `toolwarden allow`";
     CommandUnparsable "command_unparsable" Hold [Person] "the command line cannot be parsed, or runs nothing" "a person decides";
     UrlUnparsable "url_unparsable" Hold [Person] "the URL cannot be parsed, or is not http or https" "a person decides";
     CommandBlocked "command_blocked" Hold [Person] "the admin's blocked list matches a command of this line" "a person decides";

@@ -90,7 +90,7 @@ fn match_allowlist(subject: &Subject<'_>, mode: &ModeOfCaller) -> AutoRun {
         lists.mcp.find(server, tool, twin)
     });
     if let Some(rule) = found {
-        return Step::because(Reason::AllowlistMatch).by(Some(rule.clone())).noting(rule.origin.layer.as_str()).into();
+        return Step::because(Reason::AllowlistMatch).by(Some(rule.clone())).into();
     }
     let admin = subject.policy.base().admin.as_ref();
     if admin.is_some_and(|admin| admin.enable_run_everything) && mode.runs_everything {

@@ -2,10 +2,14 @@
 
 use toolwarden_core::Origin;
 
+/// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// The piece it is about does not count.
     Error,
+    /// It counts, but probably not as meant.
     Warning,
+    /// Worth knowing.
     Note,
 }
 

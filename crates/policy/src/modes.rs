@@ -248,7 +248,3 @@ fn tool_set(tools: &[Sourced<ToolIdentity>], form: fn(&str) -> String) -> HashMa
     }
     set
 }
-
-#[cfg(test)]
-#[path = "modes_tests.rs"]
-mod tests;

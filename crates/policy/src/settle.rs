@@ -56,7 +56,3 @@ pub fn settle(policy: &PolicySet, pending: Pending, payment: &Payment, now: jiff
 fn pays(pending: &Pending, payment: &Payment) -> bool {
     pending.settling.contains(&payment.payer())
 }
-
-#[cfg(test)]
-#[path = "settle_tests.rs"]
-mod tests;

@@ -6,30 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwarden_core::name;
+pub use toolwarden_policy::Severity;
 
 use crate::tree::Place;
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// The piece it is about does not count.
-    Error,
-    /// It counts, but probably not as meant.
-    Warning,
-    /// Worth knowing.
-    Note,
-}
-
-impl Severity {
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
-    }
-}
 
 /// One remark about one place.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use toolwarden_core::{Layer, Origin};
 use toolwarden_policy::input::RuleFile;
-use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
+use toolwarden_policy::{Finding, PolicySet, Refused, shipped};
 use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, load};
 
@@ -63,11 +63,7 @@ fn policy_refused(refused: &Refused) -> BadInput {
 /// A reader's finding in the form of the judge's.
 pub fn convert(finding: &toolwarden_sources::Finding) -> Finding {
     Finding {
-        severity: match finding.severity {
-            toolwarden_sources::Severity::Error => Severity::Error,
-            toolwarden_sources::Severity::Warning => Severity::Warning,
-            toolwarden_sources::Severity::Note => Severity::Note,
-        },
+        severity: finding.severity,
         code: finding.code,
         origin: Origin::new(Layer::UserFile, finding.path.clone(), finding.line, finding.column),
         message: finding.message.clone(),

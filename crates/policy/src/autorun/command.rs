@@ -63,8 +63,7 @@ fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
     let inside = stays_inside(subject, line);
     if inside && rules.iter().all(Option::is_some) {
         let rule = rules.into_iter().next().flatten();
-        let layer = rule.as_ref().map_or("", |rule| rule.origin.layer.as_str());
-        return Step::because(Reason::AllowlistMatch).by(rule).noting(layer).into();
+        return Step::because(Reason::AllowlistMatch).by(rule).into();
     }
     let uncovered: Vec<&SimpleCommand> =
         line.commands.iter().zip(&rules).filter(|(_, rule)| rule.is_none()).map(|(command, _)| command).collect();

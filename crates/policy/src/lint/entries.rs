@@ -8,6 +8,18 @@ use crate::input::PolicyInput;
 use crate::servers::Servers;
 use crate::shell::{self, ShellEntry};
 
+/// Programs whose subcommands range from looking to publishing, with a narrower entry for each.
+const WIDE_PROGRAMS: [(&str, &str); 8] = [
+    ("git", "git:status"),
+    ("npm", "npm:test*"),
+    ("cargo", "cargo:test*"),
+    ("docker", "docker:ps*"),
+    ("kubectl", "kubectl:get *"),
+    ("pip", "pip:list*"),
+    ("gh", "gh:issue list*"),
+    ("make", "make:test"),
+];
+
 pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut check_mcp = |list: &[Sourced<String>]| findings.extend(mcp_list(list, servers));
@@ -145,11 +157,11 @@ fn suspicious_terminal(text: &Sourced<String>, base: &str) -> Option<Finding> {
         let message = format!("`{}` can never allow a command: {obstacle}", name::shown(&text.value));
         return Some(Finding::warning("never_matches", text.origin.clone(), message));
     }
-    if !text.value.contains(':') && matches!(base, "git" | "npm" | "docker" | "kubectl" | "cargo" | "pip" | "gh") {
+    if let Some((_, narrower)) = WIDE_PROGRAMS.iter().find(|(program, _)| *program == text.value) {
         let message = format!("`{base}` allows every subcommand, also those that publish or push");
         return Some(
             Finding::note("whole_command", text.origin.clone(), message)
-                .suggesting(format!("allow what you need, as `{base}:status` or `{base}:test*`")),
+                .suggesting(format!("allow only what you need, such as `{narrower}`")),
         );
     }
     None

@@ -69,7 +69,8 @@ fn allow_10_protections_combine_by_or() {
 
 #[test]
 fn allow_9_admin_controlled_users_cannot_switch_the_gate() {
-    let mut input = eager(AutoRunMode::UseAllowlist, AdminInput { mcp_tool_allowlist: sourced(&["s:other"]), ..enabled() });
+    let mut input =
+        eager(AutoRunMode::UseAllowlist, AdminInput { mcp_tool_allowlist: sourced(&["s:other"]), ..enabled() });
     input.base.auto_run.mcp_allowlists = false;
     assert_eq!(judged(&compile(&input), &person(), "s", "t", None), "hold not_in_allowlist");
 }

@@ -73,7 +73,10 @@ pub fn mode(slug: &str) -> ModeInput {
 }
 
 pub fn tools(pairs: &[(&str, &str)]) -> Vec<Sourced<ToolIdentity>> {
-    pairs.iter().map(|(server, tool)| Sourced::new(ToolIdentity::new(*server, *tool), origin(Layer::UserFile))).collect()
+    pairs
+        .iter()
+        .map(|(server, tool)| Sourced::new(ToolIdentity::new(*server, *tool), origin(Layer::UserFile)))
+        .collect()
 }
 
 pub fn arguments(text: &str) -> Option<Arc<Document>> {

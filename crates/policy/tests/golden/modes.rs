@@ -6,7 +6,10 @@ use toolwarden_core::Sourced;
 use toolwarden_policy::PolicyInput;
 use toolwarden_policy::input::{AutoRunMode, ModeInput, Window};
 
-use crate::kit::{compile, judged, judged_fetch, judged_shell, listing, mode, origin, person, person_in, plain, server, sourced, tools};
+use crate::kit::{
+    compile, judged, judged_fetch, judged_shell, listing, mode, origin, person, person_in, plain, server, sourced,
+    tools,
+};
 
 const CALLS: [(&str, &str); 9] = [
     ("weather-server", "get_forecast"),
@@ -65,17 +68,27 @@ fn modes() -> Vec<ModeInput> {
         disallowed_tools: tools(&[("Docs-Server", "SEARCH_docs")]),
         ..mode("deny-ignores-case")
     };
-    let allow_case = ModeInput { allowed_servers: Some(sourced(&["Weather-Server", "docs-server"])), ..mode("allow-is-exact") };
+    let allow_case =
+        ModeInput { allowed_servers: Some(sourced(&["Weather-Server", "docs-server"])), ..mode("allow-is-exact") };
     let admin = ModeInput { allowed_servers: Some(sourced(&["admin-server"])), ..mode("admin-mode") };
-    let admin_tools = ModeInput { allowed_tools: Some(tools(&[("admin-server", "reset")])), ..mode("admin-by-tool-only") };
-    let child = ModeInput { extends: extends("production-mode"), disallowed_servers: sourced(&["docs-server"]), ..mode("child-narrows") };
+    let admin_tools =
+        ModeInput { allowed_tools: Some(tools(&[("admin-server", "reset")])), ..mode("admin-by-tool-only") };
+    let child = ModeInput {
+        extends: extends("production-mode"),
+        disallowed_servers: sourced(&["docs-server"]),
+        ..mode("child-narrows")
+    };
     let widening = ModeInput {
         extends: extends("production-mode"),
         groups: groups(&["mcp", "command"]),
         allowed_servers: Some(sourced(&["other-server", "admin-server", "docs-server"])),
         ..mode("child-cannot-widen")
     };
-    let opening = ModeInput { extends: extends("open-mode"), allowed_servers: Some(sourced(&["admin-server"])), ..mode("child-cannot-open") };
+    let opening = ModeInput {
+        extends: extends("open-mode"),
+        allowed_servers: Some(sourced(&["admin-server"])),
+        ..mode("child-cannot-open")
+    };
     let circle = ModeInput { extends: extends("circle-b"), ..mode("circle-a") };
     let circle_b = ModeInput { extends: extends("circle-a"), ..mode("circle-b") };
     let orphan = ModeInput { extends: extends("nowhere"), ..mode("orphan") };
@@ -85,8 +98,23 @@ fn modes() -> Vec<ModeInput> {
         ..mode("conflict")
     };
     vec![
-        secure, production, open, no_mcp, nothing, no_tools, deny_case, allow_case, admin, admin_tools, child, widening,
-        opening, circle, circle_b, orphan, conflict,
+        secure,
+        production,
+        open,
+        no_mcp,
+        nothing,
+        no_tools,
+        deny_case,
+        allow_case,
+        admin,
+        admin_tools,
+        child,
+        widening,
+        opening,
+        circle,
+        circle_b,
+        orphan,
+        conflict,
     ]
 }
 
@@ -106,10 +134,20 @@ fn mode_2_mode_server_tool_table() {
         let caller = slug.map_or_else(person, person_in);
         let _ = writeln!(table, "\n{}", slug.unwrap_or("(no mode)"));
         for (server, tool) in CALLS {
-            let _ = writeln!(table, "  {:<32} {}", format!("{server}:{tool}"), judged(&policy, &caller, server, tool, None));
+            let _ = writeln!(
+                table,
+                "  {:<32} {}",
+                format!("{server}:{tool}"),
+                judged(&policy, &caller, server, tool, None)
+            );
         }
         let _ = writeln!(table, "  {:<32} {}", "shell git status", judged_shell(&policy, &caller, "git status"));
-        let _ = writeln!(table, "  {:<32} {}", "fetch https://example.com", judged_fetch(&policy, &caller, "https://example.com"));
+        let _ = writeln!(
+            table,
+            "  {:<32} {}",
+            "fetch https://example.com",
+            judged_fetch(&policy, &caller, "https://example.com")
+        );
     }
     insta::assert_snapshot!("modes", table);
 }
@@ -125,10 +163,22 @@ fn mode_11_windows_and_conditions() {
     };
     // The tests' clock stands at a Thursday's midnight.
     input.base.modes.push(ModeInput { window: Some(window.clone()), ..mode("now") });
-    input.base.modes.push(ModeInput { window: Some(Window { days: vec!["fri".to_owned()], ..window }), ..mode("later") });
-    input.base.modes.push(ModeInput { conditions: [("user".to_owned(), vec!["a*".to_owned()])].into(), ..mode("mine") });
-    input.base.modes.push(ModeInput { conditions: [("project".to_owned(), vec!["P1".to_owned()])].into(), ..mode("project") });
-    input.base.modes.push(ModeInput { conditions: [("colour".to_owned(), vec!["red".to_owned()])].into(), ..mode("odd") });
+    input
+        .base
+        .modes
+        .push(ModeInput { window: Some(Window { days: vec!["fri".to_owned()], ..window }), ..mode("later") });
+    input
+        .base
+        .modes
+        .push(ModeInput { conditions: [("user".to_owned(), vec!["a*".to_owned()])].into(), ..mode("mine") });
+    input
+        .base
+        .modes
+        .push(ModeInput { conditions: [("project".to_owned(), vec!["P1".to_owned()])].into(), ..mode("project") });
+    input
+        .base
+        .modes
+        .push(ModeInput { conditions: [("colour".to_owned(), vec!["red".to_owned()])].into(), ..mode("odd") });
     let policy = compile(&input);
     for (slug, expected) in [
         ("now", "allow run_everything"),

@@ -9,10 +9,34 @@ use toolwarden_policy::input::{ArgumentCondition, AutoRunMode, Declared, RoleInp
 use crate::kit::{agent, compile, judged, listing, origin, person, plain, server, sourced, with_tool};
 
 const TOOLS: [&str; 28] = [
-    "artifact.get", "artifact.put", "artifact.list", "skills.list", "skills.get", "skills.delete", "web.fetch", "web.search",
-    "api.call", "help.topic", "db.read", "db.write", "db.tasks.list", "node.status", "sandbox.create", "sandbox.exec",
-    "sandbox.allowed_images.add", "sandbox.allowed_images.list", "model.list", "connector.invoke", "git.push", "git.pr.create",
-    "DB.read", "dbx", "unscoped.tool", "sandboxed.tool", "resources/read", "prompts/get",
+    "artifact.get",
+    "artifact.put",
+    "artifact.list",
+    "skills.list",
+    "skills.get",
+    "skills.delete",
+    "web.fetch",
+    "web.search",
+    "api.call",
+    "help.topic",
+    "db.read",
+    "db.write",
+    "db.tasks.list",
+    "node.status",
+    "sandbox.create",
+    "sandbox.exec",
+    "sandbox.allowed_images.add",
+    "sandbox.allowed_images.list",
+    "model.list",
+    "connector.invoke",
+    "git.push",
+    "git.pr.create",
+    "DB.read",
+    "dbx",
+    "unscoped.tool",
+    "sandboxed.tool",
+    "resources/read",
+    "prompts/get",
 ];
 
 /// What arguments a call carries.
@@ -51,7 +75,8 @@ fn table(input: &PolicyInput, roles: &[&str]) -> String {
         let caller = if *role == "person" { person() } else { agent(role) };
         let _ = writeln!(table, "\n{role}");
         for tool in TOOLS {
-            let answers: Vec<String> = CLASSES.iter().map(|(_, json)| judged(&policy, &caller, "gw", tool, *json)).collect();
+            let answers: Vec<String> =
+                CLASSES.iter().map(|(_, json)| judged(&policy, &caller, "gw", tool, *json)).collect();
             let same = answers.iter().all(|answer| Some(answer) == answers.first());
             if same {
                 let _ = writeln!(table, "  {tool:<28} any arguments  {}", answers.first().cloned().unwrap_or_default());
@@ -67,7 +92,10 @@ fn table(input: &PolicyInput, roles: &[&str]) -> String {
 
 #[test]
 fn gate_5_role_tool_arguments_table() {
-    insta::assert_snapshot!("roles", table(&policy(), &["worker", "sandbox", "pm", "pa", "auditor", "person", "nobody"]));
+    insta::assert_snapshot!(
+        "roles",
+        table(&policy(), &["worker", "sandbox", "pm", "pa", "auditor", "person", "nobody"])
+    );
 }
 
 #[test]

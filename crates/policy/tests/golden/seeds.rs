@@ -181,14 +181,19 @@ fn perm_1_files_are_the_local_persons_alone() {
     let mut input = seed_004();
     input.servers.push(listing(server("linear"), &["git.log"]));
     assert_eq!(judged(&compile(&input), &agent("pm"), "linear", "git.log", None), "hold not_in_allowlist");
-    input.users.insert(crate::kit::USER.to_owned(), UserInput { mcp_allowlist: sourced(&["linear:*"]), ..UserInput::default() });
+    input.users.insert(
+        crate::kit::USER.to_owned(),
+        UserInput { mcp_allowlist: sourced(&["linear:*"]), ..UserInput::default() },
+    );
     assert_eq!(judged(&compile(&input), &agent("pm"), "linear", "git.log", None), "allow allowlist_match");
 }
 
 #[test]
 fn perm_3_a_broken_file_grants_nothing_and_defines_every_key() {
     let mut input = plain();
-    input.users.insert(crate::kit::USER.to_owned(), UserInput { mcp_allowlist: sourced(&["*:*"]), ..UserInput::default() });
+    input
+        .users
+        .insert(crate::kit::USER.to_owned(), UserInput { mcp_allowlist: sourced(&["*:*"]), ..UserInput::default() });
     input.local.files.push(PermissionsInput { broken: true, ..PermissionsInput::default() });
     assert_eq!(judged(&compile(&input), &person(), "s", "t", None), "hold not_in_allowlist");
 }

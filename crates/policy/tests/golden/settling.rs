@@ -47,7 +47,10 @@ fn core_3_the_sandbox_and_the_classifier_pay_only_where_settings_say() {
     let deletion = Query { launcher: Launcher::Caged, ..shell("rm x") };
     assert_eq!(who_pays(&input, &deletion), ["person"]);
     // A mode may switch auto-review off for itself.
-    input.base.modes.push(toolwarden_policy::input::ModeInput { auto_review: Some(false), ..crate::kit::mode("careful") });
+    input
+        .base
+        .modes
+        .push(toolwarden_policy::input::ModeInput { auto_review: Some(false), ..crate::kit::mode("careful") });
     let careful = Query { caller: crate::kit::person_in("careful"), ..mcp() };
     assert_eq!(who_pays(&input, &careful), ["person"]);
 }
@@ -87,7 +90,10 @@ fn core_4_hold_rules() {
     assert_eq!(run(hold), "hold rule_hold");
     assert_eq!(run(&format!("{hold}\n{hard}")), "deny rule_forbid");
     assert_eq!(run(r#"@hold("x") forbid(principal, action, resource == Mcp::Tool::"s:t");"#), "hold rule_hold");
-    assert_eq!(run(r#"@hold("x") forbid(principal, action, resource == Mcp::Tool::"s:other");"#), "allow run_everything");
+    assert_eq!(
+        run(r#"@hold("x") forbid(principal, action, resource == Mcp::Tool::"s:other");"#),
+        "allow run_everything"
+    );
     assert_eq!(run("forbid(principal, action, resource) when { context.arguments.missing == 1 };"), "deny rule_error");
     // Without a permit there is nothing to hold for.
     let mut input = plain();

@@ -84,7 +84,9 @@ fn allow_11_names_without_a_server() {
         assert_eq!(resolve_flat_name(&policy, name, "given"), expected, "{name}");
     }
     // `my` + `server_a_tool` and `my_server` + `a_tool` are written alike.
-    assert!(matches!(resolve_flat_name(&policy, "mcp_my_server_a_tool", "given"), FlatName::Several(both) if both.len() == 2));
+    assert!(
+        matches!(resolve_flat_name(&policy, "mcp_my_server_a_tool", "given"), FlatName::Several(both) if both.len() == 2)
+    );
 }
 
 #[test]

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolwarden_core::{Layer, name};
-use toolwarden_policy::input::{PolicyInput, ToolDefinition};
+use toolwarden_core::{Layer, Origin, name};
+use toolwarden_policy::input::{Declared, Launch, LimitsInput, PolicyInput, ServerInput, ToolDefinition};
 
 use crate::files::{self, FileError};
 use crate::finding::Finding;
@@ -93,8 +93,8 @@ fn read_tool(report: &mut Report, node: &Node) -> Option<ToolDefinition> {
     Some(ToolDefinition { name: tool, description, input_schema })
 }
 
-/// Puts the tools of a `--catalog` argument (`SERVER=FILE` or `FILE`) into the judge's input. Tools
-/// of servers that are not configured are left out: such servers are judged as unknown.
+/// Puts the tools of a `--catalog` argument (`SERVER=FILE` or `FILE`) into the judge's input. A server
+/// that is not configured counts as declared by the person who named it on the command line.
 ///
 /// # Errors
 /// The file cannot be read, is no catalog, or does not tell whose tools it lists.
@@ -111,11 +111,31 @@ pub fn apply(argument: &str, base: &Path, input: &mut PolicyInput) -> Result<Vec
     for (server, tools) in reading.value {
         let server = server.or_else(|| named.clone()).or_else(|| guess(&path, input));
         let server = server.ok_or_else(|| CatalogError::NoServer(label.clone()))?;
+        if !input.servers.iter().any(|known| known.name == server) {
+            input.servers.push(named_on_the_command_line(&server, &label));
+        }
         for known in input.servers.iter_mut().filter(|known| known.name == server) {
             known.catalog = Some(tools.clone());
         }
     }
     Ok(reading.findings)
+}
+
+fn named_on_the_command_line(name: &str, label: &str) -> ServerInput {
+    ServerInput {
+        name: name.to_owned(),
+        origin: Origin::record(Layer::Config, label),
+        declared: Declared::ByOperator,
+        enabled: true,
+        default_enabled: true,
+        launch: Launch::Nothing,
+        labels: Vec::new(),
+        limits: LimitsInput::default(),
+        tools: BTreeMap::new(),
+        disabled_tools: Vec::new(),
+        always_allow: Vec::new(),
+        catalog: None,
+    }
 }
 
 /// `SERVER=FILE`, unless a file of that whole name exists.
@@ -127,7 +147,8 @@ fn split_argument(argument: &str, base: &Path) -> (Option<String>, PathBuf) {
     }
 }
 
-/// The file's stem where it is a server's name, else the only server there is.
+/// The file's stem where it is a server's name, else the only server there is, else the stem where no
+/// server is configured at all.
 fn guess(path: &Path, input: &PolicyInput) -> Option<String> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     if input.servers.iter().any(|server| server.name == stem) {
@@ -135,6 +156,7 @@ fn guess(path: &Path, input: &PolicyInput) -> Option<String> {
     }
     match input.servers.as_slice() {
         [only] => Some(only.name.clone()),
+        [] => name::check(stem).ok().map(|()| stem.to_owned()),
         _ => None,
     }
 }

@@ -3,7 +3,6 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use toolwarden_sources::{Refusal, SourceState, WorkspaceTrust};
 
@@ -13,9 +12,7 @@ const PERMISSIONS: &str = "home/.cursor/permissions.json";
 
 /// The messages of a load in which the user's permissions.json counts as broken.
 fn broken_permissions(home: &Home) -> Result<String, Refusal> {
-    let started = Instant::now();
     let loaded = home.load()?;
-    assert!(started.elapsed() < Duration::from_secs(5), "slow");
     let file = loaded.input.local.files.first();
     assert!(file.is_some_and(|file| file.broken && file.mcp_allowlist.is_none()), "not broken");
     assert!(loaded.sources.iter().any(|source| source.state == SourceState::Broken));

@@ -226,7 +226,9 @@ impl Answer {
         text.push('\n');
         for step in &self.trace {
             let because = step.reason.map(|reason| format!(" {reason}")).unwrap_or_default();
-            let row = format!("  {:<14} {}{because}  {}", step.stage, step.outcome, step.detail);
+            let rule = step.rule.as_ref().filter(|_| step.detail.is_empty());
+            let rule = rule.map(|rule| format!("{} ({})", rule.text, rule.source)).unwrap_or_default();
+            let row = format!("  {:<14} {}{because}  {}{rule}", step.stage, step.outcome, step.detail);
             let _ = writeln!(text, "{}", row.trim_end());
         }
         text

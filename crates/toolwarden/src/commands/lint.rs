@@ -1,9 +1,11 @@
 //! `lint`: findings for every policy file, with place and suggestion.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use toolwarden_core::Layer;
 use toolwarden_policy::{Finding, PolicyInput, Severity};
+use toolwarden_sources::readers::{permissions, roomodes};
 use toolwarden_sources::{Refusal, SourceKind, check_file, load};
 
 use crate::cli::{Format, LintArguments, Places, PolicyArguments};
@@ -44,14 +46,29 @@ fn merge(of_readers: &[toolwarden_sources::Finding], of_judge: Vec<Finding>) -> 
 fn of_files(files: &[PathBuf]) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in files {
-        findings.extend(check_file(path).iter().map(wire::convert));
-        if SourceKind::of(path) == Some(SourceKind::Rules) && path.is_file() {
-            let mut input = PolicyInput::default();
-            input.base.rules.push(wire::rule_file(path)?);
-            findings.extend(toolwarden_policy::lint(&input));
-        }
+        let of_reader = check_file(path);
+        let of_judge = if path.is_file() { judged_alone(path)? } else { Vec::new() };
+        findings.extend(merge(&of_reader, of_judge));
     }
     Ok(findings)
+}
+
+/// What the judge says of a policy that holds this file alone.
+fn judged_alone(path: &Path) -> Result<Vec<Finding>> {
+    let mut input = PolicyInput::default();
+    let label = path.display().to_string();
+    match SourceKind::of(path) {
+        Some(SourceKind::Rules) => input.base.rules.push(wire::rule_file(path)?),
+        Some(SourceKind::Permissions) => {
+            input.local.files.push(permissions::read_bytes(&label, Layer::UserFile, &std::fs::read(path)?).value);
+        }
+        Some(SourceKind::Modes) => {
+            input.base.modes = roomodes::read_bytes(&label, Layer::UserFile, &std::fs::read(path)?).value
+        }
+        _ => {}
+    }
+    let is_new = |finding: &Finding| finding.code != "mode_refused" || !finding.message.contains("is refused: line ");
+    Ok(toolwarden_policy::lint(&input).into_iter().filter(is_new).collect())
 }
 
 /// Prints findings and a count; exit 1 where one is an error.

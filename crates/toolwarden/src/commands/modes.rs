@@ -7,7 +7,7 @@ use serde::Serialize;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Layer, Sourced, ToolIdentity};
 use toolwarden_policy::input::ModeInput;
-use toolwarden_policy::{Finding, PolicyInput, Severity};
+use toolwarden_policy::{Finding, PolicyInput};
 use toolwarden_sources::readers::roomodes;
 
 use crate::cli::{Format, ModesCommand, Places, PolicyArguments};
@@ -164,8 +164,9 @@ fn validate(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format
         findings.extend(reading.findings.iter().map(wire::convert));
         input.base.modes.extend(reading.value);
     }
-    let found = toolwarden_policy::lint(&input).into_iter().filter(is_about_modes);
-    findings.extend(found.filter(|finding| finding.severity != Severity::Error || finding.code != "mode_refused"));
+    // The reader has already said what it found on a line.
+    let is_new = |finding: &Finding| finding.code != "mode_refused" || !finding.message.contains("is refused: line ");
+    findings.extend(toolwarden_policy::lint(&input).into_iter().filter(is_about_modes).filter(is_new));
     super::lint::print(&findings, format)
 }
 

@@ -1,0 +1,200 @@
+//! `explain`: decisions, exit codes, context, catalogs, and what is refused as input.
+
+use crate::house::{House, PERMISSIONS};
+
+#[test]
+fn seed_004_through_the_program() {
+    let house = House::new();
+    house.write("home/.cursor/permissions.json", PERMISSIONS);
+    insta::assert_snapshot!("explain_allow", house.shown(&["explain", "github:create_issue"]));
+    insta::assert_snapshot!("explain_hold", house.shown(&["explain", "github:create_isue"]));
+    insta::assert_snapshot!(
+        "explain_shell",
+        house.shown(&["explain", "--shell", "git status && npm publish > /etc/x"])
+    );
+    for (arguments, expected) in [
+        (&["explain", "linear:anything"][..], "allow allowlist_match"),
+        (&["explain", "--shell", "npm install --save-dev foo"], "allow allowlist_match"),
+        (&["explain", "--shell", "npm publish"], "hold not_in_allowlist"),
+        (&["explain", "--shell", "rm -rf dist"], "hold delete_protection"),
+        (&["explain", "--shell", "toolwarden allow x:y"], "hold self_protection"),
+        (&["explain", "--fetch", "https://example.com"], "hold fetch_review"),
+        (&["explain", "builtin:shell.run", "--args", r#"{"command":"git status"}"#], "allow allowlist_match"),
+        (&["explain", "builtin:web.fetch", "--args", r#"{"url":"https://example.com"}"#], "hold fetch_review"),
+        (&["explain", "mcp__linear__list"], "allow allowlist_match"),
+        (&["explain", "linear:resources/read"], "allow allowlist_match"),
+        (&["explain", "github:resources/read"], "hold not_in_allowlist"),
+        (&["explain", "a:b:c"], "hold invalid_name"),
+        (&["explain", "github:create_issue", "--user", "somebody-else"], "hold not_in_allowlist"),
+    ] {
+        assert_eq!(house.decision(arguments), expected, "{arguments:?}");
+    }
+}
+
+const CONFIG: &str = r#"
+[auto_run]
+mode = "run_everything"
+ask = ["gw:db.drop"]
+
+[servers.gw]
+command = "gateway-tools"
+tools."db.drop" = { review = "human" }
+tools."deploy.run" = { scope = "both", task_scoped = ["task_id"], requires_setting = "deploy.on" }
+
+[servers.secret]
+url = "https://secret.example/mcp"
+default_enabled = false
+
+[modes.ops]
+name = "Ops"
+groups = ["mcp"]
+allowed_servers = ["secret", "gw"]
+days = ["mon", "tue", "wed", "thu", "fri"]
+hours = "09:00-17:00"
+time_zone = "Europe/Berlin"
+
+[roles.auditor]
+scope = "pm"
+allow = ["db.read"]
+explain = true
+
+[settings]
+"mcp.tools.disabled" = ["web.search"]
+"#;
+
+#[test]
+fn a_config_with_modes_roles_and_settings() {
+    let house = House::new();
+    house.write("gw.toml", CONFIG);
+    let config = house.path("gw.toml").to_string_lossy().into_owned();
+    let judge = |arguments: &[&str]| {
+        let mut all = vec!["--config", &config, "explain"];
+        all.extend(arguments);
+        house.decision(&all)
+    };
+    for (arguments, expected) in [
+        (&["gw:anything"][..], "allow run_everything"),
+        (&["gw:db.drop"], "hold mandatory_ask"),
+        (&["gw:web.search"], "deny tool_disabled"),
+        (&["secret:x"], "deny mode_server_opt_in"),
+        (&["secret:x", "--mode", "ops", "--time", "2026-11-13T12:00:00Z"], "allow run_everything"),
+        (&["secret:x", "--mode", "ops", "--time", "2026-11-14T12:00:00Z"], "deny mode_window"),
+        (&["gw:db.read", "--role", "auditor", "--user", "ada"], "allow run_everything"),
+        (&["gw:db.write", "--role", "auditor", "--user", "ada"], "deny role_not_allowed"),
+        (&["gw:db.read", "--role", "worker", "--task", "T", "--job", "J"], "deny role_disallowed"),
+        (&["gw:db.read", "--role", "pm"], "deny context_missing"),
+        (&["gw:deploy.run"], "deny setting_off"),
+        (
+            &[
+                "gw:artifact.get",
+                "--role",
+                "sandbox",
+                "--user",
+                "u",
+                "--task",
+                "T",
+                "--job",
+                "J",
+                "--args",
+                r#"{"task_id":"T"}"#,
+            ],
+            "allow run_everything",
+        ),
+        (
+            &["gw:api.call", "--role", "worker", "--user", "u", "--task", "T", "--job", "J", "--task-tool", "api.call"],
+            "allow run_everything",
+        ),
+        (&["gw:db.read", "--role", "nobody", "--user", "ada"], "deny role_unknown"),
+    ] {
+        assert_eq!(judge(arguments), expected, "{arguments:?}");
+    }
+    let ran =
+        house.run(&["--config", &config, "explain", "secret:x", "--mode", "ops", "--time", "2026-11-13T12:00:00Z"]);
+    assert!(ran.out.contains("until     2026-11-13T16:00:00Z"), "{}", ran.out);
+}
+
+#[test]
+fn mode_5_a_person_reads_the_restriction() {
+    let house = House::new();
+    house.write("c.toml", "[modes.tight]\nname = \"Tight\"\ngroups = [\"mcp\"]\nallowed_servers = [\"docs\"]\n[servers.docs]\ncommand = \"d\"\n[servers.web]\ncommand = \"w\"\n");
+    let ran =
+        house.run(&["--config", &house.path("c.toml").to_string_lossy(), "explain", "web:get", "--mode", "tight"]);
+    assert!(
+        ran.out.contains("Mode restriction: Tool \"get\" is not allowed in tight mode (server: web, tool: get)."),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.code, 3);
+}
+
+#[test]
+fn a_catalog_makes_tools_known() {
+    let house = House::new();
+    house.write("c.toml", "[auto_run]\nmode = \"run_everything\"\n[servers.gh]\ncommand = \"gh\"\n");
+    house.write("work/gh.json", r#"{"tools":[{"name":"issue","inputSchema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}}]}"#);
+    let config = house.path("c.toml").to_string_lossy().into_owned();
+    let explain = |extra: &[&str]| {
+        let mut all = vec!["--config", &config, "explain", "--catalog", "gh.json", "gh:issue"];
+        all.extend(extra);
+        house.decision(&all)
+    };
+    assert_eq!(explain(&["--args", r#"{"title":"x"}"#]), "allow run_everything");
+    assert_eq!(explain(&["--args", r#"{"titel":"x"}"#]), "deny schema_violation");
+    assert_eq!(explain(&[]), "deny schema_violation");
+    let unknown = house.json(&["--config", &config, "explain", "gh:issue"]);
+    assert_eq!(unknown["unknown"], true);
+    let known =
+        house.json(&["--config", &config, "explain", "--catalog", "gh.json", "gh:issue", "--args", r#"{"title":"x"}"#]);
+    assert_eq!(known["unknown"], false);
+}
+
+#[test]
+fn bad_input_exits_2_and_says_what_to_do() {
+    let house = House::new();
+    house.write("bad.toml", "[auto_run]\nmod = \"yolo\"\n");
+    let bad = house.path("bad.toml").to_string_lossy().into_owned();
+    let texts: Vec<String> = [
+        &["explain", "no-colon"][..],
+        &["explain", "a:b", "--args", "[1]"],
+        &["explain", "a:b", "--args", "{\"a\":1,\"a\":2}"],
+        &["explain", "a:b", "--as", "tok_1"],
+        &["--config", &bad, "explain", "a:b"],
+        &["--config", "/nowhere.toml", "explain", "a:b"],
+        &["explain", "a:b", "--catalog", "missing.json"],
+    ]
+    .iter()
+    .map(|arguments| {
+        assert_eq!(house.run(arguments).code, 2, "{arguments:?}");
+        house.shown(arguments).replace(&bad, "BAD")
+    })
+    .collect();
+    insta::assert_snapshot!("explain_bad_input", texts.join("\n"));
+}
+
+#[test]
+fn nothing_configured_holds_and_denies_nothing_by_accident() {
+    let house = House::new();
+    assert_eq!(house.decision(&["explain", "any:thing"]), "hold not_in_allowlist");
+    assert_eq!(house.decision(&["explain", "--shell", "ls"]), "hold not_in_allowlist");
+    assert_eq!(house.decision(&["explain", "any:thing", "--role", "pm", "--user", "ada"]), "deny role_not_allowed");
+    assert_eq!(house.decision(&["explain", "any:db.read", "--role", "pm", "--user", "ada"]), "hold not_in_allowlist");
+}
+
+#[test]
+fn rules_of_ones_own() {
+    let house = House::new();
+    house.write("c.toml", "[auto_run]\nmode = \"run_everything\"\n[rules]\nfiles = [\"rules/*.cedar\"]\n");
+    house.write("rules/team.cedar", "@id(\"no-etc\")\nforbid (principal, action, resource) when {\n  context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") like \"/etc/*\"\n};\n@id(\"ask-ops\") @hold(\"ops looks first\")\nforbid (principal, action, resource in Mcp::Server::\"prod\");\n");
+    let config = house.path("c.toml").to_string_lossy().into_owned();
+    let json = house.json(&["--config", &config, "explain", "files:read", "--args", r#"{"path":"/etc/passwd"}"#]);
+    assert_eq!(json["reason"], "rule_forbid");
+    assert_eq!(json["rule"]["text"], "no-etc");
+    assert!(json["rule"]["source"].as_str().unwrap_or_default().ends_with("team.cedar:1"), "{json}");
+    assert_eq!(
+        house.decision(&["--config", &config, "explain", "files:read", "--args", r#"{"path":"/srv"}"#]),
+        "allow run_everything"
+    );
+    assert_eq!(house.decision(&["--config", &config, "explain", "prod:x"]), "hold rule_hold");
+    house.write("c.toml", "[rules]\nshipped = false\n");
+    assert_eq!(house.decision(&["--config", &config, "explain", "prod:x"]), "deny rule_no_permit");
+}

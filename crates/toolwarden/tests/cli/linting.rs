@@ -1,0 +1,79 @@
+//! `lint`, `modes validate` and `rules check`: findings with place, what, and what to do.
+
+use crate::house::{House, PERMISSIONS};
+
+#[test]
+fn lint_finds_what_is_wrong_here() {
+    let house = House::new();
+    house.write("home/.cursor/permissions.json", "{\n  \"mcpAllowlist\": [\"githup:x\", \"github:*\", \"github:y\", \"oops\"],\n  \"terminalAllowlist\": [\"git\", \"sudo\"],\n  \"mcpAllowList\": []\n}\n");
+    house.write("home/.config/toolwarden/toolwarden.toml", "[servers.github]\ncommand = \"gh\"\n[modes.open]\nname = \"Open\"\ndisallowed_servers = [\"github\"]\n[roles.r]\nscope = \"pm\"\nallow = [\"db.*\"]\ndisallow = [\"db.*\"]\n");
+    insta::assert_snapshot!("lint", house.shown(&["lint"]));
+}
+
+#[test]
+fn lint_of_a_clean_place_and_of_single_files() {
+    let house = House::new();
+    assert_eq!(house.shown(&["lint"]), "$ toolwarden lint\nno findings\n[exit 0]\n");
+    house.write("work/permissions.json", PERMISSIONS);
+    house.write("work/broken.roomodes", "customModes: 7\n");
+    house.write("work/x.cedar", "permit(principal, action, resource)");
+    let texts = [
+        house.shown(&["lint", "permissions.json"]),
+        house.shown(&["lint", "broken.roomodes", "x.cedar"]),
+        house.shown(&["lint", "missing.toml"]),
+    ];
+    insta::assert_snapshot!("lint_files", texts.join("\n"));
+}
+
+#[test]
+fn a_broken_config_is_refused_by_explain_and_explained_by_lint() {
+    let house = House::new();
+    house.write(
+        "home/.config/toolwarden/toolwarden.toml",
+        "[auto_run]\nmode = \"yollo\"\n[servers.x]\ncomand = \"y\"\n",
+    );
+    assert_eq!(house.run(&["explain", "a:b"]).code, 2);
+    let lint = house.run(&["lint"]);
+    assert_eq!(lint.code, 1);
+    insta::assert_snapshot!("lint_broken_config", lint.out);
+}
+
+#[test]
+fn perm_3_a_broken_permissions_file_grants_nothing_and_is_shown() {
+    let house = House::new();
+    house.run(&["allow", "mine:x"]);
+    house.write("home/.cursor/permissions.json", "{\"mcpAllowlist\": [\"mine:x\"");
+    assert_eq!(house.decision(&["explain", "mine:x"]), "hold not_in_allowlist");
+    let lint = house.run(&["lint"]);
+    assert_eq!(lint.code, 1);
+    assert!(lint.out.contains("permissions.json:1:"), "{}", lint.out);
+    // And it is not edited either.
+    assert_eq!(house.run(&["allow", "other:x"]).code, 2);
+}
+
+#[test]
+fn modes_validate_names_both_places_of_a_conflict() {
+    let house = House::new();
+    house.write("work/new.yaml", "customModes:\n  - slug: a\n    name: A\n    groups: [mcp]\n    mcpRestrictions:\n      allowedServers: [docs]\n      disallowedServers: [docs]\n  - slug: b\n    name: B\n    groups: [mcp]\n  - slug: c\n    name: C\n    groups: [mcp]\n    extends: nowhere\n");
+    insta::assert_snapshot!("modes_validate", house.shown(&["modes", "validate", "new.yaml"]));
+    house.write("home/.config/toolwarden/modes.yaml", &house.read("work/new.yaml"));
+    assert_eq!(house.decision(&["explain", "docs:x", "--mode", "a"]), "deny mode_refused");
+    assert_eq!(house.decision(&["explain", "docs:x", "--mode", "b"]), "hold not_in_allowlist");
+    assert_eq!(house.run(&["modes", "validate"]).code, 1);
+}
+
+#[test]
+fn rules_check_types_arguments_from_a_catalog() {
+    let house = House::new();
+    house.write("c.toml", "[servers.gh]\ncommand = \"gh\"\n");
+    house.write("work/gh.json", r#"{"tools":[{"name":"issue","inputSchema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}}]}"#);
+    house.write(
+        "work/r.cedar",
+        "permit (principal, action, resource == Mcp::Tool::\"gh:issue\")\nwhen { context.arguments.titel == \"x\" };\n",
+    );
+    let config = house.path("c.toml").to_string_lossy().into_owned();
+    let untyped = house.run(&["--config", &config, "rules", "check", "r.cedar"]);
+    assert_eq!((untyped.code, untyped.out.contains("rule_untyped")), (0, true), "{}", untyped.out);
+    let typed = house.run(&["--config", &config, "rules", "check", "r.cedar", "--catalog", "gh.json"]);
+    assert_eq!((typed.code, typed.out.contains("titel")), (1, true), "{}", typed.out);
+}

@@ -1,0 +1,74 @@
+//! `trust` and workspace files: nothing that comes with a workspace grants before a person said so.
+
+use crate::house::House;
+
+fn workspace() -> House {
+    let house = House::new();
+    house.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"evil:*\"], \"terminalAllowlist\": [\"curl\"]}");
+    house
+}
+
+#[test]
+fn perm_4_untrusted_files_grant_nothing() {
+    let house = workspace();
+    assert_eq!(house.decision(&["explain", "evil:x"]), "hold not_in_allowlist");
+    assert_eq!(house.decision(&["explain", "--shell", "curl x"]), "hold not_in_allowlist");
+    // They define no keys either: the stored list still counts.
+    house.run(&["allow", "mine:x"]);
+    assert_eq!(house.decision(&["explain", "mine:x"]), "allow allowlist_match");
+    assert_eq!(house.decision(&["explain", "evil:x", "--trust-workspace"]), "allow allowlist_match");
+}
+
+#[test]
+fn perm_4_trust_covers_the_content_that_was_seen() {
+    let house = workspace();
+    let trusted = house.shown(&["trust", "."]);
+    assert_eq!(house.decision(&["explain", "evil:x"]), "allow allowlist_match");
+    house.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"worse:*\"]}");
+    assert_eq!(house.decision(&["explain", "worse:x"]), "hold not_in_allowlist");
+    assert_eq!(house.decision(&["explain", "evil:x"]), "allow allowlist_match");
+    let lint = house.shown(&["lint"]);
+    let listed = house.shown(&["trust", "--list"]);
+    let removed = house.shown(&["trust", "--remove", "."]);
+    assert_eq!(house.decision(&["explain", "evil:x"]), "hold not_in_allowlist");
+    insta::assert_snapshot!("trust", [trusted, lint, listed, removed].join("\n"));
+}
+
+#[test]
+fn perm_4_an_untrusted_config_is_not_read_at_all() {
+    let house = House::new();
+    house.write("work/toolwarden.toml", "this is not even TOML [[[");
+    let ran = house.run(&["explain", "a:b"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("toolwarden trust"), "{}", ran.err);
+    house.write("work/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n");
+    assert_eq!(house.run(&["explain", "a:b"]).code, 2);
+    assert_eq!(house.run(&["trust", "."]).code, 0);
+    assert_eq!(house.decision(&["explain", "a:b"]), "allow run_everything");
+}
+
+#[test]
+fn perm_4_the_deny_side_acts_at_once() {
+    let house = House::new();
+    house.write("work/.roomodes", "customModes:\n  - slug: code\n    name: Code\n    groups: [mcp]\n    mcpRestrictions:\n      disallowedServers: [prod]\n");
+    assert_eq!(house.decision(&["explain", "prod:x", "--mode", "code"]), "deny mode_server");
+    assert_eq!(house.decision(&["explain", "dev:x", "--mode", "code"]), "hold not_in_allowlist");
+    // A mode known only from there is not known.
+    house.write("work/.roomodes", "customModes:\n  - slug: fresh\n    name: Fresh\n    groups: [mcp]\n");
+    assert_eq!(house.decision(&["explain", "dev:x", "--mode", "fresh"]), "deny mode_unknown");
+    house.run(&["trust", "."]);
+    assert_eq!(house.decision(&["explain", "dev:x", "--mode", "fresh"]), "hold not_in_allowlist");
+}
+
+#[test]
+fn gate_5_a_trusted_workspace_config_is_not_an_operators() {
+    let house = House::new();
+    house.write("work/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n[servers.gw]\ncommand = \"gw\"\n");
+    house.run(&["trust", "."]);
+    assert_eq!(house.decision(&["explain", "gw:db.read", "--role", "pm", "--user", "ada"]), "deny role_not_allowed");
+    let config = house.path("work/toolwarden.toml").to_string_lossy().into_owned();
+    assert_eq!(
+        house.decision(&["--config", &config, "explain", "gw:db.read", "--role", "pm", "--user", "ada"]),
+        "allow run_everything"
+    );
+}
