@@ -88,14 +88,18 @@ impl Call {
             let value = arguments.as_ref().and_then(|document| document.root().get(key))?;
             value.as_str().map(|text| text.into_owned())
         };
-        let kind = match (&*server, &*tool) {
-            (BUILTIN_SERVER, SHELL_TOOL) => CallKind::Shell {
+        // In any spelling: doors that forgive case would else let `Shell.Run` pass as an ordinary tool.
+        let is_own = |own: &str| server.eq_ignore_ascii_case(BUILTIN_SERVER) && tool.eq_ignore_ascii_case(own);
+        let kind = if is_own(SHELL_TOOL) {
+            CallKind::Shell {
                 // Without a command there is nothing to parse, and what cannot be parsed is held.
                 command: text_argument("command").unwrap_or_default(),
                 directory: text_argument("cwd").map(PathBuf::from),
-            },
-            (BUILTIN_SERVER, FETCH_TOOL) => CallKind::Fetch { url: text_argument("url").unwrap_or_default() },
-            _ => CallKind::Mcp { operation: Operation::CallTool },
+            }
+        } else if is_own(FETCH_TOOL) {
+            CallKind::Fetch { url: text_argument("url").unwrap_or_default() }
+        } else {
+            CallKind::Mcp { operation: Operation::CallTool }
         };
         Self { kind, server, tool, arguments }
     }

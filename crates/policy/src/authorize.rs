@@ -84,7 +84,7 @@ fn server(subject: &Subject<'_>) -> Step {
     let Some(server) = subject.names.server else {
         return unknown(subject, "unknown server: judged as if it were configured");
     };
-    let here = || Some(RuleRef::new(format!("server {}", server.name), &server.origin));
+    let here = || Some(server.rule.clone());
     match &server.state {
         ServerState::Disabled => Step::because(Reason::ServerDisabled).by(here()),
         ServerState::Conflict(other) => {
@@ -149,11 +149,12 @@ fn mode(subject: &Subject<'_>) -> Step {
             tool: (subject.operation() == Operation::CallTool).then_some(subject.names.tool_name),
             default_enabled,
             caller: subject.caller,
+            roles: subject.role_names(),
             time: subject.query.time,
         }),
         ModeChoice::None if default_enabled => Step::NOT_APPLICABLE.noting("no mode"),
         ModeChoice::None => {
-            let rule = server.map(|server| RuleRef::new(format!("server {}", server.name), &server.origin));
+            let rule = server.map(|server| server.rule.clone());
             Step::because(Reason::ModeServerOptIn).by(rule)
         }
         // The stage before has denied these.
@@ -177,6 +178,7 @@ pub(crate) fn facts<'a>(subject: &'a Subject<'a>) -> Facts<'a> {
     let query = subject.query;
     Facts {
         caller: subject.caller,
+        roles: subject.role_names(),
         mode: subject.chosen_mode().map(|mode| mode.slug.as_str()),
         server: subject.names.server_name,
         tool: subject.names.tool_name,
@@ -214,6 +216,9 @@ fn schema(subject: &Subject<'_>) -> Step {
 }
 
 fn limits(subject: &Subject<'_>) -> Step {
+    if matches!(subject.arguments, Arguments::Unknown) {
+        return Step::NOT_APPLICABLE;
+    }
     let Some(document) = &subject.query.call.arguments else { return Step::PASS };
     let limits = subject.names.server.map(|server| server.limits(subject.names.tool_name)).unwrap_or_default();
     if let Some(most) = limits.request_bytes.filter(|most| document.text().len() > *most) {

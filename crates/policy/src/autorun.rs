@@ -51,19 +51,20 @@ fn mcp(subject: &Subject<'_>) -> AutoRun {
     if admin.is_some_and(|admin| admin.auto_run_disabled) {
         return AutoRun::because(Reason::AutoRunDisabled);
     }
-    // The protection takes hold on any spelling, the exemption only on the exact one (ALLOW-8).
+    // The browser protection takes hold on any spelling, the exemption only on the exact one, so a
+    // look-alike stays under both protections (ALLOW-8).
     let looks_like_browser = settings.browser_servers.iter().any(|browser| browser.eq_ignore_ascii_case(server));
-    let protected = if looks_like_browser {
-        settings.browser_protection || admin.is_some_and(|admin| admin.browser_protection)
-    } else {
-        settings.mcp_protection || admin.is_some_and(|admin| admin.mcp_protection)
-    };
-    if protected {
-        let which = if looks_like_browser { "browser protection" } else { "MCP protection" };
-        return Step::because(Reason::Protected).noting(which).into();
+    let is_browser = settings.browser_servers.iter().any(|browser| browser == server);
+    let browser_protection = settings.browser_protection || admin.is_some_and(|admin| admin.browser_protection);
+    let mcp_protection = settings.mcp_protection || admin.is_some_and(|admin| admin.mcp_protection);
+    if looks_like_browser && browser_protection {
+        return Step::because(Reason::Protected).noting("browser protection").into();
+    }
+    if !is_browser && mcp_protection {
+        return Step::because(Reason::Protected).noting("MCP protection").into();
     }
     let Some(mode) = mode(subject) else { return AutoRun::because(Reason::NoUser) };
-    if settings.browser_servers.iter().any(|browser| browser == server) {
+    if is_browser {
         return AutoRun::because(Reason::BrowserExempt);
     }
     if !settings.mcp_allowlists && admin.is_none() {

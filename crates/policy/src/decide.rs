@@ -118,6 +118,7 @@ fn valid_until(subject: &Subject<'_>) -> Option<jiff::Timestamp> {
     let time = subject.query.time;
     let of_mode = subject.chosen_mode().and_then(|mode| mode.next_change(time));
     let of_token = subject.caller.token.expires_at.filter(|end| *end > time);
-    let of_rules = subject.policy.base().rules.depend_on_time(&facts(subject)).then_some(time);
+    let rules = &subject.policy.base().rules;
+    let of_rules = (rules.may_depend_on_time() && rules.depend_on_time(&facts(subject))).then_some(time);
     [of_mode, of_token, of_rules].into_iter().flatten().min()
 }

@@ -9,14 +9,14 @@ use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
 use crate::verdict::RuleRef;
 
 /// MCP and terminal entries of one layer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Lists {
     pub(crate) mcp: Allowlist,
     pub(crate) terminal: Terminal,
 }
 
 /// Terminal entries with the places they were written.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Terminal {
     list: ShellAllowlist,
     rules: Vec<RuleRef>,
@@ -113,7 +113,7 @@ impl UserLayer {
 }
 
 /// The lists of the operating-system user, from files and settings.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LocalLayer {
     user: String,
     /// None where no file defines the key: then the settings list counts (PERM-2).
@@ -123,6 +123,9 @@ pub struct LocalLayer {
     settings: Lists,
     /// A broken permissions.json: the classifier pays nothing (PERM-3).
     pub(crate) classifier_off: bool,
+    /// What the settings list was made of, so that either part can change alone.
+    stored: UserInput,
+    always: Vec<Sourced<String>>,
 }
 
 impl LocalLayer {
@@ -135,19 +138,32 @@ impl LocalLayer {
         let good = || local.files.iter().filter(|file| !file.broken);
         let mcp = good().flat_map(|file| file.mcp_allowlist.iter().flatten());
         let terminal = good().flat_map(|file| file.terminal_allowlist.iter().flatten());
+        let stored = stored.cloned().unwrap_or_default();
         let always: Vec<Sourced<String>> = servers.iter().flat_map(always_allowed).collect();
-        let stored_mcp = stored.map(|user| user.mcp_allowlist.as_slice()).unwrap_or_default();
-        let stored_terminal = stored.map(|user| user.terminal_allowlist.as_slice()).unwrap_or_default();
         Self {
             user: local.user.clone(),
             mcp_files: defines_mcp.then(|| Allowlist::compile(mcp)),
             terminal_files: defines_terminal.then(|| Terminal::compile(terminal)),
-            settings: Lists {
-                mcp: Allowlist::compile(stored_mcp.iter().chain(&always)),
-                terminal: Terminal::compile(stored_terminal),
-            },
+            settings: settings(&stored, &always),
             classifier_off: broken,
+            stored,
+            always,
         }
+    }
+
+    /// The same files over another stored list.
+    pub(crate) fn with_stored(&self, stored: &UserInput) -> Self {
+        Self { settings: settings(stored, &self.always), stored: stored.clone(), ..self.clone() }
+    }
+
+    /// The same files over what other servers' `alwaysAllow` adds.
+    pub(crate) fn with_servers(&self, servers: &[ServerInput]) -> Self {
+        let always: Vec<Sourced<String>> = servers.iter().flat_map(always_allowed).collect();
+        Self { settings: settings(&self.stored, &always), always, ..self.clone() }
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        &self.user
     }
 
     fn mcp(&self) -> &Allowlist {
@@ -161,6 +177,14 @@ impl LocalLayer {
     /// Whether a caller is the person these files belong to.
     pub(crate) fn belongs_to(&self, caller: &Caller) -> bool {
         caller.kind == CallerKind::LocalPerson && caller.user.as_deref() == Some(&self.user)
+    }
+}
+
+/// The settings layer: the stored list and what `alwaysAllow` adds.
+fn settings(stored: &UserInput, always: &[Sourced<String>]) -> Lists {
+    Lists {
+        mcp: Allowlist::compile(stored.mcp_allowlist.iter().chain(always)),
+        terminal: Terminal::compile(&stored.terminal_allowlist),
     }
 }
 

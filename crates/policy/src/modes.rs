@@ -49,6 +49,8 @@ pub struct Mode {
     pub slug: String,
     pub name: String,
     pub origin: Origin,
+    /// How explanations name it, made once.
+    pub(crate) rule: RuleRef,
     /// Why it is refused, where it is.
     pub faults: Vec<String>,
     /// Itself and its ancestors, the root last.
@@ -59,7 +61,7 @@ pub struct Mode {
 /// What one mode of a chain says.
 #[derive(Debug)]
 struct Restrictions {
-    origin: Origin,
+    rule: RuleRef,
     slug: String,
     groups: Option<HashSet<String>>,
     allowed_servers: Option<HashMap<String, Origin>>,
@@ -79,6 +81,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) tool: Option<&'a str>,
     pub(crate) default_enabled: bool,
     pub(crate) caller: &'a Caller,
+    pub(crate) roles: [Option<&'a str>; 2],
     pub(crate) time: jiff::Timestamp,
 }
 
@@ -137,7 +140,9 @@ fn build(
         auto_review = auto_review.or(input.auto_review);
         next = input.extends.as_ref().map(|parent| parent.value.as_str());
     }
-    Mode { slug: mode.slug.clone(), name: mode.name.clone(), origin: mode.origin.clone(), faults, chain, auto_review }
+    let rule = RuleRef::new(format!("mode {}", name::shown(&mode.slug)), &mode.origin);
+    let (slug, name) = (mode.slug.clone(), mode.name.clone());
+    Mode { slug, name, origin: mode.origin.clone(), rule, faults, chain, auto_review }
 }
 
 impl Restrictions {
@@ -153,7 +158,7 @@ impl Restrictions {
         };
         faults.extend(check::unknown_conditions(mode));
         let restrictions = Self {
-            origin: mode.origin.clone(),
+            rule: RuleRef::new(format!("mode {}", name::shown(&mode.slug)), &mode.origin),
             slug: mode.slug.clone(),
             groups: mode.groups.as_ref().map(|groups| groups.iter().cloned().collect()),
             allowed_servers: mode.allowed_servers.as_ref().map(|names| server_set(names, str::to_owned)),
@@ -166,36 +171,37 @@ impl Restrictions {
         (std::sync::Arc::new(restrictions), faults)
     }
 
-    /// MODE-1 to MODE-4, for this mode of the chain alone.
-    fn judge(&self, asked: &Asked<'_>) -> Option<Step> {
-        let here = || Some(RuleRef::new(format!("mode {}", self.slug), &self.origin));
+    /// Whether this mode of the chain may be used here and now, for this kind of call.
+    fn judge_use(&self, asked: &Asked<'_>) -> Option<Step> {
         if self.window.as_ref().is_some_and(|window| !window.contains(asked.time)) {
-            return Some(Step::because(Reason::ModeWindow).by(here()));
+            return Some(Step::because(Reason::ModeWindow).by(Some(self.rule.clone())));
         }
-        if let Some(key) = check::unmet_condition(&self.conditions, asked.caller) {
-            return Some(Step::because(Reason::ModeCondition).by(here()).noting(format!("`{key}` does not fit")));
+        if let Some(key) = check::unmet_condition(&self.conditions, asked.caller, asked.roles) {
+            let step = Step::because(Reason::ModeCondition).by(Some(self.rule.clone()));
+            return Some(step.noting(format!("`{key}` does not fit")));
         }
-        if self.lacks(asked.group) {
-            return Some(Step::because(Reason::ModeGroup).by(here()));
-        }
-        let listed = self.allowed_servers.as_ref().map(|servers| servers.contains_key(asked.server));
-        if listed == Some(false) {
-            return Some(Step::because(Reason::ModeServer).by(here()).noting("not in allowedServers"));
-        }
-        if let Some(origin) = self.disallowed_servers.get(&*name::folded(asked.server)) {
-            let rule = RuleRef::new(format!("disallowedServers: {}", name::shown(asked.server)), origin);
-            return Some(Step::because(Reason::ModeServer).by(Some(rule)));
-        }
-        self.judge_tool(asked.server, asked.tool?)
+        self.lacks(asked.group).then(|| Step::because(Reason::ModeGroup).by(Some(self.rule.clone())))
     }
 
+    /// MODE-2 for the server.
+    fn judge_server(&self, server: &str) -> Option<Step> {
+        if self.allowed_servers.as_ref().is_some_and(|servers| !servers.contains_key(server)) {
+            let step = Step::because(Reason::ModeServer).by(Some(self.rule.clone()));
+            return Some(step.noting("not in allowedServers"));
+        }
+        let origin = self.disallowed_servers.get(&*name::folded(server))?;
+        let rule = RuleRef::new(format!("disallowedServers: {}", name::shown(server)), origin);
+        Some(Step::because(Reason::ModeServer).by(Some(rule)))
+    }
+
+    /// MODE-2 for the tool.
     fn judge_tool(&self, server: &str, tool: &str) -> Option<Step> {
         let allowed = |tools: &HashMap<String, HashMap<String, Origin>>| {
             tools.get(server).is_some_and(|names| names.contains_key(tool))
         };
         if self.allowed_tools.as_ref().is_some_and(|tools| !allowed(tools)) {
-            let rule = RuleRef::new(format!("mode {}", self.slug), &self.origin);
-            return Some(Step::because(Reason::ModeTool).by(Some(rule)).noting("not in allowedTools"));
+            let step = Step::because(Reason::ModeTool).by(Some(self.rule.clone()));
+            return Some(step.noting("not in allowedTools"));
         }
         let origin = self.disallowed_tools.get(&*name::folded(server))?.get(&*name::folded(tool))?;
         let rule = RuleRef::new(format!("disallowedTools: {}", ToolIdentity::new(server, tool)), origin);
@@ -213,21 +219,29 @@ impl Restrictions {
 }
 
 impl Mode {
-    /// Whether the mode permits what is asked; the first of the chain that objects is reported.
+    /// Whether the mode permits what is asked, in the order of CORE-1: groups, default availability,
+    /// servers, tools. Every mode of the chain must agree.
     pub(crate) fn judge(&self, asked: &Asked<'_>) -> Step {
-        if let Some(step) = self.chain.iter().find_map(|restrictions| restrictions.judge(asked)) {
-            return step;
-        }
-        // A server that is off by default must be named by the root of the chain: a child that
-        // named it alone would have more than its parent (MODE-3, MODE-11).
+        let objection = self
+            .first(|restrictions| restrictions.judge_use(asked))
+            .or_else(|| self.judge_availability(asked))
+            .or_else(|| self.first(|restrictions| restrictions.judge_server(asked.server)))
+            .or_else(|| self.first(|restrictions| restrictions.judge_tool(asked.server, asked.tool?)));
+        objection.unwrap_or_else(|| Step::PASS.by(Some(self.rule.clone())))
+    }
+
+    fn first(&self, judge: impl Fn(&Restrictions) -> Option<Step>) -> Option<Step> {
+        self.chain.iter().find_map(|restrictions| judge(restrictions))
+    }
+
+    /// A server that is off by default must be named by the root of the chain: a child that named it
+    /// alone would have more than its parent (MODE-3, MODE-11).
+    fn judge_availability(&self, asked: &Asked<'_>) -> Option<Step> {
         let root_names = |root: &std::sync::Arc<Restrictions>| {
             root.allowed_servers.as_ref().is_some_and(|servers| servers.contains_key(asked.server))
         };
-        if !asked.default_enabled && !self.chain.last().is_some_and(root_names) {
-            let rule = RuleRef::new(format!("mode {}", self.slug), &self.origin);
-            return Step::because(Reason::ModeServerOptIn).by(Some(rule));
-        }
-        Step::PASS.by(Some(RuleRef::new(format!("mode {}", self.slug), &self.origin)))
+        let available = asked.default_enabled || self.chain.last().is_some_and(root_names);
+        (!available).then(|| Step::because(Reason::ModeServerOptIn).by(Some(self.rule.clone())))
     }
 
     /// When the answer may change by itself.

@@ -1,6 +1,6 @@
 //! From the names a caller gave to the server and tool that are meant (CORE-6, ALLOW-11).
 
-use toolwarden_core::{CallKind, Door, Operation, ToolIdentity};
+use toolwarden_core::{Door, Operation, ToolIdentity};
 
 use crate::query::Query;
 use crate::servers::{Found, Server};
@@ -25,8 +25,7 @@ pub(crate) fn resolve<'a>(policy: &'a PolicySet, query: &'a Query) -> Resolved<'
     let forgiving = query.door != Door::Mcp;
     let (server_name, server_ambiguous) = choose(policy.servers().find(server_given), server_given, forgiving);
     let server = policy.servers().get(server_name).map(AsRef::as_ref);
-    let is_operation = query.call.requested_operation() != Operation::CallTool;
-    if is_operation || matches!(query.call.kind, CallKind::Shell { .. } | CallKind::Fetch { .. }) {
+    if query.call.requested_operation() != Operation::CallTool {
         let tool_known = server.is_some();
         return Resolved { server_name, tool_name: tool_given, server, tool_known, ambiguous: server_ambiguous };
     }

@@ -10,13 +10,15 @@ use toolwarden_core::{Layer, Origin, Sourced};
 
 use crate::finding::Finding;
 use crate::input::{ArgumentCondition, RoleInput, Scope};
-use crate::pattern::{Case, Pattern, Patterns, Reach};
+use crate::pattern::{Case, Pattern, Patterns};
 use crate::shipped::{self, ShippedRole};
 
 /// One compiled role.
 #[derive(Debug, Clone)]
 pub struct Role {
     pub name: String,
+    /// Another name of the same role.
+    pub alias: Option<&'static str>,
     pub origin: Origin,
     pub side: Scope,
     /// Its agents read why something was denied, instead of "unknown tool" (MODE-5).
@@ -107,6 +109,7 @@ impl Role {
         };
         let role = Self {
             name: name.unwrap_or_default(),
+            alias: shipped.and_then(|role| role.alias),
             origin: origin.clone(),
             side: input.and_then(|role| role.scope).or(shipped.map(|role| role.scope)).unwrap_or(Scope::Both),
             explain: input.and_then(|role| role.explain).unwrap_or(false),
@@ -127,19 +130,14 @@ impl Role {
         role
     }
 
-    /// The conditions on the arguments of a tool.
+    /// The conditions on the arguments of a tool, on whichever server.
     pub(crate) fn conditions_for<'a>(
         &'a self,
         server: &'a str,
         tool: &'a str,
-        reach: Reach,
     ) -> impl Iterator<Item = &'a ArgumentCondition> {
         let fits = move |pattern: &Pattern| {
-            let server_fits = match &pattern.server {
-                Some(named) => named == server,
-                None => reach == Reach::WithBare,
-            };
-            server_fits && pattern.matches_name(tool)
+            pattern.server.as_ref().is_none_or(|named| named == server) && pattern.matches_name(tool)
         };
         self.conditions.iter().filter(move |(pattern, _)| fits(pattern)).map(|(_, condition)| condition)
     }

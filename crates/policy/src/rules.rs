@@ -64,9 +64,14 @@ impl Rules {
         }
     }
 
+    /// Whether any rule looks at the clock at all.
+    pub(crate) fn may_depend_on_time(&self) -> bool {
+        self.any_depends_on_time
+    }
+
     /// Whether the answer to this call may change by the clock alone.
     pub(crate) fn depend_on_time(&self, facts: &Facts<'_>) -> bool {
-        self.any_depends_on_time && self.slices.for_call(&self.rules, facts).needs().depends_on_time()
+        self.slices.for_call(&self.rules, facts).needs().depends_on_time()
     }
 
     /// What the whole set says, unsliced: the slow way that slicing must agree with.

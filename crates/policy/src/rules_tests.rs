@@ -183,7 +183,7 @@ proptest! {
         for caller in &callers {
             for (server, tool) in SERVERS.iter().flat_map(|server| TOOLS.map(|tool| (*server, tool))) {
                 let facts = Facts {
-                    caller, mode, server, tool, labels: &labels,
+                    caller, roles: [caller.role.as_deref(), None], mode, server, tool, labels: &labels,
                     arguments: document.as_ref().map(|document| document.root()),
                     operation: "tools/call", commands: BTreeSet::new(), url: None,
                     time: jiff::Timestamp::UNIX_EPOCH, seen: &seen, door: Door::Explain,

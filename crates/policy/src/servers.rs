@@ -14,6 +14,7 @@ use crate::allowlist::Twin;
 use crate::input::{Declared, Launch, LimitsInput, Scope, ServerInput, ToolDefinition, ToolInput};
 use crate::schema::InputSchema;
 use crate::shipped;
+use crate::verdict::RuleRef;
 
 /// Whether calls may go to a server at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum ServerState {
 pub struct Server {
     pub name: Arc<str>,
     pub origin: Origin,
+    /// How explanations name it, made once.
+    pub(crate) rule: RuleRef,
     pub declared: Declared,
     pub state: ServerState,
     pub default_enabled: bool,
@@ -143,6 +146,7 @@ impl Server {
         let mut server = Self {
             name: input.name.as_str().into(),
             origin: input.origin.clone(),
+            rule: RuleRef::new(format!("server {}", name::shown(&input.name)), &input.origin),
             declared: input.declared,
             state,
             default_enabled: input.default_enabled,

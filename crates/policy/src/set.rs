@@ -105,7 +105,11 @@ impl PolicySet {
     pub fn with_user(&self, version: u64, name: &str, user: &UserInput) -> Self {
         let mut users: Users = (*self.users).clone();
         users.insert(name.to_owned(), Arc::new(UserLayer::compile(user)));
-        Self { version, users: Arc::new(users), ..self.clone() }
+        let mut changed = Self { version, users: Arc::new(users), ..self.clone() };
+        if self.local.user() == name {
+            changed.local = Arc::new(self.local.with_stored(user));
+        }
+        changed
     }
 
     /// The same policy with other servers. Rules typed by their tools are checked again.
@@ -115,7 +119,8 @@ impl PolicySet {
     pub fn with_servers(&self, version: u64, inputs: &[ServerInput]) -> Result<Self, Refused> {
         let servers = Servers::compile(inputs);
         check(&self.base, inputs, &servers)?;
-        Ok(Self { version, servers: Arc::new(servers), ..self.clone() })
+        let local = Arc::new(self.local.with_servers(inputs));
+        Ok(Self { version, servers: Arc::new(servers), local, ..self.clone() })
     }
 
     /// The same policy with other files of the operating-system user.

@@ -86,6 +86,15 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// The caller's role by its name and, where it has one, its alias. A role nobody knows keeps the
+    /// name it was given: the stage before rules has denied it.
+    pub(crate) fn role_names(&self) -> [Option<&'a str>; 2] {
+        match self.role {
+            Some(role) => [Some(&role.name), role.alias],
+            None => [self.caller.role.as_deref(), None],
+        }
+    }
+
     pub(crate) fn group(&self) -> Group {
         match self.query.call.kind {
             CallKind::Mcp { .. } => Group::Mcp,

@@ -57,8 +57,7 @@ fn mode_context(subject: &Subject<'_>) -> Step {
             Step::because(Reason::ModeNotIssued).noting(format!("mode `{}`", name::shown(slug)))
         }
         ModeChoice::Refused(mode) => {
-            let rule = RuleRef::new(format!("mode {}", mode.slug), &mode.origin);
-            Step::because(Reason::ModeRefused).by(Some(rule)).noting(mode.faults.join("; "))
+            Step::because(Reason::ModeRefused).by(Some(mode.rule.clone())).noting(mode.faults.join("; "))
         }
     }
 }

@@ -27,7 +27,8 @@ pub(super) fn allow(subject: &Subject<'_>) -> Step {
         let here = RuleRef::new(format!("role {}", role.name), &role.origin);
         return Step::because(Reason::RoleNotAllowed).by(Some(here));
     };
-    if let Some(limit) = role.only_task_tools.find(server, tool, reach) {
+    // What narrows a role reaches every server, whoever declared it.
+    if let Some(limit) = role.only_task_tools.find(server, tool, Reach::WithBare) {
         let whole = format!("{server}:{tool}");
         if !subject.caller.token.task_tools.iter().any(|given| *given == tool || *given == whole) {
             return Step::because(Reason::TaskToolMissing).by(Some(limit.clone()));
@@ -43,16 +44,16 @@ pub(super) fn allow(subject: &Subject<'_>) -> Step {
 
 /// A tool that is only permitted under a condition, where the config gives none.
 fn without_condition(role: &Role, subject: &Subject<'_>) -> Option<Step> {
-    let (server, tool, reach) = (subject.names.server_name, subject.names.tool_name, subject.reach());
-    let rule = role.conditional.find(server, tool, reach)?;
-    let configured = role.conditions_for(server, tool, reach).next().is_some();
+    let (server, tool) = (subject.names.server_name, subject.names.tool_name);
+    let rule = role.conditional.find(server, tool, Reach::WithBare)?;
+    let configured = role.conditions_for(server, tool).next().is_some();
     (!configured)
         .then(|| Step::because(Reason::RoleCondition).by(Some(rule.clone())).noting("no condition is configured"))
 }
 
 fn unmet_condition(role: &Role, subject: &Subject<'_>, arguments: Option<Value<'_>>) -> Option<Step> {
-    let (server, tool, reach) = (subject.names.server_name, subject.names.tool_name, subject.reach());
-    let unmet = role.conditions_for(server, tool, reach).find(|condition| !meets(condition, arguments));
+    let (server, tool) = (subject.names.server_name, subject.names.tool_name);
+    let unmet = role.conditions_for(server, tool).find(|condition| !meets(condition, arguments));
     match unmet {
         Some(condition) => {
             let rule = RuleRef::new(condition.tool.value.as_str(), &condition.tool.origin);

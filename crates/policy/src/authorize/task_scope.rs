@@ -5,6 +5,7 @@ use toolwarden_core::json::Value;
 use toolwarden_core::{Caller, Reason};
 
 use crate::input::Scope;
+use crate::pattern::Reach;
 use crate::subject::{Arguments, Subject};
 use crate::verdict::{RuleRef, Step};
 
@@ -47,7 +48,7 @@ fn required_fields<'a>(subject: &'a Subject<'_>) -> (Vec<&'a str>, Option<RuleRe
         .filter(|_| !fields.is_empty())
         .and_then(|input| input.origin.as_ref())
         .map(|origin| RuleRef::new("task_scoped", origin));
-    let own_task = subject.role.and_then(|role| role.own_task.find(subject.names.server_name, tool, subject.reach()));
+    let own_task = subject.role.and_then(|role| role.own_task.find(subject.names.server_name, tool, Reach::WithBare));
     if let Some(own) = own_task {
         if !fields.contains(&"task_id") {
             fields.push("task_id");

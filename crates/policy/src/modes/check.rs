@@ -65,8 +65,13 @@ pub(super) fn unknown_conditions(mode: &ModeInput) -> Vec<String> {
 }
 
 /// The first condition the caller's context does not meet.
-pub(super) fn unmet_condition<'a>(conditions: &'a Conditions, caller: &Caller) -> Option<&'a str> {
+pub(super) fn unmet_condition<'a>(
+    conditions: &'a Conditions,
+    caller: &Caller,
+    roles: [Option<&str>; 2],
+) -> Option<&'a str> {
     let met = |key: &str, texts: &[String]| match key {
+        "role" => roles.iter().flatten().any(|role| fits_any(texts, role)),
         "group" => caller.groups.iter().any(|group| fits_any(texts, group)),
         _ => context_value(key, caller).is_some_and(|value| fits_any(texts, value)),
     };
@@ -82,7 +87,6 @@ fn context_value<'a>(key: &str, caller: &'a Caller) -> Option<&'a str> {
         "job" => &context.job,
         "session" => &context.session,
         "user" => &caller.user,
-        "role" => &caller.role,
         _ => return None,
     };
     value.as_deref()

@@ -1,5 +1,6 @@
 //! What rules may know of a call: principal, tool, and a context built only as far as it is used.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
 
@@ -109,6 +110,8 @@ impl Needs {
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) caller: &'a Caller,
+    /// The caller's role by its name and alias: rules may use either.
+    pub(crate) roles: [Option<&'a str>; 2],
     pub(crate) mode: Option<&'a str>,
     pub(crate) server: &'a str,
     pub(crate) tool: &'a str,
@@ -145,7 +148,7 @@ impl Facts<'_> {
     pub(crate) fn principal_in(&self, named: &Named) -> bool {
         match named.kind {
             Kind::User => self.caller.user.as_deref() == Some(&named.id),
-            Kind::Role => self.caller.role.as_deref() == Some(&named.id),
+            Kind::Role => self.roles.contains(&Some(&named.id)),
             Kind::Group => self.caller.groups.contains(&named.id),
             _ => false,
         }
@@ -164,15 +167,16 @@ impl Facts<'_> {
         }
     }
 
-    /// Every entity a rule's head could name to mean this call.
-    pub(crate) fn for_each_entity(&self, mut visit: impl FnMut(Kind, &str)) {
-        visit(Kind::Tool, &self.tool_id());
-        visit(Kind::Server, self.server);
-        self.labels.iter().for_each(|label| visit(Kind::Label, label));
-        visit(self.principal_kind(), self.principal_id());
-        self.caller.user.iter().for_each(|user| visit(Kind::User, user));
-        self.caller.role.iter().for_each(|role| visit(Kind::Role, role));
-        self.caller.groups.iter().for_each(|group| visit(Kind::Group, group));
+    /// Every entity a rule's head could name to mean this call. Ids are made only when asked for:
+    /// where no rule names a tool, none needs a tool's id.
+    pub(crate) fn for_each_entity<'f>(&'f self, mut visit: impl FnMut(Kind, &dyn Fn() -> Cow<'f, str>)) {
+        visit(Kind::Tool, &|| Cow::Owned(self.tool_id()));
+        visit(Kind::Server, &|| Cow::Borrowed(self.server));
+        self.labels.iter().for_each(|label| visit(Kind::Label, &|| Cow::Borrowed(label)));
+        visit(self.principal_kind(), &|| Cow::Borrowed(self.principal_id()));
+        self.caller.user.iter().for_each(|user| visit(Kind::User, &|| Cow::Borrowed(user)));
+        self.roles.iter().flatten().for_each(|role| visit(Kind::Role, &|| Cow::Borrowed(*role)));
+        self.caller.groups.iter().for_each(|group| visit(Kind::Group, &|| Cow::Borrowed(group)));
     }
 
     /// The request, with as much context as the rules at hand mention.
@@ -193,12 +197,14 @@ impl Facts<'_> {
         let caller = self.caller;
         let mut attributes = vec![("groups".to_owned(), strings(&caller.groups))];
         let mut parents: HashSet<EntityUid> = caller.groups.iter().map(|group| uid(Kind::Group, group)).collect();
-        for (name, kind, value) in [("user", Kind::User, &caller.user), ("role", Kind::Role, &caller.role)] {
-            if let Some(value) = value {
-                attributes.push((name.to_owned(), string(value)));
-                parents.insert(uid(kind, value));
-            }
+        if let Some(user) = &caller.user {
+            attributes.push(("user".to_owned(), string(user)));
+            parents.insert(uid(Kind::User, user));
         }
+        if let [Some(role), _] = self.roles {
+            attributes.push(("role".to_owned(), string(role)));
+        }
+        parents.extend(self.roles.iter().flatten().map(|role| uid(Kind::Role, role)));
         Entity::new(uid_of_principal.clone(), attributes.into_iter().collect(), parents).map_err(|_| FactsError)
     }
 

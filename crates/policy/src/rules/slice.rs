@@ -1,10 +1,10 @@
 //! Which rules a call needs: an index by the entities rules name, and the slices found so far.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cedar_policy::{Effect, PolicySet};
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::facts::{Facts, Needs};
 use super::parse::Rule;
@@ -25,7 +25,7 @@ pub(crate) struct Slices {
     /// By kind of entity, then by id.
     named: [HashMap<String, Vec<u32>>; Kind::COUNT],
     shards: [Shard; SHARDS],
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
 }
 
 impl Slices {
@@ -34,7 +34,7 @@ impl Slices {
             general: Vec::new(),
             named: std::array::from_fn(|_| HashMap::new()),
             shards: std::array::from_fn(|_| RwLock::default()),
-            hasher: RandomState::new(),
+            hasher: DefaultHashBuilder::default(),
         };
         for rule in rules.iter().filter(|rule| rule.scope.applies_to_action) {
             // The resource is asked first: tools are many, so it usually narrows more.
@@ -69,8 +69,9 @@ impl Slices {
             })
         };
         indexes.extend(self.general.iter().filter(fits));
+        let named = |kind: Kind| self.named.get(kind.index()).filter(|by_id| !by_id.is_empty());
         facts.for_each_entity(|kind, id| {
-            let rules_of_entity = self.named.get(kind.index()).and_then(|by_id| by_id.get(id));
+            let rules_of_entity = named(kind).and_then(|by_id| by_id.get(&*id()));
             indexes.extend(rules_of_entity.into_iter().flatten().filter(fits));
         });
         indexes.sort_unstable();

@@ -68,7 +68,8 @@ impl House {
         let ran = self.run(arguments);
         let mut text = format!("$ toolwarden {}\n{}", arguments.join(" "), ran.out);
         if !ran.err.is_empty() {
-            text.push_str(&format!("--- stderr\n{}", ran.err));
+            text.push_str("--- stderr\n");
+            text.push_str(&ran.err);
         }
         format!("{text}[exit {}]\n", ran.code)
     }
@@ -86,15 +87,15 @@ impl House {
         let ran = self.run(&all);
         let parsed = serde_json::from_str(&ran.out);
         assert!(parsed.is_ok(), "{:?}\n{}\n{}", arguments, ran.out, ran.err);
-        let expected = match serde_json::Value::as_str(
-            &parsed.as_ref().map(|value: &serde_json::Value| value["decision"].clone()).unwrap_or_default(),
-        ) {
+        let json: serde_json::Value = parsed.unwrap_or_default();
+        let expected = match json.get("decision").and_then(|decision| decision.as_str()) {
             Some("deny") => 3,
             Some("hold") => 4,
-            _ => ran.code,
+            Some(_) => 0,
+            None => ran.code,
         };
         assert_eq!(ran.code, expected, "{arguments:?}");
-        parsed.unwrap_or_default()
+        json
     }
 }
 

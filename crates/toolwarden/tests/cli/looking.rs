@@ -35,7 +35,7 @@ fn seed_001_production_mode_and_its_four_servers() {
     for (server, mode, expected) in [
         ("docs-server", "production-mode", "hold not_in_allowlist"),
         ("weather-server", "production-mode", "hold not_in_allowlist"),
-        ("admin-server", "production-mode", "deny mode_server"),
+        ("admin-server", "production-mode", "deny mode_server_opt_in"),
         ("database-admin", "production-mode", "deny mode_server"),
         ("admin-server", "code", "deny mode_server_opt_in"),
         ("database-admin", "code", "hold not_in_allowlist"),
