@@ -98,6 +98,28 @@ fn gate_10_rules_that_cannot_be_used_are_refused() {
 }
 
 #[test]
+fn gate_10_rules_that_change_nothing_are_found() {
+    let wide = "forbid(principal, action, resource in Mcp::Server::\"builtin\");\n";
+    for (rule, shadowed) in [
+        ("permit(principal is Agent, action, resource == Mcp::Tool::\"builtin:shell.run\");", true),
+        ("permit(principal, action, resource == Mcp::Tool::\"built:shell.run\");", false),
+        ("permit(principal is Agent, action, resource in Mcp::Server::\"builtin\");", true),
+        (
+            "forbid(principal, action, resource in Mcp::Server::\"builtin\") when { context.seen.contains(\"x\") };",
+            true,
+        ),
+        ("@hold(\"x\") forbid(principal, action, resource in Mcp::Server::\"builtin\");", true),
+        ("permit(principal, action, resource);", false),
+    ] {
+        let found = findings(&format!("{wide}{rule}"), &[]).join("\n");
+        assert_eq!(found.contains("note rule_shadowed 2:"), shadowed, "{rule}: {found}");
+        assert!(!found.contains("note rule_shadowed 1:"), "{rule}: {found}");
+    }
+    let twice = "permit(principal, action, resource);\npermit(principal, action, resource);";
+    assert_eq!(findings(twice, &[]).len(), 1);
+}
+
+#[test]
 fn the_shipped_rules_are_valid() {
     let rules = rules(crate::shipped::RULES);
     let found = rules.validate(&Servers::compile(&[]));

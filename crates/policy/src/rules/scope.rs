@@ -57,6 +57,12 @@ pub(crate) struct Named {
 }
 
 impl Named {
+    /// Whether the other is a tool of this server.
+    fn is_server_of(&self, other: &Self) -> bool {
+        let rest = other.id.strip_prefix(&self.id);
+        self.kind == Kind::Server && other.kind == Kind::Tool && rest.is_some_and(|rest| rest.starts_with(':'))
+    }
+
     fn of(uid: &EntityUid) -> Self {
         Self { kind: Kind::of(uid.type_name()), id: AsRef::<str>::as_ref(uid.id()).to_owned() }
     }
@@ -73,6 +79,19 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    /// Whether everything the other part fits is fitted by this one, as far as heads alone can tell.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, _) => true,
+            (Self::Is(kind), Self::Is(same) | Self::IsIn(same, _)) => kind == same,
+            (Self::Is(kind), Self::Equals(named)) => *kind == named.kind,
+            (Self::In(named), Self::In(same) | Self::IsIn(_, same) | Self::Equals(same)) => {
+                named == same || named.is_server_of(same)
+            }
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
     /// The entity to find this rule by.
     pub(crate) fn named(&self) -> Option<&Named> {
         match self {

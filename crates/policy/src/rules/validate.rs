@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
+use cedar_policy::{Effect, PolicySet, Schema, ValidationMode, Validator};
 use serde_json::Value;
 
 use super::parse::Rule;
@@ -39,6 +39,7 @@ pub(super) fn validate(rules: &[Rule], servers: &Servers) -> Vec<Finding> {
         }
         findings.extend(names_nothing(rule, servers));
     }
+    findings.extend(rules.iter().filter_map(|rule| shadowed(rule, rules)));
     for (record, rules) in by_schema {
         findings.extend(check(&record, &rules));
     }
@@ -71,6 +72,35 @@ fn untyped(rule: &Rule) -> Finding {
     );
     Finding::warning("rule_untyped", rule.origin.clone(), message)
         .suggesting("name one tool with `resource == Mcp::Tool::\"server:tool\"` and give its definition with `--catalog`, or use `context.args.hasTag(\"/name\") && context.args.getTag(\"/name\") == ..`; guard optional arguments with `has`, because a missing one denies the call")
+}
+
+/// A rule that changes nothing, because an unconditional rule decides all its calls.
+fn shadowed(rule: &Rule, rules: &[Rule]) -> Option<Finding> {
+    let decides = |other: &&Rule| {
+        let covers =
+            other.scope.principal.covers(&rule.scope.principal) && other.scope.resource.covers(&rule.scope.resource);
+        let stronger = match (other.effect, rule.effect) {
+            // A forbid that asks nobody beats permits, and makes further forbids needless.
+            (Effect::Forbid, _) => other.hold.is_none(),
+            (Effect::Permit, Effect::Permit) => true,
+            (Effect::Permit, Effect::Forbid) => false,
+        };
+        let is_first =
+            other.index < rule.index || rule.has_conditions || other.scope != rule.scope || other.effect != rule.effect;
+        other.index != rule.index
+            && !other.has_conditions
+            && other.scope.applies_to_action
+            && covers
+            && stronger
+            && is_first
+    };
+    let other = rules.iter().find(decides)?;
+    let message =
+        format!("rule `{}` changes nothing: `{}` at {} decides all its calls", rule.name, other.name, other.origin);
+    Some(
+        Finding::note("rule_shadowed", rule.origin.clone(), message)
+            .suggesting("remove one of the two, or narrow the other"),
+    )
 }
 
 /// A rule whose head names a server or tool nobody has.
