@@ -85,6 +85,12 @@ impl Pattern {
         server && name
     }
 
+    /// Whether a name fits in any ASCII case.
+    pub(crate) fn matches_folded(&self, tool: &str) -> bool {
+        let (pattern, tool) = (name::folded(&self.text), name::folded(tool));
+        if self.is_prefix { tool.starts_with(&*pattern) } else { tool == pattern }
+    }
+
     pub(crate) fn matches_name(&self, tool: &str) -> bool {
         if self.is_prefix { tool.starts_with(&self.text) } else { tool == self.text }
     }

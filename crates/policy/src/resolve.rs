@@ -3,7 +3,7 @@
 use toolwarden_core::{Door, Operation, ToolIdentity};
 
 use crate::query::Query;
-use crate::servers::{Found, Server};
+use crate::servers::{Found, Server, Tool};
 use crate::set::PolicySet;
 
 /// What became of a call's names.
@@ -31,7 +31,9 @@ pub(crate) fn resolve<'a>(policy: &'a PolicySet, query: &'a Query) -> Resolved<'
     }
     let found = server.map_or(Found::Unknown, |server| server.find_tool(tool_given));
     let (tool_name, tool_ambiguous) = choose(found, tool_given, forgiving);
-    let tool_known = server.is_some_and(|server| server.tool(tool_name).is_some());
+    // At MCP doors only what the server lists exists; elsewhere a config makes a tool known, too.
+    let exists = |tool: &Tool| query.door != Door::Mcp || tool.definition.is_some();
+    let tool_known = server.and_then(|server| server.tool(tool_name)).is_some_and(exists);
     Resolved { server_name, tool_name, server, tool_known, ambiguous: server_ambiguous || tool_ambiguous }
 }
 

@@ -115,9 +115,10 @@ impl Role {
             explain: input.and_then(|role| role.explain).unwrap_or(false),
             allow: compile(Case::Exact, &allow_texts),
             disallow: compile(Case::Folded, &disallow_texts),
-            only_task_tools: compile(Case::Exact, &shipped_list(|role| role.only_task_tools)),
-            own_task: compile(Case::Exact, &shipped_list(|role| role.own_task)),
-            conditional: compile(Case::Exact, &shipped_list(|role| role.conditional)),
+            // What narrows a role is a deny side: another spelling does not escape it.
+            only_task_tools: compile(Case::Folded, &shipped_list(|role| role.only_task_tools)),
+            own_task: compile(Case::Folded, &shipped_list(|role| role.own_task)),
+            conditional: compile(Case::Folded, &shipped_list(|role| role.conditional)),
             conditions: conditions(input, faults),
             settings: settings(shipped),
             allow_texts,
@@ -137,14 +138,15 @@ impl Role {
         tool: &'a str,
     ) -> impl Iterator<Item = &'a ArgumentCondition> {
         let fits = move |pattern: &Pattern| {
-            pattern.server.as_ref().is_none_or(|named| named == server) && pattern.matches_name(tool)
+            pattern.server.as_ref().is_none_or(|named| named.eq_ignore_ascii_case(server))
+                && pattern.matches_folded(tool)
         };
         self.conditions.iter().filter(move |(pattern, _)| fits(pattern)).map(|(_, condition)| condition)
     }
 
     /// The setting this role needs for a tool.
     pub(crate) fn setting_for(&self, tool: &str) -> Option<&'static str> {
-        self.settings.iter().find(|(pattern, _)| pattern.matches_name(tool)).map(|(_, setting)| *setting)
+        self.settings.iter().find(|(pattern, _)| pattern.matches_folded(tool)).map(|(_, setting)| *setting)
     }
 }
 

@@ -178,7 +178,10 @@ impl Server {
             tools: base.map(|input| input.tools.clone()).unwrap_or_default(),
             disabled_tools: base.map(|input| input.disabled_tools.clone()).unwrap_or_default(),
             always_allow: Vec::new(),
-            catalog: (!tools.is_empty()).then(|| tools.iter().map(definition).collect()),
+            catalog: match tools {
+                [] => base.and_then(|input| input.catalog.clone()),
+                tools => Some(tools.iter().map(definition).collect()),
+            },
         };
         Self::compile(&input, None)
     }
@@ -238,9 +241,7 @@ impl Server {
     }
 
     pub(crate) fn twin(&self, tool: &str) -> Twin {
-        let names = self.folded.get(&*name::folded(tool));
-        let listed = |name: &&String| self.tools.get(*name).is_some_and(|tool| tool.definition.is_some());
-        match names.map_or(0, |names| names.iter().filter(listed).count()) {
+        match self.folded.get(&*name::folded(tool)).map_or(0, Vec::len) {
             0 | 1 => Twin::None,
             _ => Twin::Exists,
         }

@@ -86,12 +86,13 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The caller's role by its name and, where it has one, its alias. A role nobody knows keeps the
-    /// name it was given: the stage before rules has denied it.
+    /// The caller's role by its name and, where it has one, its alias; a person may have one too. A
+    /// role nobody knows keeps the name it was given.
     pub(crate) fn role_names(&self) -> [Option<&'a str>; 2] {
-        match self.role {
+        let given = self.caller.role.as_deref();
+        match given.and_then(|name| self.policy.base().roles.get(name)) {
             Some(role) => [Some(&role.name), role.alias],
-            None => [self.caller.role.as_deref(), None],
+            None => [given, None],
         }
     }
 

@@ -1,5 +1,6 @@
 //! Auto-run for a command line: the first match of SHELL-1 decides.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use toolwarden_core::{CallKind, Reason};
@@ -77,7 +78,9 @@ fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
     let admin_controlled = subject.policy.base().admin.is_some();
     let candidates: Option<Vec<String>> = uncovered.iter().map(|command| shell::candidate(command)).collect();
     // Entries are offered only where adding them would really let the line run.
-    let candidates = candidates.filter(|_| inside && !admin_controlled).unwrap_or_default();
+    let mut candidates = candidates.filter(|_| inside && !admin_controlled).unwrap_or_default();
+    let mut seen = HashSet::new();
+    candidates.retain(|candidate| seen.insert(candidate.clone()));
     AutoRun { step: Step::because(Reason::NotInAllowlist).noting(detail), candidates }
 }
 

@@ -9,6 +9,9 @@ use crate::input::Window;
 
 const MINUTES_OF_A_DAY: u16 = 24 * 60;
 
+/// A window that is open at all is open within a week of any moment.
+const DAYS_AHEAD: i64 = 8;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WindowFault {
     #[error("unknown time zone `{0}`; use an IANA name such as `Europe/Berlin` or `UTC`")]
@@ -67,19 +70,27 @@ impl CompiledWindow {
         let today = self.zone.to_datetime(time).date();
         let minutes: Vec<u16> = self.ranges.iter().flat_map(|(start, end)| [*start, *end]).collect();
         let mut edges: Vec<Timestamp> = Vec::new();
-        for offset in 0..=8_i64 {
+        for offset in 0..=DAYS_AHEAD {
             let Ok(date) = today.checked_add(Span::new().days(offset)) else { continue };
-            edges.extend(minutes.iter().filter_map(|minute| self.moment(date, *minute)).filter(|edge| *edge > time));
+            edges.extend(minutes.iter().flat_map(|minute| self.moments(date, *minute)));
         }
+        // Where clocks change, local time jumps into or out of a window.
+        edges.extend(self.zone.following(time).take(2).map(|transition| transition.timestamp()));
+        edges.retain(|edge| *edge > time);
         edges.sort_unstable();
         let now = self.contains(time);
         edges.into_iter().find(|edge| self.contains(*edge) != now)
     }
 
-    fn moment(&self, date: Date, minute: u16) -> Option<Timestamp> {
+    /// The moments at which the clock shows this minute: two where an hour is repeated.
+    fn moments(&self, date: Date, minute: u16) -> impl Iterator<Item = Timestamp> {
         let start = date.to_datetime(Time::midnight());
-        let local = start.checked_add(Span::new().minutes(i64::from(minute))).ok()?;
-        self.zone.to_timestamp(local).ok()
+        let local = start.checked_add(Span::new().minutes(i64::from(minute))).ok();
+        let both = local.map(|local| {
+            let ambiguous = self.zone.to_ambiguous_timestamp(local);
+            [ambiguous.earlier().ok(), ambiguous.later().ok()]
+        });
+        both.into_iter().flatten().flatten()
     }
 
     fn has(&self, date: Date) -> bool {

@@ -71,6 +71,14 @@ impl<'a> Case<'a> {
         self.query.caller.is_agent()
     }
 
+    /// The caller's role under its name and its alias; a person's role need not be one of ours.
+    pub fn role_names(&self) -> Vec<&'a str> {
+        match &self.role {
+            Some(role) => [role.name].into_iter().chain(role.shipped.and_then(|role| role.alias)).collect(),
+            None => self.query.caller.role.as_deref().into_iter().collect(),
+        }
+    }
+
     pub fn definition(&self) -> Option<&'a ServerInput> {
         self.definitions.first().copied()
     }

@@ -3,7 +3,7 @@
 use toolwarden_core::Operation;
 
 use crate::naive::{Case, Kind};
-use crate::naive_names::{is_valid, listed_tools, same};
+use crate::naive_names::{is_valid, known_tools, same};
 
 /// The two sides of a valid entry.
 pub fn sides(entry: &str) -> Option<(&str, &str)> {
@@ -31,9 +31,8 @@ pub fn allow_entry_matches(entry: &str, case: &Case<'_>) -> bool {
     if case.kind == Kind::Mcp(Operation::ReadResource) {
         return tool == "*";
     }
-    let twins = listed_tools(case.input, &case.named.server)
-        .iter()
-        .any(|listed| *listed != case.named.tool && same(listed, &case.named.tool));
+    let known = known_tools(case.input, &case.named.server);
+    let twins = known.iter().filter(|known| same(known, &case.named.tool)).count() > 1;
     tool == "*" || if twins { tool == case.named.tool } else { same(tool, &case.named.tool) }
 }
 

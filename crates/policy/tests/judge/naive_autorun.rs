@@ -42,7 +42,7 @@ fn mcp(case: &Case<'_>) -> Auto {
     if !is_valid(&case.named.server) || !is_valid(&case.named.tool) {
         return hold(Reason::InvalidName, case);
     }
-    if is_disabled(case) || case.admin().is_some_and(|admin| admin.disable_mcp_auto_run) {
+    if is_disabled(case) {
         return hold(Reason::AutoRunDisabled, case);
     }
     if is_protected(case) {
@@ -95,7 +95,7 @@ fn mcp_candidates(case: &Case<'_>) -> Vec<String> {
     let (server, tool) = (&case.named.server, &case.named.tool);
     match case.kind {
         Kind::Mcp(Operation::ReadResource) => vec![format!("{server}:*")],
-        _ => vec![format!("{server}:{tool}"), format!("{server}:*")],
+        _ => vec![format!("{server}:{tool}")],
     }
 }
 
@@ -120,10 +120,14 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
     let entries = terminal_entries(case);
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
     let directory = directory(case);
-    if naive_shell::covers(&entries, &line, case.query.workspace.as_deref(), Path::new(&directory)) {
-        return allow(Reason::AllowlistMatch);
+    let inside = naive_shell::stays_inside(&line, case.query.workspace.as_deref(), Path::new(&directory));
+    if inside && naive_shell::covers(&entries, &line) {
+        let first = line.commands.first();
+        let rule = entries.iter().find(|entry| first.is_some_and(|first| naive_shell::entry_matches(entry, first)));
+        return Auto::Allow { reason: Reason::AllowlistMatch, rule: rule.map(|rule| (*rule).to_owned()) };
     }
-    not_listed(case, shell_candidates(&entries, &line))
+    // No entry would help where a redirection leaves the workspace.
+    not_listed(case, if inside { shell_candidates(&entries, &line) } else { Vec::new() })
 }
 
 /// What is missing, command by command; none when something no entry could allow is in the line.
@@ -167,10 +171,11 @@ fn is_disabled(case: &Case<'_>) -> bool {
 fn is_protected(case: &Case<'_>) -> bool {
     let auto_run = &case.input.base.auto_run;
     let server = &case.named.server;
+    let mcp_protection = auto_run.mcp_protection || case.admin().is_some_and(|admin| admin.disable_mcp_auto_run);
     let browser_protection = auto_run.browser_protection || case.admin().is_some_and(|admin| admin.browser_protection);
     let looks_like_browser = auto_run.browser_servers.iter().any(|browser| same(browser, server));
     let is_browser = auto_run.browser_servers.contains(server);
-    (looks_like_browser && browser_protection) || (!is_browser && auto_run.mcp_protection)
+    (looks_like_browser && browser_protection) || (!is_browser && mcp_protection)
 }
 
 fn is_blocked(case: &Case<'_>, line: &ShellLine) -> bool {
@@ -188,7 +193,7 @@ fn stored_mode(case: &Case<'_>) -> AutoRunMode {
 
 fn auto_review(case: &Case<'_>) -> bool {
     let by_mode = match &case.mode {
-        Chosen::Mode { chain, .. } => chain.first().and_then(|mode| mode.auto_review),
+        Chosen::Mode { chain, .. } => chain.iter().find_map(|mode| mode.auto_review),
         Chosen::None | Chosen::Denied(_) => None,
     };
     by_mode.unwrap_or(case.input.base.auto_run.auto_review)
@@ -204,7 +209,12 @@ fn effective_mode(case: &Case<'_>) -> AutoRunMode {
 
 /// The permissions.json files that count for this caller.
 fn files<'a>(case: &Case<'a>) -> &'a [PermissionsInput] {
-    if case.query.caller.kind == CallerKind::LocalPerson { &case.input.local.files } else { &[] }
+    if is_local(case) { &case.input.local.files } else { &[] }
+}
+
+fn is_local(case: &Case<'_>) -> bool {
+    let caller = &case.query.caller;
+    caller.kind == CallerKind::LocalPerson && caller.user.as_ref() == Some(&case.input.local.user)
 }
 
 fn mcp_entries(case: &Case<'_>) -> Vec<String> {
@@ -219,7 +229,7 @@ fn mcp_entries(case: &Case<'_>) -> Vec<String> {
     let user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user));
     let mut entries: Vec<String> =
         user.iter().flat_map(|user| user.mcp_allowlist.iter()).map(|entry| entry.value.clone()).collect();
-    if case.query.caller.kind == CallerKind::LocalPerson {
+    if is_local(case) {
         for server in &case.input.servers {
             entries.extend(server.always_allow.iter().map(|tool| format!("{}:{}", server.name, tool.value)));
         }

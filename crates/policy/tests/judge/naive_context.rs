@@ -53,7 +53,10 @@ pub fn role<'a>(input: &'a PolicyInput, name: &'a str) -> Option<Role<'a>> {
 pub enum Chosen<'a> {
     None,
     /// The mode and its ancestors, the mode first; empty for a shipped mode without restrictions.
-    Mode { slug: String, chain: Vec<&'a ModeInput> },
+    Mode {
+        slug: String,
+        chain: Vec<&'a ModeInput>,
+    },
     Denied(Reason),
 }
 

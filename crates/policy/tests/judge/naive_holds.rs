@@ -21,7 +21,7 @@ fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
     };
     let facts = Facts {
         caller: &case.query.caller,
-        role: case.role.as_ref().map(|role| role.name),
+        roles: case.role_names(),
         server: &case.named.server,
         tool: &case.named.tool,
         labels,
@@ -35,11 +35,11 @@ fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
 /// Default deny, forbid wins, an error denies; holds hold only what is permitted.
 pub fn rules(case: &Case<'_>) -> Option<Reason> {
     let answers = answers(case);
-    if answers.contains(&(Effect::Forbid, Truth::Yes)) {
-        return Some(Reason::RuleForbid);
-    }
     if answers.iter().any(|(_, truth)| *truth == Truth::Error) {
         return Some(Reason::RuleError);
+    }
+    if answers.contains(&(Effect::Forbid, Truth::Yes)) {
+        return Some(Reason::RuleForbid);
     }
     (!answers.contains(&(Effect::Permit, Truth::Yes))).then_some(Reason::RuleNoPermit)
 }

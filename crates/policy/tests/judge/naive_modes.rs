@@ -1,7 +1,7 @@
 //! Modes: which are refused, and what one permits (MODE-1..4, MODE-6, MODE-11).
 
 use jiff::tz::TimeZone;
-use toolwarden_core::{Caller, Operation, Reason, Sourced, ToolIdentity};
+use toolwarden_core::{Operation, Reason, Sourced, ToolIdentity};
 use toolwarden_policy::input::{ModeInput, PolicyInput, Window};
 
 use crate::naive::{Case, Kind};
@@ -60,9 +60,22 @@ pub fn gate(case: &Case<'_>) -> Option<Reason> {
         Kind::Shell(_) => Some("command"),
         Kind::Fetch(_) => None,
     };
-    if group.is_some_and(|group| chain.iter().any(|mode| !has_group(mode, group))) {
-        return Some(Reason::ModeGroup);
+    for mode in chain {
+        if mode.window.as_ref().is_some_and(|window| !is_open(window, case.query.time)) {
+            return Some(Reason::ModeWindow);
+        }
+        if !mode.conditions.iter().all(|(key, texts)| is_met(case, key, texts)) {
+            return Some(Reason::ModeCondition);
+        }
+        if group.is_some_and(|group| !has_group(mode, group)) {
+            return Some(Reason::ModeGroup);
+        }
     }
+    lists(case, chain)
+}
+
+/// Default availability, servers, tools: in the order of CORE-1.
+fn lists(case: &Case<'_>, chain: &[&ModeInput]) -> Option<Reason> {
     if !is_default_enabled(case) && !opted_in(chain, &case.named.server) {
         return Some(Reason::ModeServerOptIn);
     }
@@ -70,18 +83,9 @@ pub fn gate(case: &Case<'_>) -> Option<Reason> {
         return Some(Reason::ModeServer);
     }
     // Resources, prompts and completion pass or fail with their server.
-    let is_tool = !matches!(
-        case.kind,
-        Kind::Mcp(Operation::ReadResource | Operation::GetPrompt | Operation::Complete)
-    );
-    if is_tool && chain.iter().any(|mode| !permits_tool(mode, &case.named.server, &case.named.tool)) {
-        return Some(Reason::ModeTool);
-    }
-    if chain.iter().any(|mode| mode.window.as_ref().is_some_and(|window| !is_open(window, case.query.time))) {
-        return Some(Reason::ModeWindow);
-    }
-    let unmet = |mode: &&ModeInput| !mode.conditions.iter().all(|(key, texts)| is_met(&case.query.caller, key, texts));
-    chain.iter().any(unmet).then_some(Reason::ModeCondition)
+    let is_tool = !matches!(case.kind, Kind::Mcp(Operation::ReadResource | Operation::GetPrompt | Operation::Complete));
+    let permits = |mode: &&ModeInput| permits_tool(mode, &case.named.server, &case.named.tool);
+    (is_tool && !chain.iter().all(permits)).then_some(Reason::ModeTool)
 }
 
 fn has_group(mode: &ModeInput, group: &str) -> bool {
@@ -94,7 +98,8 @@ fn is_default_enabled(case: &Case<'_>) -> bool {
 
 /// The root ancestor must name it; ancestors with a list are asked by `permits_server`.
 fn opted_in(chain: &[&ModeInput], server: &str) -> bool {
-    let root = chain.last().and_then(|mode| mode.allowed_servers.as_ref());
+    // A last mode that extends one has a shipped mode as its root, which names nothing.
+    let root = chain.last().filter(|mode| mode.extends.is_none()).and_then(|mode| mode.allowed_servers.as_ref());
     root.is_some_and(|list| list.iter().any(|entry| entry.value == server))
 }
 
@@ -140,7 +145,8 @@ fn minutes(text: &str) -> i32 {
     hours.parse().unwrap_or(0) * 60 + minutes.parse().unwrap_or(0)
 }
 
-fn is_met(caller: &Caller, key: &str, texts: &[String]) -> bool {
+fn is_met(case: &Case<'_>, key: &str, texts: &[String]) -> bool {
+    let caller = &case.query.caller;
     let context = &caller.context;
     let single = |value: &Option<String>| value.iter().any(|value| fits(value, texts));
     match key {
@@ -150,7 +156,7 @@ fn is_met(caller: &Caller, key: &str, texts: &[String]) -> bool {
         "job" => single(&context.job),
         "session" => single(&context.session),
         "user" => single(&caller.user),
-        "role" => single(&caller.role),
+        "role" => case.role_names().iter().any(|role| fits(role, texts)),
         "group" => caller.groups.iter().any(|group| fits(group, texts)),
         _ => false,
     }

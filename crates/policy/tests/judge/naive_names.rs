@@ -1,6 +1,6 @@
 //! Which server and tool a call means: exact names at MCP doors, ASCII case forgiven elsewhere (CORE-6).
 
-use toolwarden_core::{CallKind, Door, Operation, Reason};
+use toolwarden_core::{Door, Operation, Reason};
 use toolwarden_policy::Query;
 use toolwarden_policy::input::PolicyInput;
 
@@ -65,12 +65,11 @@ pub fn listed_tools(input: &PolicyInput, server: &str) -> Vec<String> {
 pub fn name(input: &PolicyInput, query: &Query) -> Named {
     let call = &query.call;
     let mut named = Named { server: call.server.to_string(), tool: call.tool.to_string(), ambiguous: false };
-    let CallKind::Mcp { operation } = call.kind else { return named };
     if query.door == Door::Mcp {
         return named;
     }
     meant(&mut named.server, &known_servers(input), &mut named.ambiguous);
-    if operation == Operation::CallTool {
+    if call.requested_operation() == Operation::CallTool {
         meant(&mut named.tool, &known_tools(input, &named.server), &mut named.ambiguous);
     }
     named

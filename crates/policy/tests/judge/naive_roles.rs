@@ -7,7 +7,7 @@ use toolwarden_policy::shipped::preset_scope;
 use crate::naive::Case;
 use crate::naive_context::Role;
 use crate::naive_modes::fits;
-use crate::naive_names::{is_valid, same};
+use crate::naive_names::same;
 use crate::naive_servers::is_operators;
 use crate::rule::text;
 
@@ -58,9 +58,14 @@ pub fn disallowed(case: &Case<'_>) -> Option<Reason> {
 
 pub fn allowed(case: &Case<'_>) -> Option<Reason> {
     let role = agent_role(case)?;
-    let valid = is_valid(&case.named.server) && is_valid(&case.named.tool);
-    if !valid || !role.allow().iter().any(|pattern| permits(pattern, case)) {
+    if !role.allow().iter().any(|pattern| permits(pattern, case)) {
         return Some(Reason::RoleNotAllowed);
+    }
+    let only = role.shipped.map(|role| role.only_task_tools).unwrap_or_default();
+    let whole = format!("{}:{}", case.named.server, case.named.tool);
+    let listed = case.query.caller.token.task_tools.iter().any(|tool| *tool == case.named.tool || *tool == whole);
+    if !listed && only.iter().any(|pattern| restricts(pattern, case)) {
+        return Some(Reason::TaskToolMissing);
     }
     let matching: Vec<_> = role.conditions().iter().filter(|one| restricts(&one.tool.value, case)).collect();
     let conditional = role.shipped.map(|role| role.conditional).unwrap_or_default();
@@ -71,12 +76,7 @@ pub fn allowed(case: &Case<'_>) -> Option<Reason> {
         let value = text(case.arguments.get(key));
         !value.is_some_and(|value| fits(&value, texts))
     });
-    if unmet {
-        return Some(Reason::RoleCondition);
-    }
-    let only = role.shipped.map(|role| role.only_task_tools).unwrap_or_default();
-    let listed = case.query.caller.token.task_tools.contains(&case.named.tool);
-    (!listed && only.iter().any(|pattern| restricts(pattern, case))).then_some(Reason::TaskToolMissing)
+    unmet.then_some(Reason::RoleCondition)
 }
 
 pub fn scope(case: &Case<'_>) -> Option<Reason> {
@@ -128,6 +128,10 @@ pub fn task_scope(case: &Case<'_>) -> Option<Reason> {
         return None;
     }
     let caller = &case.query.caller;
+    let is_sandbox = agent_role(case).is_some_and(|role| role.scope() == Some(Scope::Sandbox));
+    if is_sandbox && required.iter().any(|id| carried(caller, id).is_none()) {
+        return Some(Reason::TaskUnbound);
+    }
     if case.is_agent() && required.iter().any(|id| case.arguments.get(id).is_none()) {
         return Some(Reason::TaskIdMissing);
     }
@@ -135,10 +139,5 @@ pub fn task_scope(case: &Case<'_>) -> Option<Reason> {
         (Some(given), Some(mine)) => text(Some(given)).as_deref() != Some(mine),
         _ => false,
     };
-    if ["task_id", "project_id", "run_id", "job_id"].iter().any(differs) {
-        return Some(Reason::TaskIdMismatch);
-    }
-    let is_sandbox = agent_role(case).is_some_and(|role| role.scope() == Some(Scope::Sandbox));
-    let unbound = is_sandbox && required.iter().any(|id| carried(caller, id).is_none());
-    unbound.then_some(Reason::TaskUnbound)
+    ["task_id", "project_id", "run_id", "job_id"].iter().any(differs).then_some(Reason::TaskIdMismatch)
 }

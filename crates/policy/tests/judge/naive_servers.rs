@@ -48,7 +48,7 @@ pub fn known(case: &Case<'_>) -> Option<Reason> {
     }
     let tools = match case.query.door {
         Door::Mcp => listed_tools(case.input, &case.named.server),
-        Door::Decide | Door::Explain => known_tools(case.input, &case.named.server),
+        Door::Explain | Door::Decide => known_tools(case.input, &case.named.server),
     };
     (!tools.contains(&case.named.tool)).then_some(Reason::UnknownTool)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolwarden_policy::shell::{ShellLine, SimpleCommand, redirections_stay_inside};
+use toolwarden_policy::shell::{Redirection, ShellLine, SimpleCommand, redirections_stay_inside};
 
 /// Whether an entry is one at all.
 pub fn is_entry(entry: &str) -> bool {
@@ -21,9 +21,7 @@ pub fn entry_matches(entry: &str, command: &SimpleCommand) -> bool {
     match entry.split_once(':') {
         None => text == entry || text.starts_with(&format!("{entry} ")),
         Some((base, glob)) if base == text => glob_matches(glob, ""),
-        Some((base, glob)) => {
-            text.strip_prefix(&format!("{base} ")).is_some_and(|rest| glob_matches(glob, rest))
-        }
+        Some((base, glob)) => text.strip_prefix(&format!("{base} ")).is_some_and(|rest| glob_matches(glob, rest)),
     }
 }
 
@@ -41,12 +39,16 @@ pub fn glob_matches(glob: &str, text: &str) -> bool {
     }
 }
 
-/// Every command is covered by itself, and no redirection leaves the workspace.
-pub fn covers(entries: &[&str], line: &ShellLine, workspace: Option<&Path>, directory: &Path) -> bool {
+/// Every command is covered by itself.
+pub fn covers(entries: &[&str], line: &ShellLine) -> bool {
     let listed = line.commands.iter().all(|command| entries.iter().any(|entry| entry_matches(entry, command)));
-    let inside = match workspace {
+    !line.commands.is_empty() && line.obstacle.is_none() && listed
+}
+
+/// No redirection leaves the workspace; without one, none may go to a file.
+pub fn stays_inside(line: &ShellLine, workspace: Option<&Path>, directory: &Path) -> bool {
+    match workspace {
         Some(workspace) => redirections_stay_inside(line, workspace, directory),
-        None => line.all_redirections().all(toolwarden_policy::shell::Redirection::is_harmless),
-    };
-    !line.commands.is_empty() && line.obstacle.is_none() && listed && inside
+        None => line.all_redirections().all(Redirection::is_harmless),
+    }
 }

@@ -8,8 +8,8 @@ use toolwarden_core::{Caller, CallerKind};
 #[derive(Debug)]
 pub struct Facts<'a> {
     pub caller: &'a Caller,
-    /// The role under its own name, not its alias.
-    pub role: Option<&'a str>,
+    /// The role under its name and its alias.
+    pub roles: Vec<&'a str>,
     pub server: &'a str,
     pub tool: &'a str,
     pub labels: Vec<&'a str>,
@@ -106,7 +106,7 @@ impl Who {
             Self::Anyone => true,
             Self::Persons => caller.kind != CallerKind::Agent,
             Self::Agents => caller.kind == CallerKind::Agent,
-            Self::Role(role) => facts.role == Some(role),
+            Self::Role(role) => facts.roles.contains(&role),
             Self::User(user) => caller.user.as_deref() == Some(user),
             Self::Group(group) => caller.groups.iter().any(|mine| mine == group),
             Self::Agent(id) => caller.kind == CallerKind::Agent && caller.token.id.as_deref() == Some(id),
@@ -151,6 +151,8 @@ impl When {
         let seen = |label: &str| facts.seen.iter().any(|mine| mine == label);
         let number = facts.arguments.get("n");
         match self {
+            // `has` wants a record.
+            Self::Above(_) | Self::Overflow if !facts.arguments.is_object() => Truth::Error,
             Self::Always => Truth::Yes,
             Self::Argument(key, value) => truth(text(facts.arguments.get(key)).as_deref() == Some(value)),
             Self::Mode(mode) => truth(facts.mode == Some(mode)),

