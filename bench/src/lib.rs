@@ -1,6 +1,5 @@
 //! Policies of a given size, for the benchmarks.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::{Call, Caller, Door, Layer, Origin, Sourced, ToolIdentity};
 use toolwarden_policy::input::{
-    Declared, Launch, LimitsInput, ModeInput, PermissionsInput, RoleInput, RuleFile, Scope, ServerInput, ToolDefinition,
+    Declared, ModeInput, PermissionsInput, RoleInput, RuleFile, Scope, ServerInput, ToolDefinition,
 };
 use toolwarden_policy::{PolicyInput, PolicySet, Query, shipped};
 
@@ -35,18 +34,8 @@ pub fn plain(tools: usize) -> PolicyInput {
 fn server(name: &str, tools: usize) -> ServerInput {
     let definition = |index| ToolDefinition { name: format!("db.tool_{index}"), description: None, input_schema: None };
     ServerInput {
-        name: name.to_owned(),
-        origin: origin(),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
-        launch: Launch::Nothing,
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
-        tools: BTreeMap::new(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
         catalog: Some((0..tools.max(8)).map(definition).collect()),
+        ..ServerInput::new(name, origin(), Declared::ByOperator)
     }
 }
 

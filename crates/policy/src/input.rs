@@ -217,6 +217,35 @@ pub struct ServerInput {
     pub catalog: Option<Vec<ToolDefinition>>,
 }
 
+impl ServerInput {
+    /// A server that is on, with nothing said about its tools.
+    #[must_use]
+    pub fn new(name: &str, origin: Origin, declared: Declared) -> Self {
+        Self {
+            name: name.to_owned(),
+            origin,
+            declared,
+            enabled: true,
+            default_enabled: true,
+            launch: Launch::Nothing,
+            labels: Vec::new(),
+            limits: LimitsInput::default(),
+            tools: BTreeMap::new(),
+            disabled_tools: Vec::new(),
+            always_allow: Vec::new(),
+            catalog: None,
+        }
+    }
+}
+
+impl ToolDefinition {
+    /// A tool of which only the name is known.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), description: None, input_schema: None }
+    }
+}
+
 /// What starts or reaches a server, for telling two definitions apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Launch {

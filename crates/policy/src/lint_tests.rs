@@ -1,13 +1,11 @@
 //! Each finding appears where it should, with its place, and nowhere in a clean policy.
 
-use std::collections::BTreeMap;
-
 use toolwarden_core::{Layer, Origin, Sourced, ToolIdentity};
 
 use super::lint;
 use crate::input::{
-    AdminInput, AutoRunMode, Declared, Launch, LimitsInput, ModeInput, PermissionsInput, PolicyInput, RoleInput,
-    RuleFile, Scope, ServerInput, ToolDefinition, ToolInput, UserInput,
+    AdminInput, AutoRunMode, Declared, Launch, ModeInput, PermissionsInput, PolicyInput, RoleInput, RuleFile, Scope,
+    ServerInput, ToolDefinition, ToolInput, UserInput,
 };
 
 fn at(line: u32) -> Origin {
@@ -26,18 +24,9 @@ fn server(name: &str, tools: &[&str]) -> ServerInput {
         input_schema: Some(schema.clone()),
     };
     ServerInput {
-        name: name.to_owned(),
-        origin: at(90),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
         launch: Launch::Url(format!("https://{name}.example")),
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
-        tools: BTreeMap::new(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
         catalog: Some(tools.iter().map(definition).collect()),
+        ..ServerInput::new(name, at(90), Declared::ByOperator)
     }
 }
 

@@ -23,22 +23,12 @@ pub fn nearest_miss(policy: &PolicySet, query: &Query, explanation: &Explanation
     let wanted = format!("{}:{}", subject.names.server_name, subject.names.tool_name);
     match explanation.reason {
         Reason::NotInAllowlist if subject.line.is_none() => {
-            let lists = Effective::of(
-                policy.base().admin.as_ref(),
-                policy.local(),
-                policy.user(subject.caller),
-                subject.caller,
-            )?;
+            let lists = lists(policy, &subject)?;
             let rule = closest(&wanted, lists.mcp.rules())?;
             Some(NearestMiss { text: format!("entry `{}`", rule.text), rule: Some(rule.clone()) })
         }
         Reason::NotInAllowlist => {
-            let lists = Effective::of(
-                policy.base().admin.as_ref(),
-                policy.local(),
-                policy.user(subject.caller),
-                subject.caller,
-            )?;
+            let lists = lists(policy, &subject)?;
             let line = subject.line.as_ref()?.as_ref().ok()?;
             let command = line.commands.iter().find(|command| lists.terminal.covers(command).is_none())?;
             let words = command.text.replacen(' ', ":", 1);
@@ -64,6 +54,10 @@ pub fn nearest_miss(policy: &PolicySet, query: &Query, explanation: &Explanation
         }
         _ => None,
     }
+}
+
+fn lists<'a>(policy: &'a PolicySet, subject: &Subject<'_>) -> Option<Effective<'a>> {
+    Effective::of(policy.base().admin.as_ref(), policy.local(), policy.user(subject.caller), subject.caller)
 }
 
 fn closest<'a>(wanted: &str, rules: impl Iterator<Item = &'a RuleRef>) -> Option<&'a RuleRef> {

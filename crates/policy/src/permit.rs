@@ -3,7 +3,7 @@
 //! ```compile_fail
 //! // A permit has no constructor outside the judge.
 //! fn forge(call: toolwarden_core::Call) -> toolwarden_policy::Permit {
-//!     toolwarden_policy::Permit::new(call, todo!())
+//!     toolwarden_policy::Permit::new(call, unreachable!())
 //! }
 //! ```
 //!

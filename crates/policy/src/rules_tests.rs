@@ -9,7 +9,7 @@ use toolwarden_core::{Caller, Door, Layer, Origin};
 
 use super::{Facts, Rules};
 use crate::finding::Severity;
-use crate::input::{Declared, Launch, LimitsInput, RuleFile, ServerInput, ToolDefinition};
+use crate::input::{Declared, RuleFile, ServerInput, ToolDefinition};
 use crate::servers::Servers;
 
 fn file(text: &str) -> RuleFile {
@@ -40,18 +40,8 @@ fn issue_server() -> ServerInput {
         "required": ["title"],
     });
     ServerInput {
-        name: "gh".to_owned(),
-        origin: Origin::record(Layer::Config, "test"),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
-        launch: Launch::Nothing,
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
-        tools: std::collections::BTreeMap::new(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
         catalog: Some(vec![ToolDefinition { name: "issue".to_owned(), description: None, input_schema: Some(schema) }]),
+        ..ServerInput::new("gh", Origin::record(Layer::Config, "test"), Declared::ByOperator)
     }
 }
 

@@ -40,9 +40,9 @@ fn rows() -> Vec<(&'static str, String)> {
 
 fn outcome(setting: &Setting, command: &str) -> String {
     let Ok(line) = read(command) else { return "unparsable".to_owned() };
-    let cwd = Path::new("/work/project/sub");
+    let cwd = Path::new("/srv/project/sub");
     let protected =
-        [PathBuf::from("/home/u/.config/toolwarden"), PathBuf::from("/work/project/.cursor/permissions.json")];
+        [PathBuf::from("/home/u/.config/toolwarden"), PathBuf::from("/srv/project/.cursor/permissions.json")];
     if let Some(why) = changes_toolwarden(&line, &protected, cwd, Some(Path::new("/home/u"))) {
         assert!(!why.is_empty());
         return "hold:self".to_owned();
@@ -55,7 +55,7 @@ fn outcome(setting: &Setting, command: &str) -> String {
     if let Some(Deletion::Certain { .. }) = deletes(&line) {
         return "hold:deletion".to_owned();
     }
-    match setting.allowed.judge(&line, Some(Path::new("/work/project")), cwd) {
+    match setting.allowed.judge(&line, Some(Path::new("/srv/project")), cwd) {
         Coverage::Covered(_) => "allow".to_owned(),
         Coverage::NotListed { .. } => "hold:unlisted".to_owned(),
         Coverage::Obstacle { obstacle, .. } => format!("hold:{}", obstacle.code()),

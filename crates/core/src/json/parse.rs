@@ -238,7 +238,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `\uXXXX`, where a high surrogate must be followed by its low one: what cannot be a
+    /// `\u` and four digits, where a high surrogate must be followed by its low one: what cannot be a
     /// character cannot be judged as text.
     fn unicode_escape(&mut self) -> Result<(), JsonError> {
         match self.hex_escape()? {

@@ -1,13 +1,12 @@
 //! Small builders for policies and questions, so that tests read like the tables they check.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::{Call, Caller, Door, Layer, Operation, Origin, Sourced, ToolIdentity};
 use toolwarden_policy::input::{
-    Declared, Launch, LimitsInput, ModeInput, PermissionsInput, RuleFile, ServerInput, ToolDefinition, ToolInput,
+    Declared, Launch, ModeInput, PermissionsInput, RuleFile, ServerInput, ToolDefinition, ToolInput,
 };
 use toolwarden_policy::{PolicyInput, PolicySet, Query, decide, shipped};
 
@@ -34,18 +33,8 @@ pub fn plain() -> PolicyInput {
 
 pub fn server(name: &str) -> ServerInput {
     ServerInput {
-        name: name.to_owned(),
-        origin: origin(Layer::Config),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
         launch: Launch::Command { command: name.to_owned(), arguments: Vec::new() },
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
-        tools: BTreeMap::new(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
-        catalog: None,
+        ..ServerInput::new(name, origin(Layer::Config), Declared::ByOperator)
     }
 }
 
@@ -121,7 +110,7 @@ pub fn judged(policy: &PolicySet, caller: &Arc<Caller>, server: &str, tool: &str
 
 pub fn judged_shell(policy: &PolicySet, caller: &Arc<Caller>, command: &str) -> String {
     let mut query = Query::new(caller.clone(), Call::shell(command, None), Door::Explain, now());
-    query.workspace = Some("/work/space".into());
+    query.workspace = Some("/srv/space".into());
     answer(policy, &query)
 }
 

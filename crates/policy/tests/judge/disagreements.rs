@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use toolwarden_core::{Call, Caller, Decision, Door, Reason};
 use toolwarden_policy::input::{
-    ArgumentCondition, AutoRunMode, Declared, Launch, LimitsInput, ModeInput, RoleInput, Scope, ServerInput,
-    ToolDefinition, ToolInput, UserInput,
+    ArgumentCondition, AutoRunMode, Declared, LimitsInput, ModeInput, RoleInput, Scope, ServerInput, ToolDefinition,
+    ToolInput, UserInput,
 };
 use toolwarden_policy::{PolicySet, Query, is_visible};
 
@@ -18,18 +18,9 @@ use crate::tape::{here, sourced};
 fn server(name: &str, tool: &str) -> ServerInput {
     let config = ToolInput { scope: Some(Scope::Both), ..ToolInput::default() };
     ServerInput {
-        name: name.to_owned(),
-        origin: here(),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
-        launch: Launch::Nothing,
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
         tools: [(tool.to_owned(), config)].into(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
         catalog: Some(vec![ToolDefinition { name: tool.to_owned(), description: None, input_schema: None }]),
+        ..ServerInput::new(name, here(), Declared::ByOperator)
     }
 }
 

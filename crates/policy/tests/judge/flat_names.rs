@@ -2,7 +2,7 @@
 
 use proptest::prelude::{any, prop_assert_eq, proptest};
 use toolwarden_core::ToolIdentity;
-use toolwarden_policy::input::{Declared, Launch, LimitsInput, ServerInput, ToolDefinition};
+use toolwarden_policy::input::{Declared, ServerInput, ToolDefinition};
 use toolwarden_policy::{FlatName, PolicyInput, PolicySet, resolve_flat_name};
 
 use crate::naive_names::same;
@@ -15,18 +15,9 @@ const PIECES: [&str; 9] = ["_", "__", "a", "b", "B", "c", "C", "A", "d.e"];
 fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
     let listed = tape.texts(40, &TOOLS).into_iter();
     ServerInput {
-        name: name.to_owned(),
-        origin: here(),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
-        launch: Launch::Nothing,
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
         tools: [].into(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
         catalog: Some(listed.map(|name| ToolDefinition { name, description: None, input_schema: None }).collect()),
+        ..ServerInput::new(name, here(), Declared::ByOperator)
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use toolwarden_core::{Layer, Origin, name};
-use toolwarden_policy::input::{Declared, Launch, LimitsInput, PolicyInput, ServerInput, ToolDefinition};
+use toolwarden_policy::input::{Declared, PolicyInput, ServerInput, ToolDefinition};
 
 use crate::files::{self, FileError};
 use crate::finding::Finding;
@@ -122,20 +122,7 @@ pub fn apply(argument: &str, base: &Path, input: &mut PolicyInput) -> Result<Vec
 }
 
 fn named_on_the_command_line(name: &str, label: &str) -> ServerInput {
-    ServerInput {
-        name: name.to_owned(),
-        origin: Origin::record(Layer::Config, label),
-        declared: Declared::ByOperator,
-        enabled: true,
-        default_enabled: true,
-        launch: Launch::Nothing,
-        labels: Vec::new(),
-        limits: LimitsInput::default(),
-        tools: BTreeMap::new(),
-        disabled_tools: Vec::new(),
-        always_allow: Vec::new(),
-        catalog: None,
-    }
+    ServerInput::new(name, Origin::record(Layer::Config, label), Declared::ByOperator)
 }
 
 /// `SERVER=FILE`, unless a file of that whole name exists.

@@ -73,20 +73,7 @@ impl Limits {
 /// An empty definition to fill.
 pub(super) fn blank(name: &str, origin: Origin, declared: Declared) -> ServerDefinition {
     ServerDefinition {
-        input: ServerInput {
-            name: name.to_owned(),
-            origin,
-            declared,
-            enabled: true,
-            default_enabled: true,
-            launch: Launch::Nothing,
-            labels: Vec::new(),
-            limits: LimitsInput::default(),
-            tools: BTreeMap::new(),
-            disabled_tools: Vec::new(),
-            always_allow: Vec::new(),
-            catalog: None,
-        },
+        input: ServerInput::new(name, origin, declared),
         connection: Connection::default(),
         limits: Limits::default(),
         tool_limits: BTreeMap::new(),

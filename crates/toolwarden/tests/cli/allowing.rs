@@ -62,7 +62,7 @@ fn allow_4_two_writers_lose_nothing() {
     for index in 0..6 {
         let child = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
             .args(["allow", &format!("server{index}:tool")])
-            .current_dir(house.path("work"))
+            .current_dir(house.path("space"))
             .env("HOME", house.path("home"))
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_DATA_HOME")

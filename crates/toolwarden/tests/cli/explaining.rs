@@ -81,7 +81,7 @@ fn a_config_with_modes_roles_and_settings() {
         (&["secret:x", "--mode", "ops", "--time", "2026-11-14T12:00:00Z"], "deny mode_window"),
         (&["gw:db.read", "--role", "auditor", "--user", "ada"], "allow run_everything"),
         (&["gw:db.write", "--role", "auditor", "--user", "ada"], "deny role_not_allowed"),
-        (&["gw:db.read", "--role", "worker", "--task", "T", "--job", "J"], "deny role_disallowed"),
+        (&["gw:db.read", "--role", "spaceer", "--task", "T", "--job", "J"], "deny role_disallowed"),
         (&["gw:db.read", "--role", "pm"], "deny context_missing"),
         (&["gw:deploy.run"], "deny setting_off"),
         (
@@ -101,7 +101,19 @@ fn a_config_with_modes_roles_and_settings() {
             "allow run_everything",
         ),
         (
-            &["gw:api.call", "--role", "worker", "--user", "u", "--task", "T", "--job", "J", "--task-tool", "api.call"],
+            &[
+                "gw:api.call",
+                "--role",
+                "spaceer",
+                "--user",
+                "u",
+                "--task",
+                "T",
+                "--job",
+                "J",
+                "--task-tool",
+                "api.call",
+            ],
             "allow run_everything",
         ),
         (&["gw:db.read", "--role", "nobody", "--user", "ada"], "deny role_unknown"),
@@ -131,7 +143,7 @@ fn mode_5_a_person_reads_the_restriction() {
 fn a_catalog_makes_tools_known() {
     let house = House::new();
     house.write("c.toml", "[auto_run]\nmode = \"run_everything\"\n[servers.gh]\ncommand = \"gh\"\n");
-    house.write("work/gh.json", r#"{"tools":[{"name":"issue","inputSchema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}}]}"#);
+    house.write("space/gh.json", r#"{"tools":[{"name":"issue","inputSchema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}}]}"#);
     let config = house.path("c.toml").to_string_lossy().into_owned();
     let explain = |extra: &[&str]| {
         let mut all = vec!["--config", &config, "explain", "--catalog", "gh.json", "gh:issue"];

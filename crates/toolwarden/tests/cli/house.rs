@@ -24,7 +24,7 @@ impl House {
         assert!(directory.is_ok());
         let Ok(directory) = directory else { unreachable!("asserted") };
         let house = Self { directory };
-        for part in ["home", "work"] {
+        for part in ["home", "space"] {
             assert!(fs::create_dir_all(house.path(part)).is_ok());
         }
         house
@@ -50,7 +50,7 @@ impl House {
     pub fn run(&self, arguments: &[&str]) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
             .args(arguments)
-            .current_dir(self.path("work"))
+            .current_dir(self.path("space"))
             .env_clear()
             .env("HOME", self.path("home"))
             .env("PATH", "/usr/bin:/bin")

@@ -14,9 +14,9 @@ fn lint_finds_what_is_wrong_here() {
 fn lint_of_a_clean_place_and_of_single_files() {
     let house = House::new();
     assert_eq!(house.shown(&["lint"]), "$ toolwarden lint\nno findings\n[exit 0]\n");
-    house.write("work/permissions.json", PERMISSIONS);
-    house.write("work/broken.roomodes", "customModes: 7\n");
-    house.write("work/x.cedar", "permit(principal, action, resource)");
+    house.write("space/permissions.json", PERMISSIONS);
+    house.write("space/broken.roomodes", "customModes: 7\n");
+    house.write("space/x.cedar", "permit(principal, action, resource)");
     let texts = [
         house.shown(&["lint", "permissions.json"]),
         house.shown(&["lint", "broken.roomodes", "x.cedar"]),
@@ -54,9 +54,9 @@ fn perm_3_a_broken_permissions_file_grants_nothing_and_is_shown() {
 #[test]
 fn modes_validate_names_both_places_of_a_conflict() {
     let house = House::new();
-    house.write("work/new.yaml", "customModes:\n  - slug: a\n    name: A\n    groups: [mcp]\n    mcpRestrictions:\n      allowedServers: [docs]\n      disallowedServers: [docs]\n  - slug: b\n    name: B\n    groups: [mcp]\n  - slug: c\n    name: C\n    groups: [mcp]\n    extends: nowhere\n");
+    house.write("space/new.yaml", "customModes:\n  - slug: a\n    name: A\n    groups: [mcp]\n    mcpRestrictions:\n      allowedServers: [docs]\n      disallowedServers: [docs]\n  - slug: b\n    name: B\n    groups: [mcp]\n  - slug: c\n    name: C\n    groups: [mcp]\n    extends: nowhere\n");
     insta::assert_snapshot!("modes_validate", house.shown(&["modes", "validate", "new.yaml"]));
-    house.write("home/.config/toolwarden/modes.yaml", &house.read("work/new.yaml"));
+    house.write("home/.config/toolwarden/modes.yaml", &house.read("space/new.yaml"));
     assert_eq!(house.decision(&["explain", "docs:x", "--mode", "a"]), "deny mode_refused");
     assert_eq!(house.decision(&["explain", "docs:x", "--mode", "b"]), "hold not_in_allowlist");
     assert_eq!(house.run(&["modes", "validate"]).code, 1);
@@ -66,9 +66,9 @@ fn modes_validate_names_both_places_of_a_conflict() {
 fn rules_check_types_arguments_from_a_catalog() {
     let house = House::new();
     house.write("c.toml", "[servers.gh]\ncommand = \"gh\"\n");
-    house.write("work/gh.json", r#"{"tools":[{"name":"issue","inputSchema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}}]}"#);
+    house.write("space/gh.json", r#"{"tools":[{"name":"issue","inputSchema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}}]}"#);
     house.write(
-        "work/r.cedar",
+        "space/r.cedar",
         "permit (principal, action, resource == Mcp::Tool::\"gh:issue\")\nwhen { context.arguments.titel == \"x\" };\n",
     );
     let config = house.path("c.toml").to_string_lossy().into_owned();

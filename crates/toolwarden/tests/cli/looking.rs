@@ -8,7 +8,7 @@ const TOOLS: &str = r#"{"tools":[
 
 fn seed_001() -> House {
     let house = House::new();
-    house.write("work/.roomodes", r#"{"customModes":[
+    house.write("space/.roomodes", r#"{"customModes":[
       {"slug":"secure-mode","name":"Secure Mode","roleDefinition":"x","groups":["read","mcp"],"mcpRestrictions":{
         "allowedServers":["weather-server","docs-server"],"disallowedServers":["admin-server"],
         "allowedTools":[{"serverName":"weather-server","toolName":"get_forecast"},{"serverName":"docs-server","toolName":"search_docs"}],
@@ -17,14 +17,14 @@ fn seed_001() -> House {
         "allowedServers":["docs-server","weather-server"],"disallowedServers":["admin-server","database-admin"]}},
       {"slug":"reader","name":"Reader","roleDefinition":"x","groups":["read"]}]}"#);
     house.write(
-        "work/.roo/mcp.json",
+        "space/.roo/mcp.json",
         r#"{"mcpServers":{
       "weather-server":{"type":"stdio","command":"weather-mcp-server","args":["--port","3000"],"defaultEnabled":true},
       "admin-server":{"type":"stdio","command":"admin-mcp-server","args":["--admin-mode"],"defaultEnabled":false},
       "docs-server":{"type":"sse","url":"https://docs.example.com/mcp","defaultEnabled":true},
       "database-admin":{"command":"dbadmin"}}}"#,
     );
-    house.write("work/weather-server.json", TOOLS);
+    house.write("space/weather-server.json", TOOLS);
     assert_eq!(house.run(&["trust", "."]).code, 0);
     house
 }

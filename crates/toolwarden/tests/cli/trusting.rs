@@ -4,7 +4,8 @@ use crate::house::House;
 
 fn workspace() -> House {
     let house = House::new();
-    house.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"evil:*\"], \"terminalAllowlist\": [\"curl\"]}");
+    house
+        .write("space/.cursor/permissions.json", "{\"mcpAllowlist\": [\"evil:*\"], \"terminalAllowlist\": [\"curl\"]}");
     house
 }
 
@@ -24,7 +25,7 @@ fn perm_4_trust_covers_the_content_that_was_seen() {
     let house = workspace();
     let trusted = house.shown(&["trust", "."]);
     assert_eq!(house.decision(&["explain", "evil:x"]), "allow allowlist_match");
-    house.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"worse:*\"]}");
+    house.write("space/.cursor/permissions.json", "{\"mcpAllowlist\": [\"worse:*\"]}");
     assert_eq!(house.decision(&["explain", "worse:x"]), "hold not_in_allowlist");
     assert_eq!(house.decision(&["explain", "evil:x"]), "allow allowlist_match");
     let lint = house.shown(&["lint"]);
@@ -37,11 +38,11 @@ fn perm_4_trust_covers_the_content_that_was_seen() {
 #[test]
 fn perm_4_an_untrusted_config_is_not_read_at_all() {
     let house = House::new();
-    house.write("work/toolwarden.toml", "this is not even TOML [[[");
+    house.write("space/toolwarden.toml", "this is not even TOML [[[");
     let ran = house.run(&["explain", "a:b"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("toolwarden trust"), "{}", ran.err);
-    house.write("work/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n");
+    house.write("space/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n");
     assert_eq!(house.run(&["explain", "a:b"]).code, 2);
     assert_eq!(house.run(&["trust", "."]).code, 0);
     assert_eq!(house.decision(&["explain", "a:b"]), "allow run_everything");
@@ -50,11 +51,11 @@ fn perm_4_an_untrusted_config_is_not_read_at_all() {
 #[test]
 fn perm_4_the_deny_side_acts_at_once() {
     let house = House::new();
-    house.write("work/.roomodes", "customModes:\n  - slug: code\n    name: Code\n    groups: [mcp]\n    mcpRestrictions:\n      disallowedServers: [prod]\n");
+    house.write("space/.roomodes", "customModes:\n  - slug: code\n    name: Code\n    groups: [mcp]\n    mcpRestrictions:\n      disallowedServers: [prod]\n");
     assert_eq!(house.decision(&["explain", "prod:x", "--mode", "code"]), "deny mode_server");
     assert_eq!(house.decision(&["explain", "dev:x", "--mode", "code"]), "hold not_in_allowlist");
     // A mode known only from there is not known.
-    house.write("work/.roomodes", "customModes:\n  - slug: fresh\n    name: Fresh\n    groups: [mcp]\n");
+    house.write("space/.roomodes", "customModes:\n  - slug: fresh\n    name: Fresh\n    groups: [mcp]\n");
     assert_eq!(house.decision(&["explain", "dev:x", "--mode", "fresh"]), "deny mode_unknown");
     house.run(&["trust", "."]);
     assert_eq!(house.decision(&["explain", "dev:x", "--mode", "fresh"]), "hold not_in_allowlist");
@@ -63,10 +64,10 @@ fn perm_4_the_deny_side_acts_at_once() {
 #[test]
 fn gate_5_a_trusted_workspace_config_is_not_an_operators() {
     let house = House::new();
-    house.write("work/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n[servers.gw]\ncommand = \"gw\"\n");
+    house.write("space/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n[servers.gw]\ncommand = \"gw\"\n");
     house.run(&["trust", "."]);
     assert_eq!(house.decision(&["explain", "gw:db.read", "--role", "pm", "--user", "ada"]), "deny role_not_allowed");
-    let config = house.path("work/toolwarden.toml").to_string_lossy().into_owned();
+    let config = house.path("space/toolwarden.toml").to_string_lossy().into_owned();
     assert_eq!(
         house.decision(&["--config", &config, "explain", "gw:db.read", "--role", "pm", "--user", "ada"]),
         "allow run_everything"
