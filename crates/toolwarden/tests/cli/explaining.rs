@@ -81,7 +81,7 @@ fn a_config_with_modes_roles_and_settings() {
         (&["secret:x", "--mode", "ops", "--time", "2026-11-14T12:00:00Z"], "deny mode_window"),
         (&["gw:db.read", "--role", "auditor", "--user", "ada"], "allow run_everything"),
         (&["gw:db.write", "--role", "auditor", "--user", "ada"], "deny role_not_allowed"),
-        (&["gw:db.read", "--role", "spaceer", "--task", "T", "--job", "J"], "deny role_disallowed"),
+        (&["gw:db.read", "--role", "worker", "--task", "T", "--job", "J"], "deny role_disallowed"),
         (&["gw:db.read", "--role", "pm"], "deny context_missing"),
         (&["gw:deploy.run"], "deny setting_off"),
         (
@@ -104,7 +104,7 @@ fn a_config_with_modes_roles_and_settings() {
             &[
                 "gw:api.call",
                 "--role",
-                "spaceer",
+                "worker",
                 "--user",
                 "u",
                 "--task",
