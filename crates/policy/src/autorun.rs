@@ -9,6 +9,9 @@ use crate::lists::Effective;
 use crate::subject::Subject;
 use crate::verdict::Step;
 
+/// Why an entry of the user's own would not help.
+const ADMIN_LIST_COUNTS: &str = "the admin record's list counts, not your own";
+
 /// What auto-run found.
 #[derive(Debug)]
 pub(crate) struct AutoRun {
@@ -98,8 +101,10 @@ fn match_allowlist(subject: &Subject<'_>, mode: &ModeOfCaller) -> AutoRun {
         return AutoRun::because(Reason::AdminRunEverything);
     }
     let candidate = if is_resource { format!("{server}:*") } else { format!("{server}:{tool}") };
-    let candidates = if admin.is_some() { Vec::new() } else { vec![candidate] };
-    AutoRun { step: Step::because(Reason::NotInAllowlist), candidates }
+    match admin {
+        Some(_) => Step::because(Reason::NotInAllowlist).noting(ADMIN_LIST_COUNTS).into(),
+        None => AutoRun { step: Step::because(Reason::NotInAllowlist), candidates: vec![candidate] },
+    }
 }
 
 /// SHELL-1 without an allowlist.

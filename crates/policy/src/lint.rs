@@ -55,6 +55,18 @@ fn settings(input: &PolicyInput) -> Vec<Finding> {
                 .suggesting("set `mode = \"use_allowlist\"` to say what happens, or switch auto_review off"),
         );
     }
+    if input.base.rules.is_empty() {
+        let message = "there are no rules, so every call is denied".to_owned();
+        let origin = Origin::record(Layer::Config, "[rules]");
+        findings.push(
+            Finding::warning("no_rules", origin, message)
+                .suggesting("set `shipped = true`, or name files that permit something"),
+        );
+    }
+    if settings.mode == AutoRunMode::RunEverything && !settings.auto_review {
+        let message = "run_everything: every call that is not denied runs unasked, except what always asks".to_owned();
+        findings.push(Finding::note("run_everything", place.clone(), message));
+    }
     if !settings.browser_protection {
         let message = format!(
             "browser protection is off: every tool of {} runs unasked, even in ask_every_time",

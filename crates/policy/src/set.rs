@@ -160,7 +160,7 @@ impl PolicySet {
 
     /// The caller's own auto-run mode; none for a credential without a user (CORE-7).
     pub(crate) fn auto_run_mode(&self, caller: &Caller) -> Option<AutoRunMode> {
-        caller.user.as_ref()?;
+        caller.user.as_ref().filter(|user| !user.is_empty())?;
         Some(self.user(caller).and_then(|user| user.mode).unwrap_or(self.base.auto_run.mode))
     }
 

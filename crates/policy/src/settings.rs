@@ -50,6 +50,13 @@ impl Settings {
                     Some(true) => {}
                     None => refuse("true or false"),
                 }
+            } else if key.starts_with("mcp.tool.") || key.starts_with("mcp.tools.") {
+                // A misspelt switch would leave a tool on that somebody switched off.
+                let message = format!("the setting `{key}` is not known");
+                faults.push(
+                    Finding::error("setting_unknown", value.origin.clone(), message)
+                        .suggesting("use `mcp.tools.disabled` or `mcp.tool.NAME.enabled`"),
+                );
             }
         }
         let (entries, names): (Vec<_>, Vec<_>) = off.into_iter().partition(|text| text.value.contains(':'));

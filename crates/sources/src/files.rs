@@ -23,6 +23,8 @@ pub enum FileError {
     Write(io::Error),
     #[error("is not a regular file")]
     NotRegular,
+    #[error("is not a directory; choose another with --data-dir")]
+    NotADirectory,
     #[error("is larger than {0} MiB")]
     TooLarge(u64),
     #[error("leads outside the workspace through a symbolic link")]
@@ -96,6 +98,9 @@ pub(crate) fn check_owner_only(path: &Path, user_id: u32, wanted_mode: u32) -> R
         Err(error) if is_missing(&error) => return Ok(()),
         Err(error) => return Err(FileError::Read(error)),
     };
+    if wanted_mode == 0o700 && !found.is_dir() {
+        return Err(FileError::NotADirectory);
+    }
     if found.uid() != user_id {
         return Err(FileError::WrongOwner { path: shown(path), found: found.uid(), wanted: user_id });
     }

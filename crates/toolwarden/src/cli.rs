@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
 /// The gate between AI agents and the tools they call.
@@ -35,7 +36,9 @@ pub enum Command {
     Explain(Box<ExplainArguments>),
     Lint(LintArguments),
     Describe(DescribeArguments),
+    /// Add an entry to the user's allowlist
     Allow(EntryArguments),
+    /// Remove an entry from the user's allowlist
     Disallow(EntryArguments),
     Allowlist(AllowlistArguments),
     #[command(subcommand)]
@@ -75,34 +78,37 @@ pub struct ExplainArguments {
     #[arg(long = "as", value_name = "TOKEN_ID", conflicts_with_all = ["role", "user"])]
     pub as_token: Option<String>,
     /// Judge as a token of this role
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", value_parser = NonEmptyStringValueParser::new())]
     pub role: Option<String>,
     /// Judge under this mode
-    #[arg(long, value_name = "SLUG")]
+    #[arg(long, value_name = "SLUG", value_parser = NonEmptyStringValueParser::new())]
     pub mode: Option<String>,
     /// The user the call is made for
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", value_parser = NonEmptyStringValueParser::new())]
     pub user: Option<String>,
     /// A group of the caller; may be given several times
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
     pub group: Vec<String>,
     /// The token's task
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub task: Option<String>,
     /// The token's project
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub project: Option<String>,
     /// The token's run
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub run: Option<String>,
     /// The token's job
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub job: Option<String>,
+    /// The token's session
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub session: Option<String>,
     /// A tool the token's task was given; may be given several times
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub task_tool: Vec<String>,
     /// A flow label seen in the session; may be given several times
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
     pub seen: Vec<String>,
     /// The time to judge at, instead of now
     #[arg(long, value_name = "RFC3339")]
@@ -151,7 +157,7 @@ pub struct LintArguments {
 #[command(after_help = "Example:\n  toolwarden describe --mode code --catalog github=tools.json")]
 pub struct DescribeArguments {
     /// The mode to describe
-    #[arg(long, value_name = "SLUG")]
+    #[arg(long, value_name = "SLUG", value_parser = NonEmptyStringValueParser::new())]
     pub mode: Option<String>,
     #[command(flatten)]
     pub policy: PolicyArguments,
@@ -172,7 +178,7 @@ pub struct EntryArguments {
     #[arg(long)]
     pub shell: bool,
     /// Another user's stored list
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", value_parser = NonEmptyStringValueParser::new())]
     pub user: Option<String>,
     /// The workspace the change is explained for [default: the working directory]
     #[arg(long, value_name = "DIR")]
@@ -189,7 +195,7 @@ pub struct AllowlistArguments {
     #[arg(long)]
     pub shell: bool,
     /// Another user's stored list
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", value_parser = NonEmptyStringValueParser::new())]
     pub user: Option<String>,
     #[command(flatten)]
     pub policy: PolicyArguments,
@@ -202,6 +208,7 @@ pub struct AllowlistArguments {
 #[command(after_help = "Example:\n  toolwarden modes show secure-mode --json")]
 pub enum ModesCommand {
     /// List every mode and where it is defined
+    #[command(after_help = "Example:\n  toolwarden modes list --json")]
     List {
         #[command(flatten)]
         policy: PolicyArguments,
@@ -209,7 +216,9 @@ pub enum ModesCommand {
         format: Format,
     },
     /// Show one mode
+    #[command(after_help = "Example:\n  toolwarden modes show secure-mode")]
     Show {
+        /// The mode's slug
         slug: String,
         #[command(flatten)]
         policy: PolicyArguments,
@@ -217,7 +226,9 @@ pub enum ModesCommand {
         format: Format,
     },
     /// Check modes: all that count here, or those of the given files
+    #[command(after_help = "Example:\n  toolwarden modes validate .roomodes")]
     Validate {
+        /// Files in the format of .roomodes
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
@@ -232,6 +243,7 @@ pub enum ModesCommand {
 #[command(after_help = "Example:\n  toolwarden rules check rules/team.cedar --catalog github=tools.json")]
 pub enum RulesCommand {
     /// List every rule that counts here, with its text
+    #[command(after_help = "Example:\n  toolwarden rules list")]
     List {
         #[command(flatten)]
         policy: PolicyArguments,
@@ -239,7 +251,9 @@ pub enum RulesCommand {
         format: Format,
     },
     /// Check rules against the schema: all that count here, or those of the given files
+    #[command(after_help = "Example:\n  toolwarden rules check rules/team.cedar --catalog github=tools.json")]
     Check {
+        /// Cedar files
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]

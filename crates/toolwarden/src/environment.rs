@@ -7,17 +7,21 @@ use jiff::Timestamp;
 use toolwarden_sources::{Locations, WorkspaceTrust};
 
 use crate::cli::Places;
+use crate::output::BadInput;
 
 /// An admin record of the whole machine, where there is one.
 const SYSTEM_ADMIN_FILE: &str = "/etc/toolwarden/admin.json";
 
 /// Looks everything up once.
 pub fn locations(places: &Places, workspace: Option<&Path>) -> Result<Locations> {
-    let home = variable("HOME").context("HOME is not set: it says where your permission files are")?;
+    let home = variable("HOME").context("HOME is not set: set it to the directory your permission files are under")?;
     let below_home = |name: &str, default: &str| {
         variable(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(default))
     };
     let working_directory = working_directory()?;
+    if let Some(missing) = workspace.filter(|path| !working_directory.join(path).is_dir()) {
+        return Err(BadInput(format!("--workspace {}: no such directory", missing.display())).into());
+    }
     let user_id = rustix::process::geteuid().as_raw();
     let data_dir = places.data_dir.clone().map(|path| working_directory.join(path));
     Ok(Locations {
@@ -65,5 +69,6 @@ fn user_name(user_id: u32) -> String {
 /// Colours only on a terminal, and not where people asked for none.
 pub fn wants_colour() -> bool {
     use std::io::IsTerminal;
-    variable("NO_COLOR").is_none() && std::io::stdout().is_terminal()
+    let is_dumb = variable("TERM").is_some_and(|terminal| terminal.as_os_str() == "dumb");
+    variable("NO_COLOR").is_none() && !is_dumb && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -58,30 +58,24 @@ impl std::error::Error for BadInput {}
 
 /// Prints an error and says how the program ends.
 pub fn report(error: &anyhow::Error) -> Exit {
-    // Nobody reads the rest once the pipe is closed.
-    if error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    }) {
-        return Exit::Done;
-    }
     let _ = writeln!(std::io::stderr(), "toolwarden: {error:#}");
     if error.downcast_ref::<BadInput>().is_some() { Exit::BadInput } else { Exit::Failed }
 }
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)?;
-    Ok(())
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    self::text(&text)
 }
 
-/// Prints text as it is.
+/// Prints text as it is. A reader who has gone away changes neither the answer nor the exit code.
 pub fn text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Prints a remark beside the answer.

@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::Result;
 use toolwarden_core::{Layer, Origin};
 use toolwarden_policy::input::RuleFile;
-use toolwarden_policy::{Finding, PolicySet, Refused, shipped};
+use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
 use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, load};
 
 use crate::cli::{Places, PolicyArguments};
 use crate::environment;
-use crate::output::{BadInput, finding_text};
+use crate::output::{self, BadInput, finding_text};
 
 /// A policy and the files it was made of.
 pub struct House {
@@ -24,8 +24,17 @@ pub struct House {
 pub fn open(places: &Places, arguments: &PolicyArguments) -> Result<House> {
     let locations = environment::locations(places, arguments.workspace.as_deref())?;
     let loaded = read(&locations, arguments)?;
+    warn(&loaded);
     let policy = PolicySet::compile(&loaded.input).map_err(|refused| policy_refused(&refused))?;
     Ok(House { locations, loaded, policy })
+}
+
+/// Says on stderr what is wrong with files that are used all the same: a broken permissions.json
+/// grants nothing, and whoever wonders why must not have to look for it.
+fn warn(loaded: &Loaded) {
+    for finding in loaded.findings.iter().filter(|finding| finding.severity != Severity::Note) {
+        output::remark(&finding_text(&convert(finding)));
+    }
 }
 
 /// Loads the files that count here, with the shipped rules and the catalogs given.

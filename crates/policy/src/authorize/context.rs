@@ -32,10 +32,12 @@ fn role_context(subject: &Subject<'_>) -> Option<Step> {
     let missing: Vec<&str> = match role.side {
         Scope::Sandbox => [("task", &caller.context.task), ("job", &caller.context.job)]
             .into_iter()
-            .filter(|(_, value)| value.is_none())
+            .filter(|(_, value)| value.as_deref().is_none_or(str::is_empty))
             .map(|(name, _)| name)
             .collect(),
-        Scope::Pm | Scope::Both => caller.user.is_none().then_some("user").into_iter().collect(),
+        Scope::Pm | Scope::Both => {
+            caller.user.as_deref().is_none_or(str::is_empty).then_some("user").into_iter().collect()
+        }
     };
     if missing.is_empty() {
         return None;

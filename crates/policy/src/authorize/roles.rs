@@ -25,7 +25,13 @@ pub(super) fn allow(subject: &Subject<'_>) -> Step {
     let (server, tool, reach) = (subject.names.server_name, subject.names.tool_name, subject.reach());
     let Some(rule) = role.allow.find(server, tool, reach) else {
         let here = RuleRef::new(format!("role {}", role.name), &role.origin);
-        return Step::because(Reason::RoleNotAllowed).by(Some(here));
+        let step = Step::because(Reason::RoleNotAllowed).by(Some(here));
+        return match role.allow.find(server, tool, Reach::WithBare) {
+            Some(bare) => {
+                step.noting(format!("`{}` names no server, so it reaches only servers of your own config", bare.text))
+            }
+            None => step,
+        };
     };
     // What narrows a role reaches every server, whoever declared it.
     if let Some(limit) = role.only_task_tools.find(server, tool, Reach::WithBare) {

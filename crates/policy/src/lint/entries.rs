@@ -78,7 +78,7 @@ fn mcp_list(list: &[Sourced<String>], servers: &Servers) -> Vec<Finding> {
     }
     // An entry may also be shadowed by one that comes later.
     for (index, (entry, text)) in seen.iter().enumerate() {
-        let later = seen.iter().skip(index + 1).find(|(other, _)| other.covers(entry) && other != entry);
+        let later = seen.iter().skip(index + 1).find(|(other, _)| other.covers(entry) && !entry.covers(other));
         findings.extend(later.map(|(wider, _)| shadowed(text, &wider.to_string())));
     }
     findings
@@ -97,7 +97,7 @@ fn unknown(entry: &Entry, text: &Sourced<String>, servers: &Servers) -> Option<F
     upstream().next()?;
     if !is_known_server(servers, server_name) {
         let message = format!(
-            "`{}` matches nothing: no server is called `{}`",
+            "`{}` matches no configured server: none is called `{}`",
             name::shown(&text.value),
             name::shown(server_name)
         );
@@ -152,8 +152,9 @@ fn invalid_terminal(text: &Sourced<String>) -> Option<Finding> {
 
 /// An entry that can never allow anything, or allows a whole program.
 fn suspicious_terminal(text: &Sourced<String>, base: &str) -> Option<Finding> {
-    let line = shell::read(base).ok()?;
-    if let Some(obstacle) = line.commands.first().and_then(|command| command.obstacle.as_ref()) {
+    // Some programs are only held without a file to run, so an argument is tried as well.
+    let obstacle = |line: &str| shell::read(line).ok()?.commands.into_iter().next()?.obstacle;
+    if let (Some(obstacle), Some(_)) = (obstacle(base), obstacle(&format!("{base} file"))) {
         let message = format!("`{}` can never allow a command: {obstacle}", name::shown(&text.value));
         return Some(Finding::warning("never_matches", text.origin.clone(), message));
     }

@@ -1,7 +1,7 @@
 //! Findings about modes: conflicts, unknown names, and shapes that permit more, or less, than meant
 //! (MODE-2, MODE-6).
 
-use toolwarden_core::name;
+use toolwarden_core::{Layer, name};
 
 use super::{is_known_server, nearest};
 use crate::finding::Finding;
@@ -12,12 +12,14 @@ use crate::servers::Servers;
 pub(super) fn lint(inputs: &[ModeInput], servers: &Servers) -> Vec<Finding> {
     let compiled = Modes::compile(inputs);
     let mut findings = Vec::new();
-    for mode in inputs {
+    // What ships restricts nothing on purpose.
+    for mode in inputs.iter().filter(|mode| mode.origin.layer != Layer::Shipped) {
         findings.extend(faults(mode, &compiled));
         findings.extend(unknown_names(mode, servers));
         findings.extend(useless_lists(mode));
-        findings.extend(open_shapes(mode, servers));
+        findings.extend(open_shapes(mode));
     }
+    findings.extend(reachable_admin_servers(inputs, servers));
     findings
 }
 
@@ -92,8 +94,15 @@ fn useless_lists(mode: &ModeInput) -> Vec<Finding> {
 }
 
 /// MODE-6: shapes that are open where they look closed.
-fn open_shapes(mode: &ModeInput, servers: &Servers) -> Vec<Finding> {
+fn open_shapes(mode: &ModeInput) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if mode.groups.is_none() && mode.extends.is_none() {
+        let message = format!("mode `{}` lists no groups, so it has all of them", mode.slug);
+        findings.push(
+            Finding::note("mode_without_groups", mode.origin.clone(), message)
+                .suggesting("list them: `mcp` for MCP tools, `command` for shell commands"),
+        );
+    }
     let denies = mode.disallowed_servers.first().map(|server| &server.origin);
     let denies = denies.or_else(|| mode.disallowed_tools.first().map(|tool| &tool.origin));
     if let Some(origin) = denies.filter(|_| mode.allowed_servers.is_none() && mode.extends.is_none()) {
@@ -104,18 +113,6 @@ fn open_shapes(mode: &ModeInput, servers: &Servers) -> Vec<Finding> {
         );
     }
     let has = |group: &str| mode.groups.as_ref().is_none_or(|groups| groups.iter().any(|name| name == group));
-    if mode.allowed_servers.is_none() && mode.extends.is_none() && has("mcp") {
-        let reachable = servers.sorted().into_iter().filter(|server| {
-            let folded = server.name.to_ascii_lowercase();
-            let denied = mode.disallowed_servers.iter().any(|name| name.value.eq_ignore_ascii_case(&server.name));
-            folded.contains("admin") && server.default_enabled && !denied
-        });
-        findings.extend(reachable.map(|server| {
-            let message = format!("mode `{}` reaches `{}` because the server is on by default", mode.slug, server.name);
-            Finding::warning("admin_server_reachable", mode.origin.clone(), message)
-                .suggesting("set `defaultEnabled: false` on the server, or `allowedServers` on the mode")
-        }));
-    }
     let names_builtin =
         mode.allowed_servers.as_ref().is_none_or(|list| list.iter().any(|server| server.value == "builtin"));
     if mode.groups.is_some() && has("command") && !names_builtin {
@@ -127,6 +124,27 @@ fn open_shapes(mode: &ModeInput, servers: &Servers) -> Vec<Finding> {
             Finding::warning("command_without_builtin", mode.origin.clone(), message)
                 .suggesting("add `builtin` to allowedServers"),
         );
+    }
+    findings
+}
+
+/// A server that sounds like administration and that nobody needs to name to reach.
+fn reachable_admin_servers(modes: &[ModeInput], servers: &Servers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for server in servers.sorted() {
+        if !server.default_enabled || !server.name.to_ascii_lowercase().contains("admin") {
+            continue;
+        }
+        let reaches = |mode: &&ModeInput| {
+            let denied = mode.disallowed_servers.iter().any(|name| name.value.eq_ignore_ascii_case(&server.name));
+            mode.allowed_servers.is_none() && mode.extends.is_none() && !denied
+        };
+        let slugs: Vec<&str> = modes.iter().filter(reaches).map(|mode| mode.slug.as_str()).collect();
+        let also = if slugs.is_empty() { String::new() } else { format!(", and in the modes {}", slugs.join(", ")) };
+        let message = format!("server `{}` is on by default: it is reached without a mode{also}", server.name);
+        findings.push(Finding::warning("admin_server_reachable", server.origin.clone(), message).suggesting(
+            "set `defaultEnabled: false` on the server, and name it in allowedServers of the modes that need it",
+        ));
     }
     findings
 }

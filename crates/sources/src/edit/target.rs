@@ -57,8 +57,9 @@ impl Situation {
         match &self.workspace {
             _ if self.user_file.defines => Target::UserFile { remark: None },
             Some((_, place)) => {
-                let remark =
-                    format!("{place} defines this list, so stored entries do not count; written to the user's file");
+                let remark = format!(
+                    "{place} defines this list, so stored entries do not count; written to the user's file, which replaces the stored list everywhere"
+                );
                 Target::UserFile { remark: Some(remark) }
             }
             None => Target::Stored,

@@ -4,7 +4,7 @@
 //! mode and no grant.
 
 use toolwarden_core::name::registration_key;
-use toolwarden_core::{Sourced, ToolIdentity};
+use toolwarden_core::{Entry, Sourced, ToolIdentity};
 use toolwarden_policy::input::{ModeInput, PolicyInput, RoleInput, ServerInput};
 
 use crate::finding::{Finding, Severity};
@@ -24,7 +24,7 @@ impl Narrowing {
     pub(super) fn apply(&self, input: &mut PolicyInput) -> Vec<Finding> {
         match self {
             Self::Modes(modes) => narrow_modes(&mut input.base.modes, modes),
-            Self::Servers(servers) => narrow_servers(&mut input.servers, servers),
+            Self::Servers(servers) => narrow_servers(input, servers),
             Self::Config(config) => narrow_config(input, config),
         }
     }
@@ -69,17 +69,18 @@ fn forbid_tool(mode: &mut ModeInput, tool: &Sourced<ToolIdentity>) {
     mode.disallowed_tools.push(tool.clone());
 }
 
-fn narrow_servers(known: &mut [ServerInput], said: &[ServerDefinition]) -> Vec<Finding> {
+fn narrow_servers(input: &mut PolicyInput, said: &[ServerDefinition]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for definition in said {
         let said = &definition.input;
         let key = registration_key(&said.name);
         let mut found = false;
-        for target in known.iter_mut().filter(|target| registration_key(&target.name) == key) {
+        for target in input.servers.iter_mut().filter(|target| registration_key(&target.name) == key) {
             found = true;
             narrow_server(target, said);
         }
         if !found {
+            forbid_unknown(input, said);
             let shown = toolwarden_core::name::shown(&said.name);
             findings.push(not_counted(
                 &said.origin,
@@ -88,6 +89,23 @@ fn narrow_servers(known: &mut [ServerInput], said: &[ServerDefinition]) -> Vec<F
         }
     }
     findings
+}
+
+/// A server nobody configured is judged as if it were, so what is forbidden there is switched off by
+/// name. A name that is no name could match nothing, and must not stop the judge from starting.
+fn forbid_unknown(input: &mut PolicyInput, said: &ServerInput) {
+    let whole = (!said.enabled || !said.default_enabled).then(|| "*".to_owned());
+    let switched = said.tools.iter().filter(|(_, tool)| tool.enabled == Some(false)).map(|(name, _)| name.clone());
+    let tools = said.disabled_tools.iter().map(|tool| tool.value.clone()).chain(switched).chain(whole);
+    let entries: Vec<serde_json::Value> = tools
+        .map(|tool| format!("{}:{tool}", said.name))
+        .filter(|entry| Entry::parse(entry).is_ok())
+        .map(serde_json::Value::from)
+        .collect();
+    if !entries.is_empty() {
+        let value = Sourced::new(serde_json::Value::Array(entries), said.origin.clone());
+        super::records::merge_switch(&mut input.base.settings, "mcp.tools.disabled", &value);
+    }
 }
 
 fn narrow_server(target: &mut ServerInput, said: &ServerInput) {
@@ -107,7 +125,7 @@ fn narrow_server(target: &mut ServerInput, said: &ServerInput) {
 
 fn narrow_config(input: &mut PolicyInput, config: &ConfigFile) -> Vec<Finding> {
     let mut findings = narrow_modes(&mut input.base.modes, &config.modes);
-    findings.extend(narrow_servers(&mut input.servers, &config.servers));
+    findings.extend(narrow_servers(input, &config.servers));
     for role in &config.roles {
         findings.extend(narrow_role(&mut input.base.roles, role));
     }

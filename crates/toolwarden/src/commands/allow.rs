@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use serde::Serialize;
-use toolwarden_core::{Call, Caller, Decision, Door, Entry, Side};
+use toolwarden_core::name::shown;
+use toolwarden_core::{BUILTIN_SERVER, Call, Caller, Decision, Door, Entry, FETCH_TOOL, Operation, SHELL_TOOL, Side};
 use toolwarden_policy::{Query, decide};
 use toolwarden_sources::edit::{self, Added, EditError};
 use toolwarden_sources::{List, Locations};
@@ -27,7 +28,10 @@ struct Outcome {
 }
 
 pub fn add(places: &Places, arguments: &EntryArguments) -> Result<Exit> {
+    refuse_useless(arguments)?;
     let locations = environment::locations(places, arguments.workspace.as_deref())?;
+    // A policy that cannot be read is said before anything is changed.
+    explain_again(places, arguments, &locations)?;
     let user = arguments.user.as_deref().unwrap_or(&locations.user);
     let added = edit::add_entry(&locations, user, list(arguments), &arguments.entry).map_err(as_input)?;
     let (outcome, entry, place, remark) = match added {
@@ -104,7 +108,29 @@ fn as_input(error: EditError) -> anyhow::Error {
     }
 }
 
-/// What a call that the entry is meant for would meet now. A wildcard stands for some tool.
+/// Entries that are well-formed but could never do what they seem to (MODE-4, SHELL-1).
+fn refuse_useless(arguments: &EntryArguments) -> Result<()> {
+    let Some(Entry { server, tool: Side::Name(tool) }) =
+        Entry::parse(&arguments.entry).ok().filter(|_| !arguments.shell)
+    else {
+        return Ok(());
+    };
+    let advice = if Operation::from_reserved_name(&tool) == Some(Operation::ReadResource) {
+        format!("only `{server}:*` lets resources be read unasked")
+    } else if tool.contains('/') {
+        "`/` is reserved: no tool may have it in its name, and prompts and completion never ask".to_owned()
+    } else if server == Side::Name(BUILTIN_SERVER.to_owned()) && tool == SHELL_TOOL {
+        "commands have their own entries: `toolwarden allow --shell 'command:arguments'`".to_owned()
+    } else if server == Side::Name(BUILTIN_SERVER.to_owned()) && tool == FETCH_TOOL {
+        "a fetch has no allowlist".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(BadInput(format!("`{}` would allow nothing: {advice}", shown(&arguments.entry))).into())
+}
+
+/// What calls the entry is meant for would meet now: the best answer among a few of them. A wildcard
+/// stands for some tool, or for some argument.
 fn explain_again(
     places: &Places,
     arguments: &EntryArguments,
@@ -113,28 +139,38 @@ fn explain_again(
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
     let house = wire::open(places, &policy)?;
     let user = arguments.user.as_deref().unwrap_or(&locations.user);
-    let caller = if user == locations.user { Caller::local_person(user) } else { Caller::person(user) };
-    let Some(call) = (if arguments.shell { shell_call(&arguments.entry) } else { tool_call(&arguments.entry) }) else {
-        return Ok(None);
-    };
-    let mut query = Query::new(Arc::new(caller), call, Door::Explain, environment::now());
-    query.workspace.clone_from(&house.locations.workspace);
-    let verdict = decide(&house.policy, &query);
-    let explanation = verdict.explanation();
-    Ok(Some((explanation.decision, explanation.reason.code(), explanation.message(&query))))
+    let caller = Arc::new(if user == locations.user { Caller::local_person(user) } else { Caller::person(user) });
+    let calls = if arguments.shell { shell_calls(&arguments.entry) } else { tool_call(&arguments.entry) };
+    let answers = calls.into_iter().map(|call| {
+        let mut query = Query::new(caller.clone(), call, Door::Explain, environment::now());
+        query.workspace.clone_from(&house.locations.workspace);
+        let verdict = decide(&house.policy, &query);
+        let explanation = verdict.explanation();
+        let detail = explanation.detail.as_deref().map(|detail| format!("; {}", shown(detail))).unwrap_or_default();
+        let message = format!("{}{detail}", explanation.message(&query));
+        (explanation.decision, explanation.reason.code(), message)
+    });
+    Ok(answers.min_by_key(|(decision, _, _)| *decision))
 }
 
-fn tool_call(entry: &str) -> Option<Call> {
-    let entry = Entry::parse(entry).ok()?;
+fn tool_call(entry: &str) -> Vec<Call> {
     let name = |side: Side, any: &str| match side {
         Side::Any => any.to_owned(),
         Side::Name(name) => name,
     };
-    Some(Call::mcp(name(entry.server, "some-server"), name(entry.tool, "some-tool"), None))
+    let entry = Entry::parse(entry).ok();
+    entry
+        .map(|entry| Call::mcp(name(entry.server, "some-server"), name(entry.tool, "some-tool"), None))
+        .into_iter()
+        .collect()
 }
 
-fn shell_call(entry: &str) -> Option<Call> {
+fn shell_calls(entry: &str) -> Vec<Call> {
     let (base, arguments) = entry.split_once(':').unwrap_or((entry, ""));
-    let command = format!("{base} {}", arguments.replace('*', ""));
-    Some(Call::shell(command.trim(), None))
+    let with = |word: &str| Call::shell(format!("{base} {}", arguments.replace('*', word)).trim(), None);
+    let mut calls = vec![with(""), with("file")];
+    if !entry.contains(':') {
+        calls.push(Call::shell(format!("{base} file"), None));
+    }
+    calls
 }

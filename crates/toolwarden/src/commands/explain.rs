@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
-use toolwarden_core::{Call, CallKind, Caller, Door, Operation};
+use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason};
 use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
 
 use crate::cli::{ExplainArguments, Places};
@@ -100,6 +100,7 @@ fn caller(house: &House, arguments: &ExplainArguments) -> Caller {
     caller.context.project.clone_from(&arguments.project);
     caller.context.run.clone_from(&arguments.run);
     caller.context.job.clone_from(&arguments.job);
+    caller.context.session.clone_from(&arguments.session);
     caller.token.task_tools.clone_from(&arguments.task_tool);
     if arguments.role.is_some() {
         caller.token.modes = arguments.mode.iter().cloned().collect();
@@ -167,7 +168,7 @@ impl Answer {
             .map(|(stage, step)| Step {
                 stage: stage.as_str(),
                 outcome: step.outcome.as_str(),
-                reason: step.reason().map(toolwarden_core::Reason::code),
+                reason: step.reason().map(Reason::code),
                 detail: step.detail.as_deref().map(|detail| shown(detail).into_owned()).unwrap_or_default(),
                 rule: step.rule.as_ref().map(Rule::from),
             })
@@ -213,11 +214,16 @@ impl Answer {
         if !self.payers.is_empty() {
             line("who pays", &self.payers.join(", "));
         }
+        let shell = if matches!(query.call.kind, CallKind::Shell { .. }) { "--shell " } else { "" };
+        // Entries of an agent or another person go to their own list.
+        let other = query.caller.user.as_deref().filter(|_| query.caller.kind != CallerKind::LocalPerson);
+        let user = other.map(|user| format!("--user {} ", quoted(user))).unwrap_or_default();
         for candidate in &self.candidates {
-            let flag = if matches!(query.call.kind, CallKind::Shell { .. }) { "--shell " } else { "" };
-            line("to allow", &format!("toolwarden allow {flag}{}", quoted(candidate)));
+            line("to allow", &format!("toolwarden allow {shell}{user}{}", quoted(candidate)));
         }
-        if self.candidates.is_empty() && !self.remedy.is_empty() {
+        if self.candidates.is_empty() && explanation.reason == Reason::NotInAllowlist {
+            line("help", "a person decides: no entry of your own would let this through");
+        } else if self.candidates.is_empty() && !self.remedy.is_empty() {
             line("help", self.remedy);
         }
         if let Some(until) = &self.valid_until {

@@ -45,6 +45,9 @@ fn merge(of_readers: &[toolwarden_sources::Finding], of_judge: Vec<Finding>) -> 
 /// Each file by itself; rule files are also checked against the schema.
 fn of_files(files: &[PathBuf]) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
+    if let Some(missing) = files.iter().find(|path| !path.exists()) {
+        return Err(BadInput(format!("{}: no such file", missing.display())).into());
+    }
     for path in files {
         let of_reader = check_file(path);
         let of_judge = if path.is_file() { judged_alone(path)? } else { Vec::new() };
@@ -67,7 +70,12 @@ fn judged_alone(path: &Path) -> Result<Vec<Finding>> {
         }
         _ => {}
     }
-    let is_new = |finding: &Finding| finding.code != "mode_refused" || !finding.message.contains("is refused: line ");
+    // The reader has already said what it found on a line; and a file alone need not hold rules.
+    let is_new = |finding: &Finding| match finding.code {
+        "no_rules" => false,
+        "mode_refused" => !finding.message.contains("is refused: line "),
+        _ => true,
+    };
     Ok(toolwarden_policy::lint(&input).into_iter().filter(is_new).collect())
 }
 

@@ -4,14 +4,18 @@ use anyhow::Result;
 use clap::CommandFactory;
 
 use crate::cli::Cli;
-use crate::output::Exit;
+use crate::output::{self, Exit};
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Exit> {
-    clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);
+    output::text(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }
 
 pub fn manual() -> Result<Exit> {
-    clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    output::text(&String::from_utf8_lossy(&page))?;
     Ok(Exit::Done)
 }

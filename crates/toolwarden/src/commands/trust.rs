@@ -10,6 +10,12 @@ use crate::output::{self, BadInput, Exit, finding_text};
 use crate::wire;
 
 #[derive(Serialize)]
+struct Removed {
+    directory: String,
+    was_trusted: bool,
+}
+
+#[derive(Serialize)]
 struct TrustedOut {
     directory: String,
     files: Vec<String>,
@@ -26,6 +32,10 @@ pub fn run(places: &Places, arguments: &TrustArguments) -> Result<Exit> {
     };
     if arguments.remove {
         let was_trusted = trust::untrust(&locations, directory)?;
+        if arguments.format.json {
+            output::json(&Removed { directory: directory.display().to_string(), was_trusted })?;
+            return Ok(Exit::Done);
+        }
         let said = if was_trusted { "is no longer trusted" } else { "was not trusted; nothing changed" };
         output::text(&format!("{} {said}\n", directory.display()))?;
         return Ok(Exit::Done);

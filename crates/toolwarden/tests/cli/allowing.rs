@@ -97,3 +97,37 @@ fn allow_3_invalid_entries_are_marked() {
     );
     insta::assert_snapshot!("allowlist_invalid", house.shown(&["allowlist"]));
 }
+
+#[test]
+fn allow_4_changes_nothing_where_the_policy_cannot_be_read() {
+    let house = House::new();
+    house.write("space/toolwarden.toml", "[auto_run]\n");
+    assert_eq!(house.run(&["allow", "a:b"]).code, 2);
+    assert_eq!(house.run(&["allow", "a:b", "--config", "/nowhere.toml"]).code, 2);
+    assert_eq!(house.read("home/.local/share/toolwarden/lists.json"), "");
+}
+
+#[test]
+fn entries_that_would_allow_nothing_are_refused() {
+    let house = House::new();
+    for (entry, part) in [
+        ("docs:resources/read", "only `docs:*`"),
+        ("docs:a/b", "`/` is reserved"),
+        ("builtin:shell.run", "allow --shell"),
+        ("builtin:web.fetch", "no allowlist"),
+    ] {
+        let ran = house.run(&["allow", entry]);
+        assert!(ran.code == 2 && ran.err.contains(part), "{entry}: {}", ran.err);
+    }
+}
+
+#[test]
+fn what_is_said_of_a_terminal_entry_is_true() {
+    let house = House::new();
+    for entry in ["npm:install *", "curl:-sS *", "python3", "ls"] {
+        let ran = house.run(&["allow", "--shell", entry]);
+        assert!(ran.code == 0 && !ran.out.contains("but such a call"), "{entry}: {}", ran.out);
+    }
+    let ran = house.run(&["allow", "--shell", "sudo"]);
+    assert!(ran.out.contains("would still be held") && ran.out.contains("runs another command"), "{}", ran.out);
+}

@@ -101,19 +101,7 @@ fn a_config_with_modes_roles_and_settings() {
             "allow run_everything",
         ),
         (
-            &[
-                "gw:api.call",
-                "--role",
-                "worker",
-                "--user",
-                "u",
-                "--task",
-                "T",
-                "--job",
-                "J",
-                "--task-tool",
-                "api.call",
-            ],
+            &["gw:api.call", "--role", "worker", "--user", "u", "--task", "T", "--job", "J", "--task-tool", "api.call"],
             "allow run_everything",
         ),
         (&["gw:db.read", "--role", "nobody", "--user", "ada"], "deny role_unknown"),
@@ -210,4 +198,64 @@ fn rules_of_ones_own() {
     assert_eq!(house.decision(&["--config", &config, "explain", "prod:x"]), "hold rule_hold");
     house.write("c.toml", "[rules]\nshipped = false\n");
     assert_eq!(house.decision(&["--config", &config, "explain", "prod:x"]), "deny rule_no_permit");
+}
+
+#[test]
+fn the_exit_code_survives_a_reader_who_goes_away() {
+    use std::process::{Command, Stdio};
+    let house = House::new();
+    for arguments in [&["explain", "any:thing"][..], &["explain", "any:thing", "--json"]] {
+        let child = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
+            .args(arguments)
+            .current_dir(house.path("space"))
+            .env("HOME", house.path("home"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let code = child.and_then(|mut child| {
+            drop(child.stdout.take());
+            child.wait()
+        });
+        assert_eq!(code.ok().and_then(|status| status.code()), Some(4), "{arguments:?}");
+    }
+}
+
+#[test]
+fn perm_3_whoever_is_held_reads_that_a_file_is_broken() {
+    let house = House::new();
+    house.write("home/.cursor/permissions.json", "{\"mcpAllowlist\": \"github:*\"}");
+    let ran = house.run(&["explain", "github:x"]);
+    assert!(ran.code == 4 && ran.err.contains("permissions.json:1:18: error"), "{}", ran.err);
+    house.write("home/.cursor/permissions.json", "{\"mcpAllowlist\": [\"oops\"]}");
+    assert!(house.run(&["explain", "github:x"]).err.contains("Invalid MCP allowlist entry: oops"));
+}
+
+#[test]
+fn empty_ids_and_missing_workspaces_are_refused() {
+    let house = House::new();
+    for arguments in [
+        &["explain", "a:b", "--role", "pm", "--user", ""][..],
+        &["explain", "a:b", "--task", ""],
+        &["explain", "a:b", "--workspace", "nowhere"],
+        &["allow", "a:b", "--user", ""],
+    ] {
+        assert_eq!(house.run(arguments).code, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn entries_for_an_agents_user_name_that_user() {
+    let house = House::new();
+    let ran = house.run(&["explain", "gw:db.read", "--role", "pm", "--user", "ada"]);
+    assert!(ran.out.contains("toolwarden allow --user ada gw:db.read"), "{}", ran.out);
+    let ran = house.run(&["explain", "--shell", "sudo ls"]);
+    assert!(ran.out.contains("no entry of your own would let this through"), "{}", ran.out);
+}
+
+#[test]
+fn gate_9_a_misspelt_switch_is_refused() {
+    let house = House::new();
+    house.write("c.toml", "[settings]\n\"mcp.tool.x.enabld\" = false\n");
+    let ran = house.run(&["--config", &house.path("c.toml").to_string_lossy(), "explain", "a:x"]);
+    assert!(ran.code == 2 && ran.err.contains("mcp.tool.x.enabld"), "{}", ran.err);
 }

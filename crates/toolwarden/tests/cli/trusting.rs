@@ -73,3 +73,14 @@ fn gate_5_a_trusted_workspace_config_is_not_an_operators() {
         "allow run_everything"
     );
 }
+
+#[test]
+fn perm_4_the_deny_side_acts_on_servers_nobody_configured() {
+    let house = House::new();
+    house.write("space/.roo/mcp.json", r#"{"mcpServers":{"weather":{"command":"w","disabledTools":["nuke"]},"admin":{"command":"a","defaultEnabled":false},"gone":{"command":"g","disabled":true}}}"#);
+    house.run(&["allow", "weather:*"]);
+    assert_eq!(house.decision(&["explain", "weather:nuke"]), "deny tool_disabled");
+    assert_eq!(house.decision(&["explain", "weather:look"]), "allow allowlist_match");
+    assert_eq!(house.decision(&["explain", "admin:x"]), "deny tool_disabled");
+    assert_eq!(house.decision(&["explain", "gone:x"]), "deny tool_disabled");
+}
