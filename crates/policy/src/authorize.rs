@@ -131,12 +131,9 @@ fn denied_domain(subject: &Subject<'_>, url: &str) -> Option<Step> {
     let admin = subject.policy.base().admin.as_ref()?;
     let url = url::Url::parse(url).ok()?;
     let host = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
-    let covers = |domain: &str| {
-        let domain = domain.trim_start_matches("*.").trim_end_matches('.').to_ascii_lowercase();
-        host == domain || host.strip_suffix(&domain).is_some_and(|rest| rest.ends_with('.'))
-    };
-    let rule = admin.denied_domains.iter().find(|domain| covers(&domain.value))?;
-    Some(Step::because(Reason::DomainDenied).by(Some(RuleRef::new(rule.value.as_str(), &rule.origin))))
+    let covers = |domain: &str| host == *domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    let (_, rule) = admin.denied_hosts.iter().find(|(domain, _)| covers(domain))?;
+    Some(Step::because(Reason::DomainDenied).by(Some(rule.clone())))
 }
 
 fn mode(subject: &Subject<'_>) -> Step {

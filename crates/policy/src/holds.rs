@@ -10,7 +10,7 @@ use crate::autorun::command::directory;
 use crate::query::Definition;
 use crate::shell;
 use crate::subject::Subject;
-use crate::verdict::{RuleRef, Step};
+use crate::verdict::Step;
 
 pub(crate) fn mandatory_holds(subject: &Subject<'_>, of_rules: Option<Step>) -> Vec<Step> {
     if matches!(subject.operation(), Operation::GetPrompt | Operation::Complete) {
@@ -31,7 +31,7 @@ fn definition(subject: &Subject<'_>) -> Option<Step> {
 fn self_protection(subject: &Subject<'_>) -> Option<Step> {
     let line = subject.line.as_ref()?.as_ref().ok()?;
     let base = subject.policy.base();
-    let why = shell::changes_toolwarden(line, &base.protected_paths, directory(subject), base.home.as_deref())?;
+    let why = shell::changes_toolwarden(line, &base.protected_paths, &directory(subject), base.home.as_deref())?;
     Some(Step::because(Reason::SelfProtection).noting(why))
 }
 
@@ -42,8 +42,6 @@ fn ask(subject: &Subject<'_>) -> Option<Step> {
 }
 
 fn human_review(subject: &Subject<'_>) -> Option<Step> {
-    let tool = subject.names.server?.tool(subject.names.tool_name)?;
-    let input = tool.input.as_ref().filter(|input| input.human_review)?;
-    let rule = input.origin.as_ref().map(|origin| RuleRef::new("review = \"human\"", origin));
-    Some(Step::because(Reason::HumanReview).by(rule))
+    let rule = subject.names.server?.narrowed(subject.names.tool_name).human_review.clone()?;
+    Some(Step::because(Reason::HumanReview).by(Some(rule)))
 }

@@ -16,6 +16,7 @@ mod input_modes;
 mod lint;
 mod lists;
 pub mod modes;
+mod narrowed;
 mod nearest;
 mod pattern;
 mod permit;

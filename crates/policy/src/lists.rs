@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use toolwarden_core::{Caller, CallerKind, Sourced};
 
 use crate::allowlist::Allowlist;
+use crate::finding::Finding;
 use crate::input::{AdminInput, AutoRunMode, LocalInput, PolicyInput, ServerInput, UserInput};
 use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
 use crate::verdict::RuleRef;
@@ -65,18 +66,24 @@ pub(crate) struct Admin {
     pub(crate) delete_protection: bool,
     pub(crate) browser_protection: bool,
     pub(crate) enable_run_everything: bool,
-    pub(crate) denied_domains: Vec<Sourced<String>>,
+    /// Hosts as URLs have them, with the entry each came from.
+    pub(crate) denied_hosts: Vec<(String, RuleRef)>,
 }
 
 impl Admin {
-    pub(crate) fn compile(input: &AdminInput) -> Option<Self> {
+    /// Compiles the record; none while it is not enabled.
+    ///
+    /// # Errors
+    /// Domains that are none: left out, they would deny nothing.
+    pub(crate) fn compile(input: &AdminInput) -> Result<Option<Self>, Vec<Finding>> {
         if !input.enabled {
-            return None;
+            return Ok(None);
         }
+        let denied_hosts = denied_hosts(&input.sandboxing.denied_domains)?;
         let lists =
             Lists { mcp: Allowlist::compile(&input.mcp_tool_allowlist), terminal: Terminal::compile(&input.allowed) };
         let (blocked, blocked_rules) = parse(&input.blocked);
-        Some(Self {
+        Ok(Some(Self {
             auto_run_disabled: lists.mcp.is_empty() && lists.terminal.is_empty() && !input.enable_run_everything,
             lists,
             blocked: Blocklist::compile(&blocked),
@@ -85,9 +92,29 @@ impl Admin {
             delete_protection: input.delete_file_protection,
             browser_protection: input.browser_protection,
             enable_run_everything: input.enable_run_everything,
-            denied_domains: input.sandboxing.denied_domains.clone(),
-        })
+            denied_hosts,
+        }))
     }
+}
+
+/// `example.com`, `*.example.com` or a whole URL, as the host a URL would have.
+fn denied_hosts(texts: &[Sourced<String>]) -> Result<Vec<(String, RuleRef)>, Vec<Finding>> {
+    let mut hosts = Vec::new();
+    let mut faults = Vec::new();
+    for text in texts {
+        let bare = text.value.trim_start_matches("*.").trim_end_matches('.');
+        let parsed = url::Url::parse(&format!("https://{bare}")).or_else(|_| url::Url::parse(bare));
+        let parsed = if bare.contains("://") { url::Url::parse(bare) } else { parsed };
+        match parsed.ok().and_then(|url| url.host_str().map(str::to_owned)) {
+            Some(host) => hosts.push((host, RuleRef::new(text.value.as_str(), &text.origin))),
+            None => faults.push(Finding::error(
+                "domain_invalid",
+                text.origin.clone(),
+                format!("`{}` is not a domain, so it would deny nothing", toolwarden_core::name::shown(&text.value)),
+            )),
+        }
+    }
+    if faults.is_empty() { Ok(hosts) } else { Err(faults) }
 }
 
 /// What is stored for one user, compiled.

@@ -51,6 +51,14 @@ impl Roles {
         let mut by_name = HashMap::new();
         let by_input: BTreeMap<&str, &RoleInput> =
             inputs.iter().map(|role| (canonical(&role.name.value), role)).collect();
+        for (index, role) in inputs.iter().enumerate() {
+            let same = |other: &&RoleInput| canonical(&other.name.value) == canonical(&role.name.value);
+            if let Some(first) = inputs.iter().take(index).find(same) {
+                let message =
+                    format!("role `{}` is defined twice; the other place is {}", role.name.value, first.name.origin);
+                faults.push(Finding::error("role_twice", role.name.origin.clone(), message));
+            }
+        }
         for shipped in &shipped::ROLES {
             let input = by_input.get(shipped.name).copied();
             let role = std::sync::Arc::new(Role::compile(Some(shipped), input, &mut faults));
@@ -84,7 +92,8 @@ impl Roles {
 }
 
 /// `[roles.sandbox]` speaks of the shipped role that has this alias.
-fn canonical(name: &str) -> &str {
+#[must_use]
+pub fn canonical(name: &str) -> &str {
     shipped::ROLES.iter().find(|role| role.alias == Some(name)).map_or(name, |role| role.name)
 }
 

@@ -25,7 +25,10 @@ impl InputSchema {
     /// The place and the rule that is broken, without the value: it may be a secret.
     pub fn check(&self, arguments: Option<json::Value<'_>>) -> Result<(), String> {
         let validator = self.0.as_ref().map_err(|fault| format!("the tool's schema cannot be used: {fault}"))?;
-        let instance = arguments.map_or_else(|| Value::Object(serde_json::Map::new()), to_value);
+        let empty = || Some(Value::Object(serde_json::Map::new()));
+        let Some(instance) = arguments.map_or_else(empty, to_value) else {
+            return Err("the arguments: a number is too large to be checked".to_owned());
+        };
         match validator.iter_errors(&instance).next() {
             None => Ok(()),
             Some(error) => {
@@ -37,17 +40,19 @@ impl InputSchema {
     }
 }
 
-/// The value another library can read. Numbers it cannot hold exactly are only compared, never sent.
-pub(crate) fn to_value(value: json::Value<'_>) -> Value {
-    match value.kind() {
+/// The value another library can read; none where a number is beyond it, which must not pass unseen.
+pub(crate) fn to_value(value: json::Value<'_>) -> Option<Value> {
+    Some(match value.kind() {
         Kind::Null => Value::Null,
         Kind::True => Value::Bool(true),
         Kind::False => Value::Bool(false),
-        Kind::Number => serde_json::from_str(value.raw()).unwrap_or(Value::Null),
-        Kind::String => value.as_str().map_or(Value::Null, |text| Value::String(text.into_owned())),
-        Kind::Array => value.items().map(to_value).collect(),
+        Kind::Number => serde_json::from_str(value.raw()).ok()?,
+        Kind::String => Value::String(value.as_str()?.into_owned()),
+        Kind::Array => Value::Array(value.items().map(to_value).collect::<Option<_>>()?),
         Kind::Object => {
-            value.entries().map(|(key, member)| (json::unescape(key).into_owned(), to_value(member))).collect()
+            let members =
+                value.entries().map(|(key, member)| Some((json::unescape(key).into_owned(), to_value(member)?)));
+            Value::Object(members.collect::<Option<_>>()?)
         }
-    }
+    })
 }

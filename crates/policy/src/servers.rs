@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use toolwarden_core::name;
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, FETCH_TOOL, Layer, Origin, SHELL_TOOL};
 
 use crate::allowlist::Twin;
 use crate::input::{Declared, Launch, LimitsInput, Scope, ServerInput, ToolDefinition, ToolInput};
+use crate::narrowed::Narrowed;
 use crate::schema::InputSchema;
 use crate::shipped;
 use crate::verdict::RuleRef;
@@ -35,12 +36,14 @@ pub struct Server {
     pub declared: Declared,
     pub state: ServerState,
     pub default_enabled: bool,
-    pub labels: Vec<String>,
     /// Whether its own list of tools is known.
     pub listed: bool,
     tools: HashMap<String, Tool>,
     /// Folded name → names that differ only in case.
     folded: HashMap<String, Vec<String>>,
+    /// What narrows tools, by folded name, and what narrows those nobody configured.
+    narrowed: HashMap<String, Narrowed>,
+    unconfigured: Narrowed,
     /// Folded names of tools switched off here, with the place that says so.
     off: HashMap<String, Origin>,
     limits: LimitsInput,
@@ -53,8 +56,6 @@ pub struct Tool {
     pub input: Option<ToolInput>,
     pub definition: Option<ToolDefinition>,
     pub schema: Option<InputSchema>,
-    /// Its own flow labels and those of its server.
-    pub labels: Vec<String>,
 }
 
 /// All compiled servers.
@@ -150,10 +151,11 @@ impl Server {
             declared: input.declared,
             state,
             default_enabled: input.default_enabled,
-            labels: input.labels.clone(),
             listed: input.catalog.is_some(),
             tools: HashMap::new(),
             folded: HashMap::new(),
+            narrowed: HashMap::new(),
+            unconfigured: Narrowed::of_server(input),
             off: HashMap::new(),
             limits: input.limits,
         };
@@ -188,20 +190,16 @@ impl Server {
 
     fn take_tools(&mut self, input: &ServerInput) {
         for (name, tool) in &input.tools {
-            let entry = self.tool_mut(name);
-            entry.input = Some(tool.clone());
-            entry.labels = labels(&input.labels, &tool.labels);
+            self.tool_mut(name).input = Some(tool.clone());
+            let narrowed = self.narrowed.entry(name.to_ascii_lowercase());
+            narrowed.or_insert_with(|| Narrowed::of_server(input)).add(input, tool);
             if tool.enabled == Some(false) {
                 let origin = tool.origin.clone().unwrap_or_else(|| input.origin.clone());
                 self.off.insert(name.to_ascii_lowercase(), origin);
             }
         }
         for definition in input.catalog.iter().flatten() {
-            let labels_of_server = labels(&input.labels, &[]);
             let entry = self.tool_mut(&definition.name);
-            if entry.input.is_none() {
-                entry.labels = labels_of_server;
-            }
             entry.schema = definition.input_schema.as_ref().map(InputSchema::compile);
             entry.definition = Some(definition.clone());
         }
@@ -260,22 +258,16 @@ impl Server {
         configured.or_else(preset)
     }
 
+    /// What narrows a tool, however its name is spelt.
+    pub(crate) fn narrowed(&self, tool: &str) -> &Narrowed {
+        self.narrowed.get(&*name::folded(tool)).unwrap_or(&self.unconfigured)
+    }
+
     pub(crate) fn limits(&self, tool: &str) -> LimitsInput {
-        let own = self.tool(tool).and_then(|tool| tool.input.as_ref()).map(|input| input.limits).unwrap_or_default();
+        let own = self.narrowed(tool).limits;
         LimitsInput {
             request_bytes: own.request_bytes.or(self.limits.request_bytes),
             depth: own.depth.or(self.limits.depth),
         }
     }
-
-    pub(crate) fn labels_of<'a>(&'a self, tool: &str) -> &'a [String] {
-        self.tool(tool).map_or(&self.labels, |tool| &tool.labels)
-    }
-}
-
-fn labels(server: &[String], tool: &[String]) -> Vec<String> {
-    let unique: HashSet<&String> = server.iter().chain(tool).collect();
-    let mut labels: Vec<String> = unique.into_iter().cloned().collect();
-    labels.sort_unstable();
-    labels
 }

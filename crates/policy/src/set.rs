@@ -56,13 +56,14 @@ impl Base {
         let roles = Roles::compile(&input.roles).map_err(&mut keep).ok();
         let rules = Rules::compile(&input.rules).map_err(&mut keep).ok();
         let settings = Settings::compile(&input.settings).map_err(&mut keep).ok();
-        let (Some(roles), Some(rules), Some(settings)) = (roles, rules, settings) else {
+        let admin = input.admin.as_ref().map_or(Ok(None), Admin::compile).map_err(&mut keep).ok();
+        let (Some(roles), Some(rules), Some(settings), Some(admin)) = (roles, rules, settings, admin) else {
             return Err(Refused(faults));
         };
         Ok(Self {
             auto_run: input.auto_run.clone(),
             ask: Allowlist::compile(&input.auto_run.ask),
-            admin: input.admin.as_ref().and_then(Admin::compile),
+            admin,
             modes: Modes::compile(&input.modes),
             roles,
             rules,

@@ -115,7 +115,7 @@ impl<'a> Subject<'a> {
     }
 
     pub(crate) fn labels(&self) -> &'a [String] {
-        self.names.server.map(|server| server.labels_of(self.names.tool_name)).unwrap_or_default()
+        self.names.server.map(|server| server.narrowed(self.names.tool_name).labels.as_slice()).unwrap_or_default()
     }
 }
 

@@ -235,7 +235,14 @@ impl<'a> Loading<'a> {
 
     /// SELF-1: what no call may change without a person.
     fn protected_paths(&self, chosen: &choose::Chosen) -> Vec<PathBuf> {
-        let hooks = [".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json"];
+        let hooks = [
+            ".cursor/hooks.json",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".codex/config.toml",
+            ".codex/hooks.json",
+            ".gemini/settings.json",
+        ];
         let bases = [Some(&self.locations.home), self.workspace.as_ref()];
         let mut paths =
             vec![self.locations.config_dir.clone(), self.locations.data_dir.clone(), self.locations.user_permissions()];

@@ -32,7 +32,7 @@ pub fn locations(places: &Places, workspace: Option<&Path>) -> Result<Locations>
         working_directory,
         user: user_name(user_id),
         user_id,
-        system_admin_file: Some(PathBuf::from(SYSTEM_ADMIN_FILE)).filter(|path| path.exists()),
+        system_admin_file: Some(PathBuf::from(SYSTEM_ADMIN_FILE)),
         workspace_trust: if places.trust_workspace { WorkspaceTrust::AsTheyAre } else { WorkspaceTrust::Recorded },
         home,
     })

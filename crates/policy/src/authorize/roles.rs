@@ -115,13 +115,13 @@ fn scope_note(scope: Scope) -> &'static str {
 /// GATE-6: a tool, for everyone or for one role, may depend on a setting.
 pub(super) fn setting(subject: &Subject<'_>) -> Step {
     let tool = subject.names.tool_name;
-    let input = subject.names.server.and_then(|server| server.tool(tool)).and_then(|tool| tool.input.as_ref());
-    let of_tool = input.and_then(|input| input.requires_setting.as_deref());
+    let of_tool = subject.names.server.map(|server| server.narrowed(tool).settings.as_slice()).unwrap_or_default();
     let of_role = subject.role.and_then(|role| role.setting_for(tool));
     let settings = &subject.policy.base().settings;
-    match [of_tool, of_role].into_iter().flatten().find(|key| !settings.is_on(key)) {
+    let mut needed = of_tool.iter().map(String::as_str).chain(of_role);
+    match needed.find(|key| !settings.is_on(key)) {
         Some(key) => Step::because(Reason::SettingOff).noting(format!("setting `{key}`")),
-        None if of_tool.or(of_role).is_none() => Step::NOT_APPLICABLE,
+        None if of_tool.is_empty() && of_role.is_none() => Step::NOT_APPLICABLE,
         None => Step::PASS,
     }
 }

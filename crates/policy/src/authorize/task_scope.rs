@@ -40,14 +40,11 @@ pub(super) fn task_scope(subject: &Subject<'_>) -> Step {
 
 /// The ids a call needs: what the tool's config says, and what the role binds to its own task.
 fn required_fields<'a>(subject: &'a Subject<'_>) -> (Vec<&'a str>, Option<RuleRef>) {
-    let (server, tool) = (subject.names.server, subject.names.tool_name);
-    let input = server.and_then(|server| server.tool(tool)).and_then(|tool| tool.input.as_ref());
+    let tool = subject.names.tool_name;
+    let narrowed = subject.names.server.map(|server| server.narrowed(tool));
     let mut fields: Vec<&str> =
-        input.map(|input| input.task_scoped.iter().map(String::as_str).collect()).unwrap_or_default();
-    let mut rule = input
-        .filter(|_| !fields.is_empty())
-        .and_then(|input| input.origin.as_ref())
-        .map(|origin| RuleRef::new("task_scoped", origin));
+        narrowed.map(|narrowed| narrowed.task_scoped.iter().map(String::as_str).collect()).unwrap_or_default();
+    let mut rule = narrowed.and_then(|narrowed| narrowed.task_rule.clone());
     let own_task = subject.role.and_then(|role| role.own_task.find(subject.names.server_name, tool, Reach::WithBare));
     if let Some(own) = own_task {
         if !fields.contains(&"task_id") {

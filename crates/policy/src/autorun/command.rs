@@ -1,7 +1,7 @@
 //! Auto-run for a command line: the first match of SHELL-1 decides.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolwarden_core::{CallKind, Reason};
 
@@ -58,8 +58,10 @@ fn describe(deletion: &Deletion) -> String {
 /// Every simple command must be allowed by itself, and the line must not write elsewhere.
 fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
     let lists = effective(subject);
-    let covered =
-        |command: &SimpleCommand| lists.and_then(|lists: Effective<'_>| lists.terminal.covers(command).cloned());
+    let covered = |command: &SimpleCommand| {
+        let lists: Effective<'_> = lists.filter(|_| !is_elsewhere(subject, command))?;
+        lists.terminal.covers(command).cloned()
+    };
     let rules: Vec<Option<RuleRef>> = line.commands.iter().map(covered).collect();
     let inside = stays_inside(subject, line);
     if inside && rules.iter().all(Option::is_some) {
@@ -76,9 +78,10 @@ fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
         None => "a redirection leaves the workspace, or the line changes directory before one".to_owned(),
     };
     let admin_controlled = subject.policy.base().admin.is_some();
+    let elsewhere = uncovered.iter().any(|command| is_elsewhere(subject, command));
     let candidates: Option<Vec<String>> = uncovered.iter().map(|command| shell::candidate(command)).collect();
     // Entries are offered only where adding them would really let the line run.
-    let mut candidates = candidates.filter(|_| inside && !admin_controlled).unwrap_or_default();
+    let mut candidates = candidates.filter(|_| inside && !elsewhere && !admin_controlled).unwrap_or_default();
     let mut seen = HashSet::new();
     candidates.retain(|candidate| seen.insert(candidate.clone()));
     AutoRun { step: Step::because(Reason::NotInAllowlist).noting(detail), candidates }
@@ -101,10 +104,17 @@ fn stays_inside(subject: &Subject<'_>, line: &ShellLine) -> bool {
 }
 
 /// Where the command would run, for paths that mean Toolwarden's own files.
-pub(crate) fn directory<'a>(subject: &'a Subject<'_>) -> &'a Path {
+pub(crate) fn directory(subject: &Subject<'_>) -> PathBuf {
     let workspace = subject.query.workspace.as_deref().unwrap_or(Path::new("/"));
     match &subject.query.call.kind {
-        CallKind::Shell { directory: Some(directory), .. } => directory,
-        _ => workspace,
+        CallKind::Shell { directory: Some(directory), .. } => workspace.join(directory),
+        _ => workspace.to_path_buf(),
     }
+}
+
+/// Whether a command's name means another file than the entry's author saw: a relative name in a
+/// directory the caller chose.
+fn is_elsewhere(subject: &Subject<'_>, command: &SimpleCommand) -> bool {
+    let relative = command.name.as_deref().is_some_and(|name| name.contains('/') && !name.starts_with('/'));
+    relative && subject.query.workspace.as_deref() != Some(&directory(subject))
 }

@@ -3,6 +3,7 @@
 mod admin;
 mod kit;
 mod modes;
+mod reviewed;
 mod roles;
 mod seeds;
 mod settling;

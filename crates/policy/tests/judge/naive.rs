@@ -87,6 +87,12 @@ impl<'a> Case<'a> {
         self.definition().and_then(|server| server.tools.get(&self.named.tool))
     }
 
+    /// What is written about the tool in any spelling: what narrows it ignores case.
+    pub fn tool_configs(&self) -> Vec<&'a toolwarden_policy::input::ToolInput> {
+        let tools = self.definition().into_iter().flat_map(|server| server.tools.iter());
+        tools.filter(|(name, _)| name.eq_ignore_ascii_case(&self.named.tool)).map(|(_, tool)| tool).collect()
+    }
+
     pub fn admin(&self) -> Option<&'a toolwarden_policy::input::AdminInput> {
         self.input.base.admin.as_ref().filter(|admin| admin.enabled)
     }

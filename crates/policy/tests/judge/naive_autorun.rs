@@ -121,6 +121,10 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
     let directory = directory(case);
     let inside = naive_shell::stays_inside(&line, case.query.workspace.as_deref(), Path::new(&directory));
+    let at_home = case.query.workspace.as_ref().is_some_and(|workspace| workspace.join(&directory) == *workspace);
+    let is_relative = |name: &String| name.contains('/') && !name.starts_with('/');
+    let inside =
+        inside && (at_home || !line.commands.iter().any(|command| command.name.as_ref().is_some_and(is_relative)));
     if inside && naive_shell::covers(&entries, &line) {
         let first = line.commands.first();
         let rule = entries.iter().find(|entry| first.is_some_and(|first| naive_shell::entry_matches(entry, first)));

@@ -14,7 +14,7 @@ use crate::rule::{Effect, Facts, Truth};
 fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
     let mut labels: Vec<&str> = Vec::new();
     labels.extend(case.definition().iter().flat_map(|server| server.labels.iter()).map(String::as_str));
-    labels.extend(case.tool_config().iter().flat_map(|tool| tool.labels.iter()).map(String::as_str));
+    labels.extend(case.tool_configs().iter().flat_map(|tool| tool.labels.iter()).map(String::as_str));
     let mode = match &case.mode {
         Chosen::Mode { slug, .. } => Some(slug.as_str()),
         Chosen::None | Chosen::Denied(_) => None,
@@ -58,7 +58,7 @@ pub fn mandatory(case: &Case<'_>) -> Vec<Reason> {
     if case.input.base.auto_run.ask.iter().any(|entry| deny_entry_matches(&entry.value, case)) {
         holds.push(Reason::MandatoryAsk);
     }
-    if case.tool_config().is_some_and(|tool| tool.human_review) {
+    if case.tool_configs().iter().any(|tool| tool.human_review) {
         holds.push(Reason::HumanReview);
     }
     if answers(case).contains(&(Effect::Hold, Truth::Yes)) {

@@ -93,7 +93,7 @@ pub fn setting(case: &Case<'_>) -> Option<Reason> {
     let shipped = agent_role(case).and_then(|role| role.shipped).map(|role| role.settings).unwrap_or_default();
     let mut needed: Vec<&str> =
         shipped.iter().filter(|(tool, _)| restricts(tool, case)).map(|(_, setting)| *setting).collect();
-    needed.extend(case.tool_config().and_then(|tool| tool.requires_setting.as_deref()));
+    needed.extend(case.tool_configs().iter().filter_map(|tool| tool.requires_setting.as_deref()));
     let is_on = |key: &&str| {
         case.input.base.settings.get(*key).is_some_and(|value| value.value == serde_json::Value::Bool(true))
     };
@@ -114,7 +114,7 @@ fn carried<'c>(caller: &'c Caller, id: &str) -> Option<&'c str> {
 /// The ids this call must carry.
 pub fn required_ids<'c>(case: &'c Case<'_>) -> Vec<&'c str> {
     let mut ids: Vec<&str> =
-        case.tool_config().map(|tool| tool.task_scoped.iter().map(String::as_str).collect()).unwrap_or_default();
+        case.tool_configs().iter().flat_map(|tool| tool.task_scoped.iter().map(String::as_str)).collect();
     let own = agent_role(case).and_then(|role| role.shipped).map(|role| role.own_task).unwrap_or_default();
     if own.iter().any(|pattern| restricts(pattern, case)) && !ids.contains(&"task_id") {
         ids.push("task_id");

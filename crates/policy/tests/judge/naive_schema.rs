@@ -40,12 +40,14 @@ fn fits(schema: &Value, value: &Value) -> bool {
 
 pub fn limits(case: &Case<'_>) -> Option<Reason> {
     let document = case.query.call.arguments.as_ref()?;
-    let tool = case.tool_config().map(|tool| tool.limits).unwrap_or_default();
+    let tools = case.tool_configs();
+    let bytes = tools.iter().filter_map(|tool| tool.limits.request_bytes).min();
+    let levels = tools.iter().filter_map(|tool| tool.limits.depth).min();
     let server = case.definition().map(|server| server.limits).unwrap_or_default();
-    if tool.request_bytes.or(server.request_bytes).is_some_and(|most| document.text().len() > most) {
+    if bytes.or(server.request_bytes).is_some_and(|most| document.text().len() > most) {
         return Some(Reason::RequestTooLarge);
     }
-    let depth = tool.depth.or(server.depth);
+    let depth = levels.or(server.depth);
     depth.is_some_and(|most| depth_of(&case.arguments) > most).then_some(Reason::RequestTooDeep)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `--config`, else the nearest `toolwarden.toml` up the tree if trusted, else the user's.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use toolwarden_core::Sourced;
@@ -156,7 +157,13 @@ pub(super) fn admin(loading: &mut Loading<'_>, chosen: &Chosen) -> Option<AdminI
     let locations = loading.locations;
     let person = &chosen.person;
     let named = person.admin_file.as_ref().map(|file| locations.resolve(&person.directory, &file.value));
-    let system = locations.system_admin_file.as_ref().filter(|path| path.symlink_metadata().is_ok());
+    // Only a path that is certainly not there means that there is no record: one that cannot be looked
+    // at may hold one.
+    let is_absent = |path: &Path| {
+        let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        path.symlink_metadata().is_err_and(|error| absent.contains(&error.kind()))
+    };
+    let system = locations.system_admin_file.as_ref().filter(|path| !is_absent(path));
     if let (Some(system), Some(named)) = (system, &named)
         && system != named
     {

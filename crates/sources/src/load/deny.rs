@@ -6,6 +6,8 @@
 use toolwarden_core::name::registration_key;
 use toolwarden_core::{Entry, Sourced, ToolIdentity};
 use toolwarden_policy::input::{ModeInput, PolicyInput, RoleInput, ServerInput};
+use toolwarden_policy::roles::canonical as canonical_role;
+use toolwarden_policy::shipped;
 
 use crate::finding::{Finding, Severity};
 use crate::readers::config::ConfigFile;
@@ -127,7 +129,7 @@ fn narrow_config(input: &mut PolicyInput, config: &ConfigFile) -> Vec<Finding> {
     let mut findings = narrow_modes(&mut input.base.modes, &config.modes);
     findings.extend(narrow_servers(input, &config.servers));
     for role in &config.roles {
-        findings.extend(narrow_role(&mut input.base.roles, role));
+        narrow_role(&mut input.base.roles, role);
     }
     let auto_run = &mut input.base.auto_run;
     auto_run.ask.extend(config.auto_run.ask.iter().cloned());
@@ -150,21 +152,31 @@ fn is_readable_switch(value: &serde_json::Value) -> bool {
     }
 }
 
-/// A role without a list of its own uses the shipped one, which a new list would replace, not narrow.
-fn narrow_role(known: &mut [RoleInput], said: &RoleInput) -> Option<Finding> {
-    let disallow = said.disallow.as_ref()?;
-    let target =
-        known.iter_mut().find(|role| role.name.value == said.name.value).and_then(|role| role.disallow.as_mut());
-    match target {
-        Some(target) => {
-            target.extend(disallow.iter().cloned());
-            None
+/// A list of its own would replace the shipped one, so it starts from that.
+fn narrow_role(known: &mut Vec<RoleInput>, said: &RoleInput) {
+    let Some(disallow) = &said.disallow else { return };
+    let name = canonical_role(&said.name.value);
+    let shipped = || -> Vec<Sourced<String>> {
+        let role = shipped::ROLES.iter().find(|role| role.name == name);
+        let texts = role.map(|role| role.disallow).unwrap_or_default();
+        texts.iter().map(|text| Sourced::new((*text).to_owned(), said.name.origin.clone())).collect()
+    };
+    match known.iter_mut().find(|role| canonical_role(&role.name.value) == name) {
+        Some(role) => role.disallow.get_or_insert_with(shipped).extend(disallow.iter().cloned()),
+        // A role nobody else knows would be a new one; only shipped roles are there without a word.
+        None if shipped::ROLES.iter().any(|role| role.name == name) => {
+            let mut list = shipped();
+            list.extend(disallow.iter().cloned());
+            known.push(RoleInput {
+                name: Sourced::new(name.to_owned(), said.name.origin.clone()),
+                scope: None,
+                allow: None,
+                disallow: Some(list),
+                conditions: Vec::new(),
+                explain: None,
+            });
         }
-        None => {
-            let message =
-                format!("the disallow list of role `{}` does not act yet: nobody trusted it", said.name.value);
-            Some(not_counted(&said.name.origin, message))
-        }
+        None => {}
     }
 }
 

@@ -124,8 +124,25 @@ fn unknown_mode_key(report: &mut Report, key: &Key) {
         report.error(key.place, "misplaced_key", format!("`{}` belongs into `mcpRestrictions`", key.text));
         return;
     }
+    if looks_like_restriction(&key.text) {
+        // Read as an unknown key it would leave the mode open.
+        report.error(key.place, "unknown_key", format!("`{}` restricts nothing as written", name::shown(&key.text)));
+        report.help(
+            "write `mcpRestrictions` with allowedServers, disallowedServers, allowedTools or disallowedTools inside",
+        );
+        return;
+    }
     let known: Vec<_> = ["slug", "mcpRestrictions"].into_iter().chain(Spelling::Camel.keys()).collect();
     report.unknown_key(key, &known);
+}
+
+/// Whether a key is a restriction in another spelling: snake case, other capitals, a letter missing.
+fn looks_like_restriction(key: &str) -> bool {
+    let plain: String =
+        key.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+    let keys =
+        ["mcprestrictions", "restrictions", "allowedservers", "disallowedservers", "allowedtools", "disallowedtools"];
+    keys.iter().any(|known| strsim::damerau_levenshtein(known, &plain) <= 2)
 }
 
 fn read_restrictions(report: &mut Report, key: &Key, node: &Node, draft: &mut Draft) {

@@ -129,7 +129,7 @@ impl Reach {
         }
         let known = ["http://", "https://", "unix://"].iter().any(|scheme| url.starts_with(scheme));
         if !known && !url.starts_with("${") {
-            report.error(node.place, "invalid_url", format!("`{}` is not an http or https URL", name::shown(&url)));
+            report.error(node.place, "invalid_url", "not an http or https URL");
         }
         self.url = Some((url, node.place));
     }

@@ -120,6 +120,18 @@ fn self_3_records_of_another_user_are_refused() -> Outcome {
 }
 
 #[test]
+fn allow_10_an_admin_file_that_cannot_be_looked_at_is_refused() -> Outcome {
+    let mut home = Home::new()?;
+    let path = home.path("admin.json");
+    home.locations.system_admin_file = Some(path.clone());
+    assert!(home.load()?.input.base.admin.is_none(), "no record");
+    // A link to nowhere is not the same as no record.
+    symlink(home.path("nowhere.json"), &path)?;
+    assert!(home.load().is_err());
+    Ok(())
+}
+
+#[test]
 fn allow_10_an_admin_file_counts_only_when_it_is_roots_alone() -> Outcome {
     let mut home = Home::new()?;
     let path = home.write("admin/admin.json", r#"{"enabled": true, "blocked": ["rm"]}"#)?;

@@ -87,8 +87,8 @@ pub fn remove(places: &Places, arguments: &EntryArguments) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let said = match removed.places.as_slice() {
-        [] => format!("`{}` is in no list you can change here; nothing changed", arguments.entry),
-        places => format!("removed `{}` from {}", arguments.entry, places.join(" and ")),
+        [] => format!("`{}` is in no list you can change here; nothing changed", shown(&arguments.entry)),
+        places => format!("removed `{}` from {}", shown(&arguments.entry), places.join(" and ")),
     };
     output::text(&format!("{said}\n"))?;
     if !still.is_empty() {

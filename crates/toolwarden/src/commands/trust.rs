@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_core::name::shown;
 use toolwarden_sources::trust;
 
 use crate::cli::{Places, TrustArguments};
@@ -37,7 +38,7 @@ pub fn run(places: &Places, arguments: &TrustArguments) -> Result<Exit> {
             return Ok(Exit::Done);
         }
         let said = if was_trusted { "is no longer trusted" } else { "was not trusted; nothing changed" };
-        output::text(&format!("{} {said}\n", directory.display()))?;
+        output::text(&format!("{} {said}\n", shown(&directory.to_string_lossy())))?;
         return Ok(Exit::Done);
     }
     let trusted = trust::trust(&locations, directory, environment::now()).map_err(|error| match error {
@@ -56,7 +57,7 @@ pub fn run(places: &Places, arguments: &TrustArguments) -> Result<Exit> {
     } else {
         format!("these files count from now on, until they change: {}", trusted.files.join(", "))
     };
-    output::text(&format!("trusted {}: {what}\n", trusted.directory.display()))?;
+    output::text(&format!("trusted {}: {what}\n", shown(&trusted.directory.to_string_lossy())))?;
     Ok(Exit::Done)
 }
 
@@ -67,7 +68,7 @@ fn print(rows: &[TrustedOut], arguments: &TrustArguments) -> Result<Exit> {
         output::text("no directory is trusted\n")?;
     } else {
         for row in rows {
-            output::text(&format!("{}  {}\n", row.directory, row.files.join(", ")))?;
+            output::text(&format!("{}  {}\n", shown(&row.directory), row.files.join(", ")))?;
         }
     }
     Ok(Exit::Done)

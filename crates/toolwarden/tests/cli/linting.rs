@@ -77,3 +77,16 @@ fn rules_check_types_arguments_from_a_catalog() {
     let typed = house.run(&["--config", &config, "rules", "check", "r.cedar", "--catalog", "gh.json"]);
     assert_eq!((typed.code, typed.out.contains("titel")), (1, true), "{}", typed.out);
 }
+
+#[test]
+fn mode_6_a_misspelt_restriction_refuses_its_mode() {
+    let house = House::new();
+    for key in ["mcp_restrictions", "mcprestrictions", "mcpRestriction", "Restrictions"] {
+        house.write(
+            "home/.config/toolwarden/modes.yaml",
+            &format!("customModes:\n  - slug: m\n    name: M\n    groups: [mcp]\n    {key}: {{allowedServers: [a]}}\n"),
+        );
+        assert_eq!(house.decision(&["explain", "prod:deploy", "--mode", "m"]), "deny mode_refused", "{key}");
+        assert_eq!(house.run(&["modes", "validate"]).code, 1, "{key}");
+    }
+}

@@ -84,3 +84,30 @@ fn perm_4_the_deny_side_acts_on_servers_nobody_configured() {
     assert_eq!(house.decision(&["explain", "admin:x"]), "deny tool_disabled");
     assert_eq!(house.decision(&["explain", "gone:x"]), "deny tool_disabled");
 }
+
+#[test]
+fn perm_4_what_a_changed_config_takes_from_a_role_acts_at_once() {
+    let house = House::new();
+    house.write("space/toolwarden.toml", "[auto_run]\nmode = \"use_allowlist\"\n");
+    house.run(&["trust", "."]);
+    let explain = ["explain", "web:web.search", "--role", "worker", "--user", "u", "--task", "t", "--job", "j"];
+    assert_eq!(house.decision(&explain), "hold not_in_allowlist");
+    for role in ["worker", "sandbox"] {
+        house.write(
+            "space/toolwarden.toml",
+            &format!("[auto_run]\nmode = \"use_allowlist\"\n[roles.{role}]\ndisallow = [\"web.*\"]\n"),
+        );
+        assert_eq!(house.decision(&explain), "deny role_disallowed", "{role}");
+        // What the shipped role disallows stays disallowed.
+        let database = ["explain", "gw:db.read", "--role", "worker", "--user", "u", "--task", "t", "--job", "j"];
+        assert_eq!(house.decision(&database), "deny role_disallowed", "{role}");
+    }
+}
+
+#[test]
+fn allow_2_names_of_files_are_shown_escaped() {
+    let house = House::new();
+    house.write("space/a\u{1b}[31mb/.mcp.json", "{}");
+    let ran = house.run(&["trust", "a\u{1b}[31mb"]);
+    assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{}{}", ran.out, ran.err);
+}
