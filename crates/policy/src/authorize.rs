@@ -187,7 +187,9 @@ pub(crate) fn facts<'a>(subject: &'a Subject<'a>) -> Facts<'a> {
         operation: subject.operation().method(),
         commands: match &subject.line {
             Some(Ok(line)) => shell::command_names(line),
-            _ => BTreeSet::new(),
+            // What cannot be parsed may run anything; rules can ask for this mark.
+            Some(Err(_)) => BTreeSet::from(["?".to_owned()]),
+            None => BTreeSet::new(),
         },
         url: match &query.call.kind {
             CallKind::Fetch { url } => url::Url::parse(url).ok(),

@@ -51,6 +51,7 @@ impl Blocklist {
                 found.get_or_insert_with(|| BlockedMatch::Unknown { command: text.to_owned() });
                 ControlFlow::Continue(())
             }
+            Reached::Redirection(_) => ControlFlow::Continue(()),
             Reached::Invocation(invocation) => match self.find(invocation) {
                 Some(index) => {
                     found = Some(BlockedMatch::Entry { index, command: invocation.text.to_owned() });

@@ -58,6 +58,10 @@ const DELETING_ARGUMENTS: &[(&str, &[&str])] = &[
     ("hg", &["rm", "remove", "purge"]),
     ("find", &["-delete"]),
     ("gfind", &["-delete"]),
+    ("tar", &["--rem"]),
+    ("gtar", &["--rem"]),
+    ("bsdtar", &["--rem"]),
+    ("zip", &["-m", "--move"]),
     ("gio", &["remove", "trash"]),
     ("rsync", &["--del", "--remove-source-files"]),
     ("rclone", &["delete", "deletefile", "purge", "rmdir", "rmdirs", "sync", "move"]),
@@ -74,7 +78,7 @@ pub fn deletes(line: &ShellLine) -> Option<Deletion> {
             found = Some(Deletion::Certain { command: invocation.text.to_owned() });
             ControlFlow::Break(())
         }
-        Reached::Invocation(_) => ControlFlow::Continue(()),
+        Reached::Invocation(_) | Reached::Redirection(_) => ControlFlow::Continue(()),
     });
     found
 }

@@ -39,10 +39,17 @@ enum Place {
 impl Reader {
     /// Reads one word and walks every command inside it.
     pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Unparsable> {
+        if ends_in_history(node) {
+            self.object(Obstacle::HistoryExpansion);
+        }
         match node.kind() {
             "word" | "number" if node.children().next().is_none() => self.unquoted(node.text()),
             "raw_string" => words::single_quoted(node.text()),
-            "ansi_c_string" => words::ansi_quoted(node.text()),
+            "ansi_c_string" => {
+                // Some shells read a `$` and single quotes instead.
+                self.object(Obstacle::Construct("`$'..'`, which not every shell knows"));
+                words::ansi_quoted(node.text())
+            }
             "string" => self.string(node),
             "concatenation" => self.concatenation(node),
             "number" | "brace_expression" => {
@@ -110,6 +117,9 @@ impl Reader {
         };
         for child in node.children().filter(|child| is_expansion(child.kind())) {
             read_stretch(self, reached, child.start())?;
+            if child.preceding() == Some('!') {
+                self.object(Obstacle::HistoryExpansion);
+            }
             literal = false;
             self.expand(child, Place::Quoted)?;
             reached = child.end();
@@ -210,6 +220,20 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+/// `a!$x`, `"a!"$x`, `a!;ls`: a `!` at the end of a part whose neighbour an interactive shell would take in.
+fn ends_in_history(node: Node<'_>) -> bool {
+    let text = node.text();
+    let next = node.between(node.end(), node.source().len()).chars().next();
+    let Some(next) = next.filter(|next| !matches!(next, ' ' | '\t' | '\n')) else { return false };
+    match node.kind() {
+        "raw_string" | "ansi_c_string" => false,
+        "string" | "concatenation" if text.ends_with('"') => {
+            text.ends_with("!\"") && !matches!(next, ';' | '&' | '|' | ')' | '<' | '>' | '`')
+        }
+        _ => text.ends_with('!'),
     }
 }
 

@@ -3,7 +3,9 @@
 //! standard input. Accepts script files and plain `sed` scripts, refuses everything else.
 
 use crate::line::Word;
-use crate::wrappers::listed;
+use crate::options;
+use crate::paths::is_device;
+use crate::wrappers::{listed, program as program_name};
 
 struct Interpreter {
     programs: &'static [&'static str],
@@ -22,8 +24,8 @@ static INTERPRETERS: &[Interpreter] = &[
         valued: "mWXQ",
         long: &["command"],
     },
-    Interpreter { programs: &["perl", "raku"], code: "eEMmndpx", valued: "ICDF", long: &["eval"] },
-    Interpreter { programs: &["ruby", "jruby", "irb"], code: "ernpx", valued: "ICEFKTW", long: &["eval", "require"] },
+    Interpreter { programs: &["perl", "raku"], code: "eEMmndpx", valued: "IF", long: &["eval"] },
+    Interpreter { programs: &["ruby", "jruby", "irb"], code: "ernpx", valued: "ICEF", long: &["eval", "require"] },
     Interpreter {
         programs: &["node", "nodejs", "deno", "bun", "tsx", "ts-node"],
         code: "eprl",
@@ -38,6 +40,12 @@ static INTERPRETERS: &[Interpreter] = &[
             "env-file",
             "inspect",
             "preload",
+            "run",
+            "openssl-config",
+            "experimental-config-file",
+            "snapshot-blob",
+            "test-reporter",
+            "test-global-setup",
         ],
     },
     Interpreter {
@@ -101,22 +109,113 @@ pub(super) fn inline_code<'a>(program: &str, arguments: &'a [Word]) -> Option<&'
     if let Some(word) = arguments.iter().find(|word| interpreter.takes_code(&word.text)) {
         return Some(&word.text);
     }
-    let asks_version = |word: &Word| matches!(word.text.as_str(), "--version" | "-V" | "-v" | "--help" | "-h");
-    let reads_standard_input = !arguments.iter().any(|word| !word.text.starts_with('-') || asks_version(word));
-    reads_standard_input.then_some("standard input")
+    if let Some(text) = interpreter.module_doubt(arguments).or_else(|| verb_doubt(program, arguments)) {
+        return Some(text);
+    }
+    // `python -v` only talks more.
+    let asks_version = |word: &Word| match word.text.as_str() {
+        "--version" | "-V" | "--help" | "-h" => true,
+        "-v" => !interpreter.loads_modules(),
+        _ => false,
+    };
+    let has_script = interpreter.has_script(arguments) || arguments.iter().any(asks_version);
+    (!has_script).then_some("standard input")
+}
+
+/// Whether the program is an interpreter of a language; `sed` is not.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    find(program).is_some()
 }
 
 fn find(program: &str) -> Option<&'static Interpreter> {
+    // `python3.13t`, `python3-dbg`
+    let program = if program.starts_with("python") { "python" } else { program };
     INTERPRETERS.iter().find(|interpreter| interpreter.programs.contains(&program))
 }
+
+/// Subcommands of the runtimes for JavaScript that take code, and addresses that are or bring code.
+fn verb_doubt<'a>(program: &str, arguments: &'a [Word]) -> Option<&'a str> {
+    let verbs = match program {
+        "deno" => "eval repl x",
+        "bun" => "exec eval repl x",
+        _ => return None,
+    };
+    let starts = ["data:", "blob:", "http:", "https:", "npm:", "jsr:"];
+    arguments
+        .iter()
+        .map(|word| word.text.as_str())
+        .find(|text| listed(verbs, text) || starts.iter().any(|start| text.starts_with(start)))
+}
+
+/// Modules that take code as an argument, from standard input, or out of data.
+const RUNNING_MODULES: &str = "\
+    timeit code codeop pdb bdb cprofile profile profiling trace runpy asyncio idlelib pickle pty ipython ipykernel \
+    ptpython bpython xonsh debugpy pyinstrument viztracer webbrowser pydoc zipapp doctest cgitb sqlite3 pexpect";
+
+/// Long options whose value is the next word.
+const VALUED_LONG: &str = "\
+    --check-hash-based-pycs --conditions --input-type --title --icu-data-dir --stack-trace-limit --disable-warning \
+    --encoding --external-encoding --internal-encoding --backtrace-limit --php-ini --docroot --server";
 
 fn is_sed(program: &str) -> bool {
     program == "sed" || program == "gsed"
 }
 
 impl Interpreter {
+    /// Python: `-m module`.
+    fn loads_modules(&self) -> bool {
+        self.programs.contains(&"python")
+    }
+
+    /// The module behind `-m`, when it runs code or is given an option that does.
+    fn module_doubt<'a>(&self, arguments: &'a [Word]) -> Option<&'a str> {
+        if !self.loads_modules() {
+            return None;
+        }
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let Some(bundle) = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) else { continue };
+            let Some((_, glued)) = bundle.split_once('m') else { continue };
+            let module = if glued.is_empty() { words.next()?.text.as_str() } else { glued };
+            let lower = module.to_ascii_lowercase();
+            let first = lower.split('.').next().unwrap_or(&lower);
+            if listed(RUNNING_MODULES, first) {
+                return Some(module);
+            }
+            return options::executing(&program_name(first), words.as_slice());
+        }
+        None
+    }
+
+    /// Whether a word that is neither an option nor the value of one names a script.
+    fn has_script(&self, arguments: &[Word]) -> bool {
+        let mut is_value = false;
+        for word in arguments {
+            let text = word.text.as_str();
+            if is_value {
+                is_value = false;
+            } else if text.starts_with("--") {
+                is_value = listed(VALUED_LONG, text);
+            } else if let Some(bundle) = text.strip_prefix('-') {
+                // `python -m module` is a script; the other values are not.
+                let valued = bundle.find(|letter| self.valued.contains(letter));
+                let ends_bundle = valued.is_some_and(|at| at.saturating_add(1) == bundle.len());
+                if self.loads_modules() && valued.is_some_and(|at| bundle.get(at..).is_some_and(|v| v.starts_with('m')))
+                {
+                    return true;
+                }
+                is_value = ends_bundle;
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+
     fn takes_code(&self, argument: &str) -> bool {
-        if argument == "-" || argument == "/dev/stdin" || argument.starts_with("/dev/fd/") {
+        // An option word with a blank is split further by some of them.
+        let is_odd_option = argument.starts_with('-') && argument.contains([' ', '\t', '\n']);
+        if argument == "-" || is_odd_option || is_device(argument) {
             return true;
         }
         if let Some(option) = argument.strip_prefix("--") {

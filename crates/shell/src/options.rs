@@ -121,7 +121,7 @@ static TABLE: &[Row] = &[
     Row {
         programs: "git",
         long: "exec-path config-env upload-pack receive-pack exec open-files-in-pager extcmd template sendmail-cmd \
-            to-cmd cc-cmd header-cmd smtp-server access-hook",
+            to-cmd cc-cmd header-cmd smtp-server access-hook authors-prog output output-directory",
         contains: "ext:: fd::",
         ..ROW
     },
@@ -129,6 +129,9 @@ static TABLE: &[Row] = &[
     Row { programs: "git", verbs: "rebase", short: "x", valued: "sXCS", ..ROW },
     Row { programs: "git", verbs: "grep", short: "O", valued: "efABCm", ..ROW },
     Row { programs: "git", verbs: "difftool mergetool", short: "x", long: "tool", ..ROW },
+    Row { programs: "git", verbs: "format-patch archive", short: "o", ..ROW },
+    Row { programs: "git", verbs: "merge rebase pull", short: "s", long: "strategy", valued: "mCSXrOj", ..ROW },
+    Row { programs: "git", verbs: "cherry-pick revert", long: "strategy", ..ROW },
     Row { programs: "git", sequence: "bisect run", ..ROW },
     Row { programs: "git", sequence: "bisect visualize", ..ROW },
     Row { programs: "git", sequence: "submodule foreach", ..ROW },
@@ -148,6 +151,8 @@ static TABLE: &[Row] = &[
     Row { programs: "jj", long: "config config-file config-toml tool", sequence: "util exec", ..ROW },
     Row { programs: "gh", sequence: "alias", ..ROW },
     Row { programs: "gh", sequence: "extension", ..ROW },
+    Row { programs: "gh", sequence: "extensions", ..ROW },
+    Row { programs: "gh", sequence: "ext", ..ROW },
     Row { programs: "gh", sequence: "config set", ..ROW },
     // Archives and copies.
     Row {
@@ -157,7 +162,7 @@ static TABLE: &[Row] = &[
         valued: "fCTXbgKNV",
         ..ROW
     },
-    Row { programs: "zip", long: "unzip-command", starts: "-TT", short: "", ..ROW },
+    Row { programs: "zip", long: "unzip-command", contains: "TT", ..ROW },
     Row { programs: "cpio", long: "rsh-command", ..ROW },
     Row { programs: "rsync", long: "rsh rsync-path daemon config", short: "e", valued: "fTBM", ..ROW },
     Row { programs: "scp sftp", short: "oSFD", valued: "cilPJsRX", contains: "ProxyCommand LocalCommand", ..ROW },
@@ -191,8 +196,8 @@ static TABLE: &[Row] = &[
     Row { programs: "less more most", starts: "+", short: "kTo", contains: "!", ..ROW },
     Row {
         programs: "awk gawk mawk nawk original-awk",
-        long: "file include load exec source",
-        short: "fiElD",
+        long: "file include load exec source dump-variables pretty-print profile debug",
+        short: "fiElDWodp",
         valued: "vF",
         contains: "system | > getline @ close ARGV ENVIRON",
         ..ROW
@@ -223,7 +228,7 @@ static TABLE: &[Row] = &[
         long: "eval include-dir",
         short: "E",
         valued: "CfIojlW",
-        contains: "SHELL= $( MAKEFLAGS",
+        contains: "SHELL $ != MAKEFLAGS MAKE= CC= CXX= LD= AR= RM=",
         ..ROW
     },
     Row {
@@ -233,7 +238,9 @@ static TABLE: &[Row] = &[
         contains: "_LAUNCHER _COMPILER",
         ..ROW
     },
-    Row { programs: "cargo", long: "config", short: "", ..ROW },
+    Row { programs: "cargo", long: "config", ..ROW },
+    Row { programs: "cargo", sequence: "rustc", ..ROW },
+    Row { programs: "cargo", sequence: "rustdoc", ..ROW },
     Row {
         programs: "rustc rustdoc",
         starts: "-Clinker linker=",
@@ -250,7 +257,8 @@ static TABLE: &[Row] = &[
     Row { programs: "go", sequence: "env", starts: "-w", verbs: "env", ..ROW },
     Row {
         programs: "gcc g++ c++ cc clang clang++ gfortran ld cpp",
-        starts: "-wrapper -fplugin -specs --specs -B -Xclang -fuse-ld -plugin --plugin @ -load --config",
+        starts: "-wrapper -fplugin -specs --specs -B -Xclang -fuse-ld -plugin --plugin @ -load --config --ld-path",
+        contains: "-plugin -fpass-plugin -wrapper",
         ..ROW
     },
     Row {
@@ -314,5 +322,13 @@ static TABLE: &[Row] = &[
     Row { programs: "nmap", long: "script interactive", ..ROW },
     Row { programs: "systemctl loginctl", starts: "edit -H --host link set-environment import-environment", ..ROW },
     Row { programs: "terraform tofu", sequence: "console", ..ROW },
+    Row { programs: "jobs", short: "x", ..ROW },
+    Row {
+        programs: "pytest py.test",
+        long: "override-ini rootdir config-file pdbcls confcutdir",
+        short: "pco",
+        valued: "kmrWn",
+        ..ROW
+    },
     Row { programs: "pytest tox nox", starts: "-p -c --rootdir -o --override-ini --pdbcls --confcutdir", ..ROW },
 ];

@@ -41,12 +41,26 @@ fn is_inside(redirection: &Redirection, workspace: &Path, cwd: &Path) -> bool {
     relative.components().next().is_some() && !(is_executed && redirection.writes())
 }
 
-/// The absolute path a text means in a directory; `None` when the directory is not absolute.
+/// The absolute path a text means in a directory; `None` for a relative text in a directory that is not
+/// absolute itself.
 pub(super) fn resolve(text: &str, cwd: &Path) -> Option<PathBuf> {
-    if text.is_empty() || !cwd.is_absolute() {
+    if text.is_empty() {
         return None;
     }
-    Some(normalise(&cwd.join(text)))
+    let joined = cwd.join(text);
+    joined.is_absolute().then(|| normalise(&joined))
+}
+
+/// Whether a text may mean a device or a descriptor (`/dev/stdin`, `//dev/./fd/0`, `../../proc/self/fd/0`),
+/// also behind `=` or glued to an option.
+pub(super) fn is_device(text: &str) -> bool {
+    let behind_equals = text.split_once('=').map(|(_, value)| value);
+    let glued = text.find('/').filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
+    [Some(text), behind_equals, glued].into_iter().flatten().any(|text| {
+        let path = normalise(&Path::new("/").join(text));
+        let is_outside = text.starts_with('/') || text.contains("..");
+        is_outside && (path.starts_with("/dev") || path.starts_with("/proc")) && text != "/dev/null"
+    })
 }
 
 /// Removes `.` and `..` lexically; `..` at the root stays at the root.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::line::{ShellLine, SimpleCommand, Word};
+use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
 use crate::read::read;
 use crate::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
 
@@ -18,6 +18,8 @@ const MOST_WORDS: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Reached<'a> {
     Invocation(Invocation<'a>),
+    /// A redirection inside text that is given to a shell.
+    Redirection(&'a Redirection),
     /// The command word or the inner text cannot be known.
     Unknown {
         text: &'a str,
@@ -32,12 +34,23 @@ pub(super) struct Invocation<'a> {
     pub(super) text: &'a str,
 }
 
-/// The names of all commands a line might run, also through wrappers and inner text, without directories.
+/// What `command_names` holds when the line may also run something that cannot be known.
+const UNKNOWN_NAME: &str = "?";
+
+/// The names of all commands a line might run, also through wrappers and inner text, without directories. The
+/// set holds `?` as well when that is not all: a command word or inner text cannot be known, or the line has
+/// too many parts to be looked through.
 pub fn command_names(line: &ShellLine) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     visit(line, &mut |reached| {
-        if let Reached::Invocation(invocation) = reached {
-            names.insert(basename(invocation.name).to_owned());
+        match reached {
+            Reached::Invocation(invocation) => {
+                names.insert(basename(invocation.name).to_owned());
+            }
+            Reached::Unknown { .. } => {
+                names.insert(UNKNOWN_NAME.to_owned());
+            }
+            Reached::Redirection(_) => {}
         }
         ControlFlow::Continue(())
     });
@@ -95,10 +108,14 @@ impl Search<'_> {
 
     fn look_through(&mut self, program: &str, arguments: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
         match wrappers::reach(program) {
-            Some(Reach::Words) => self.tails(arguments, text, depth),
+            Some(Reach::Words) => {
+                self.tails(arguments, text, depth)?;
+                self.texts(arguments, text, depth, Doubt::Unknown)
+            }
             Some(Reach::AfterOption) => self.after_options(program, arguments, text, depth),
             Some(Reach::Text) => {
                 self.tails(arguments, text, depth)?;
+                self.texts(arguments, text, depth, Doubt::Ignored)?;
                 arguments.iter().try_for_each(|word| self.inner_text(word, text, depth))
             }
             Some(Reach::Shell) => self.shell(arguments, text, depth),
@@ -130,6 +147,12 @@ impl Search<'_> {
     /// Each tail of the words may be the command.
     fn tails(&mut self, words: &[Word], text: &str, depth: usize) -> ControlFlow<()> {
         for (position, word) in words.iter().enumerate() {
+            // `env -Srm x`
+            let splits = word.literal && (word.text.starts_with("-S") || word.text.starts_with("--split-string="));
+            for glued in glued_values(&word.text).into_iter().filter(|glued| splits && !glued.contains(' ')) {
+                let rest = words.get(position.saturating_add(1)..).unwrap_or(&[]);
+                self.invocation(&Word::literal(glued), rest, text)?;
+            }
             if word.literal && (word.text.starts_with('-') || is_assignment(&word.text) || word.text.is_empty()) {
                 continue;
             }
@@ -141,6 +164,20 @@ impl Search<'_> {
                 Some(Reach::Shell) => self.shell(rest, text, depth)?,
                 Some(Reach::Text) => rest.iter().try_for_each(|word| self.inner_text(word, text, depth))?,
                 _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Words with a blank may be shell text: `env -S 'rm x'`, `env '-Srm x'`, `flock f -c 'rm x'`.
+    fn texts(&mut self, words: &[Word], text: &str, depth: usize, doubt: Doubt) -> ControlFlow<()> {
+        for word in words.iter().filter(|word| word.literal && word.text.contains([' ', '\t', '\n'])) {
+            let inner = word.text.as_str();
+            let texts = if inner.starts_with('-') { glued_values(inner) } else { vec![inner] };
+            for inner in texts.into_iter().map(str::trim).filter(|inner| !inner.is_empty()) {
+                if doubt == Doubt::Unknown || read(inner).is_ok() {
+                    self.inner_text(&Word::literal(inner), text, depth)?;
+                }
             }
         }
         ControlFlow::Continue(())
@@ -185,7 +222,10 @@ impl Search<'_> {
             _ => word.text.as_str(),
         };
         match read(inner) {
-            Ok(line) => line.commands.iter().try_for_each(|command| self.inner_command(command, text, depth)),
+            Ok(line) => {
+                line.all_redirections().try_for_each(|redirection| (self.see)(Reached::Redirection(redirection)))?;
+                line.commands.iter().try_for_each(|command| self.inner_command(command, text, depth))
+            }
             Err(_) if inner.contains(|character: char| !is_inert(character)) => (self.see)(Reached::Unknown { text }),
             Err(_) => ControlFlow::Continue(()),
         }
@@ -204,8 +244,34 @@ impl Search<'_> {
         };
         // An expanded argument of these is far more often data than a command, and they are not wrappers.
         let known: Vec<Word> = rest.unwrap_or(&[]).iter().filter(|word| word.literal).cloned().collect();
-        self.tails(&known, text, depth)
+        self.tails(&known, text, depth)?;
+        let takes_text = listed_option(arguments, &["-c", "--call", "--shell-mode"]);
+        if takes_text && arguments.iter().any(|word| !word.literal) {
+            (self.see)(Reached::Unknown { text })?;
+        }
+        self.texts(arguments, text, depth, if takes_text { Doubt::Unknown } else { Doubt::Ignored })
     }
+}
+
+/// What becomes of a word with blanks that cannot be read as shell text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// It may run anything.
+    Unknown,
+    /// It is data.
+    Ignored,
+}
+
+/// What may be glued to an option: behind `=`, or behind the first letters of a bundle.
+fn glued_values(option: &str) -> Vec<&str> {
+    if option.starts_with("--") {
+        return option.split_once('=').map(|(_, value)| value).into_iter().collect();
+    }
+    (2..=4).filter_map(|start| option.get(start..)).filter(|value| !value.is_empty()).collect()
+}
+
+fn listed_option(arguments: &[Word], options: &[&str]) -> bool {
+    arguments.iter().any(|word| options.iter().any(|option| word.text.starts_with(option)))
 }
 
 /// `sudo rm x`: the command is certain when nothing but assignments stands before it.

@@ -20,6 +20,16 @@ fn names_are_found_through_wrappers() {
     assert!(names("xargs -n1 sh -c 'a b'").contains(&"a".to_owned()));
     assert!(names("timeout 5 ls").contains(&"ls".to_owned()));
     assert_eq!(names("git log"), ["git"]);
+    assert!(names("env -S 'rm -rf x'").contains(&"rm".to_owned()));
+}
+
+#[test]
+fn names_say_when_they_are_not_all() {
+    assert_eq!(names("ls; $x"), ["?", "ls"]);
+    assert!(names("bash -c \"$x\"").contains(&"?".to_owned()));
+    assert!(names(&format!("sudo {}", "a ".repeat(300))).contains(&"?".to_owned()));
+    assert!(names(&"ls;".repeat(1500)).contains(&"?".to_owned()));
+    assert!(!names("sudo ls").contains(&"?".to_owned()));
 }
 
 #[test]
@@ -64,6 +74,17 @@ fn deletions_are_found() {
         "git worktree remove x",
         "fd -x rm",
         "docker exec a rm b",
+        "env -S 'rm -rf x'",
+        "env '-Srm -rf x'",
+        "env --split-string='rm -rf x'",
+        "flock /tmp/l -c 'rm -rf x'",
+        "npx -c 'rm -rf x'",
+        "npm exec -c 'rm -rf x'",
+        "pee 'rm -rf x'",
+        "gdb -ex 'shell rm -rf x'",
+        "tar -cf x.tar --remove-files y",
+        "tar -cf x.tar --rem y",
+        "zip -m x.zip y",
     ] {
         assert!(certain(text), "{text}");
     }

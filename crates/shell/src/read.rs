@@ -5,6 +5,7 @@
 
 use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable};
 use crate::obstacles;
+use crate::redirections;
 use crate::tree::{Node, Tree};
 use crate::words;
 
@@ -22,6 +23,8 @@ pub(super) struct Reader {
     commands: Vec<SimpleCommand>,
     redirections: Vec<Redirection>,
     obstacle: Option<Obstacle>,
+    /// How many pipes and redirections feed the standard input of the node that is being read.
+    pub(super) fed: usize,
     /// How many substitutions enclose the node that is being read.
     pub(super) substitutions: usize,
 }
@@ -44,15 +47,20 @@ impl Reader {
 
     /// Reads a node that holds statements: the program, a group, a loop, a clause.
     pub(super) fn statements(&mut self, node: Node<'_>) -> Result<(), Unparsable> {
+        let fed = self.fed;
         let mut previous: Option<Node<'_>> = None;
         for child in node.children() {
             if child.is_named() {
                 self.statement(child)?;
             } else {
                 check_token(node, child, previous)?;
+                if matches!(child.kind(), "|" | "|&" | ">(") {
+                    self.fed = self.fed.saturating_add(1);
+                }
             }
             previous = Some(child);
         }
+        self.fed = fed;
         Ok(())
     }
 
@@ -121,6 +129,10 @@ impl Reader {
             }
         }
         check_prefix_word(node, &command)?;
+        let is_fed = self.fed > 0 || node.children().any(redirections::feeds);
+        if is_fed && command.obstacle.is_none() {
+            command.obstacle = obstacles::obeys_input(&command);
+        }
         Ok(command)
     }
 

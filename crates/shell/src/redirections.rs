@@ -12,6 +12,16 @@ impl Reader {
     /// `body redirection..`. The parser takes arguments behind a redirection for further targets; they are
     /// arguments of the command.
     pub(super) fn redirected(&mut self, node: Node<'_>) -> Result<(), Unparsable> {
+        let fed = self.fed;
+        if node.children().any(feeds) {
+            self.fed = self.fed.saturating_add(1);
+        }
+        let result = self.redirected_parts(node);
+        self.fed = fed;
+        result
+    }
+
+    fn redirected_parts(&mut self, node: Node<'_>) -> Result<(), Unparsable> {
         let mut command: Option<SimpleCommand> = None;
         let mut is_simple = true;
         for (position, child) in node.children().enumerate() {
@@ -125,6 +135,19 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a redirection gives its command something to read.
+pub(super) fn feeds(node: Node<'_>) -> bool {
+    match node.kind() {
+        "heredoc_redirect" | "herestring_redirect" => true,
+        "file_redirect" => {
+            let text = node.text();
+            let target = text.trim_start_matches(|character: char| character.is_ascii_digit());
+            target.strip_prefix('<').is_some_and(|target| target.trim() != "/dev/null")
+        }
+        _ => false,
     }
 }
 

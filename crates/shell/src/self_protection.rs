@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::line::{Direction, Redirection, ShellLine, Word};
-use crate::obstacles::changes_directory;
 use crate::paths::{normalise, resolve};
 use crate::reach::{Invocation, Reached, visit};
 use crate::wrappers::{self, program};
@@ -18,7 +17,6 @@ const READERS: &[&str] = &[
     "ls",
     "head",
     "tail",
-    "less",
     "more",
     "grep",
     "egrep",
@@ -44,7 +42,6 @@ const READERS: &[&str] = &[
     "dirname",
     "basename",
     "du",
-    "tree",
 ];
 
 /// Programs that change everything below a directory they are given.
@@ -79,6 +76,7 @@ const TREE_CHANGERS: &[&str] = &[
     "unlink",
 ];
 const MOST_BASES: usize = 8;
+const MOST_ALTERNATIVES: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trees {
@@ -119,18 +117,27 @@ const READING: &[(&str, Option<&[&str]>)] = &[
 /// Why the line would change Toolwarden; `None` when nothing of the kind was found. `protected` holds
 /// absolute paths; `home` is what `~` and `$HOME` stand for.
 pub fn changes_toolwarden(line: &ShellLine, protected: &[PathBuf], cwd: &Path, home: Option<&Path>) -> Option<String> {
-    let mut ground =
-        Ground { protected: protected.iter().map(|path| normalise(path)).collect(), bases: vec![normalise(cwd)], home };
-    ground.follow_directories(line);
+    let protected: Vec<PathBuf> = protected.iter().map(|path| normalise(path)).collect();
+    let here = normalise(cwd);
+    let mut ground = Ground { protected, bases: vec![here.clone()], here, is_lost: false, home };
+    if ground.follow_directories(line) == Followed::TooMany {
+        return Some("changes the directory too often to tell what it does with toolwarden".to_owned());
+    }
     if let Some(why) = line.all_redirections().find_map(|redirection| ground.redirection(redirection)) {
         return Some(why);
     }
-    let mentions = line.source.to_ascii_lowercase().contains("toolwarden");
+    let mentions = line.source.to_ascii_lowercase().contains("toolwarden") || ground.is_named_in(&line.source);
+    // The body of a here-document is no argument of any command.
+    let in_document = line.source.contains("<<") && ground.spelled(&line.source).is_some();
     let mut why = None;
     visit(line, &mut |reached| {
         why = match reached {
             Reached::Unknown { text } if mentions => Some(format!("cannot tell what `{text}` does with toolwarden")),
             Reached::Unknown { .. } => None,
+            Reached::Redirection(redirection) => ground.redirection(redirection),
+            Reached::Invocation(invocation) if in_document && !is_reader(&program(invocation.name)) => {
+                Some(format!("`{}` is given text that names files of toolwarden", invocation.name))
+            }
             Reached::Invocation(invocation) => ground.invocation(invocation),
         };
         if why.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -142,27 +149,43 @@ struct Ground<'a> {
     protected: Vec<PathBuf>,
     /// Directories that relative paths may start from: the working directory and each target of a `cd`.
     bases: Vec<PathBuf>,
+    /// The working directory itself, the first of the bases.
+    here: PathBuf,
+    /// A `cd` goes to a place that cannot be known.
+    is_lost: bool,
     home: Option<&'a Path>,
 }
 
 impl Ground<'_> {
-    /// Adds the target of each `cd`, seen from every directory before it.
-    fn follow_directories(&mut self, line: &ShellLine) {
-        for command in line.commands.iter().filter(|command| changes_directory(command)) {
-            let targets: Vec<String> = match command.arguments.iter().find(|word| !word.text.starts_with('-')) {
-                Some(word) => vec![self.expand_home(word.text.trim_matches(['"', '\'']))],
-                None => vec![self.expand_home("~")],
-            };
-            let reached: Vec<PathBuf> = self
-                .bases
-                .iter()
-                .flat_map(|base| targets.iter().filter_map(move |target| resolve(target, base)))
-                .collect();
+    /// Adds the target of each `cd`, also inside text given to shells, seen from every directory before it.
+    fn follow_directories(&mut self, line: &ShellLine) -> Followed {
+        let mut targets: Vec<Word> = Vec::new();
+        visit(line, &mut |reached| {
+            if let Reached::Invocation(invocation) = reached
+                && wrappers::changes_directory(&program(invocation.name))
+            {
+                let target = invocation.arguments.iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
+                let is_cd = matches!(invocation.name, "cd" | "chdir");
+                // `popd`, `pushd` and `z` go where the shell remembers.
+                let otherwise = Word::raw(if is_cd { "~" } else { "-" });
+                targets.push(target.filter(|_| program(invocation.name) != "z").cloned().unwrap_or(otherwise));
+            }
+            ControlFlow::Continue(())
+        });
+        for target in targets {
+            let text = self.expand_home(&unquoted(&target));
+            if text == "-" || text.starts_with('~') || cut_at_expansion(&text).len() != text.len() {
+                self.is_lost = true;
+            }
+            let reached: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(&text, base)).collect();
             self.bases.extend(reached);
             self.bases.sort();
             self.bases.dedup();
-            self.bases.truncate(MOST_BASES);
+            if self.bases.len() > MOST_BASES {
+                return Followed::TooMany;
+            }
         }
+        Followed::All
     }
 
     fn redirection(&self, redirection: &Redirection) -> Option<String> {
@@ -178,11 +201,7 @@ impl Ground<'_> {
         if program == "toolwarden" {
             return changing_verb(invocation.arguments).map(|verb| format!("runs `toolwarden {verb}`"));
         }
-        if READERS.contains(&program.as_str()) {
-            return None;
-        }
-        // A wrapper's words are also shown one by one, each as a command of its own.
-        if wrappers::reach(&program).is_some_and(|reach| reach == wrappers::Reach::Words) {
+        if is_reader(&program) {
             return None;
         }
         let path = match self.entered() {
@@ -197,19 +216,77 @@ impl Ground<'_> {
 
     /// The protected directory that a `cd` goes into: every command there is suspect.
     fn entered(&self) -> Option<&Path> {
-        let targets = self.bases.get(1..).unwrap_or(&[]);
-        self.protected
-            .iter()
-            .find(|protected| targets.iter().any(|base| base.starts_with(protected)))
-            .map(PathBuf::as_path)
+        let is_entered =
+            |protected: &PathBuf| self.bases.iter().any(|base| *base != self.here && base.starts_with(protected));
+        self.protected.iter().find(|protected| is_entered(protected)).map(PathBuf::as_path)
     }
 
-    /// The protected path a word lands on, under or above; looks behind `=` and glued short options too.
+    /// The protected path a word lands on, under or above; looks behind `=`, into glued options and braces too.
     fn touched(&self, word: &Word, trees: Trees) -> Option<&Path> {
-        let text = word.text.trim_matches(['"', '\'']);
+        let text = unquoted(word);
+        if let Some(path) = self.spelled(&text) {
+            return Some(path);
+        }
         let behind_equals = text.split_once('=').map(|(_, value)| value);
         let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
-        [Some(text), behind_equals, glued].into_iter().flatten().find_map(|text| self.landing(text, trees))
+        let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
+        // `-v here:there`, `type=bind,src=here`
+        let pieces = text.split(['=', ':', ',']).filter(|_| text.contains([':', ',']));
+        [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces).find_map(|text| {
+            let found = self.landing(text, trees).or_else(|| self.guessed(text, trees));
+            found.or_else(|| alternatives(text).iter().find_map(|text| self.landing(text, trees)))
+        })
+    }
+
+    /// A protected path that is spelled out anywhere in a text.
+    fn spelled(&self, text: &str) -> Option<&Path> {
+        let is_code = text.contains([' ', '(', '"', '\'', '\n']);
+        let text = text.replace(['"', '\'', '\\'], "");
+        let is_spelled = |protected: &Path| {
+            // In code a relative path counts by its last two names.
+            let last_names = protected.parent().and_then(Path::parent).and_then(|top| protected.strip_prefix(top).ok());
+            if is_code && last_names.is_some_and(|names| text.contains(&*names.to_string_lossy())) {
+                return true;
+            }
+            let below_home = self.home.and_then(|home| protected.strip_prefix(home).ok());
+            let home_forms = below_home
+                .into_iter()
+                .flat_map(|rest| ["~/", "$HOME/", "${HOME}/"].map(|home| format!("{home}{}", rest.display())));
+            protected.parent().is_some()
+                && std::iter::once(protected.display().to_string()).chain(home_forms).any(|form| text.contains(&form))
+        };
+        self.protected.iter().map(PathBuf::as_path).find(|protected| is_spelled(protected))
+    }
+
+    /// Whether the name of a protected file or directory occurs in a text.
+    fn is_named_in(&self, text: &str) -> bool {
+        self.protected.iter().filter_map(|path| path.file_name()).any(|name| text.contains(&*name.to_string_lossy()))
+    }
+
+    /// A word whose beginning cannot be known is compared by the names in it: `$X/.cursor/permissions.json`.
+    fn guessed(&self, text: &str, trees: Trees) -> Option<&Path> {
+        let expanded = self.expand_home(text);
+        let is_unknown = expanded.contains(['$', '`']) || expanded.starts_with(['~', '{', '*', '?', '[']);
+        // `a*/../../x`: a pattern may go up from anywhere.
+        let climbs = expanded.contains("..") && cut_at_expansion(&expanded).len() != expanded.len();
+        let is_adrift = self.is_lost && !expanded.starts_with('/');
+        if !(is_unknown || climbs || is_adrift) {
+            return None;
+        }
+        let fits = |name: &str| {
+            expanded.split(['/', '{', '}', ',', '(', ')', ' ', '=']).any(|part| {
+                let start = cut_at_expansion(part);
+                let is_pattern = start.len() != part.len() && !start.is_empty() && name.starts_with(start);
+                // `${x}ssions.json`
+                let is_tail = part.len() > ".json".len() && name.ends_with(part);
+                part.eq_ignore_ascii_case(name) || is_pattern || is_tail
+            })
+        };
+        self.protected.iter().map(PathBuf::as_path).find(|protected| {
+            let above = protected.parent().filter(|_| trees == Trees::Changed);
+            let names = [Some(*protected), above].into_iter().flatten().filter_map(Path::file_name);
+            names.map(|name| name.to_string_lossy()).any(|name| fits(&name))
+        })
     }
 
     fn landing(&self, text: &str, trees: Trees) -> Option<&Path> {
@@ -217,6 +294,10 @@ impl Ground<'_> {
             return None;
         }
         let expanded = self.expand_home(text);
+        // Without a known working directory a relative text may mean anything.
+        if !Path::new(&expanded).is_absolute() && self.bases.iter().any(|base| !base.is_absolute()) {
+            return self.protected.first().map(PathBuf::as_path);
+        }
         let literal = cut_at_expansion(&expanded);
         let is_pattern = literal.len() != expanded.len();
         let paths: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(literal, base)).collect();
@@ -235,15 +316,52 @@ impl Ground<'_> {
         protected.starts_with(path) && (trees == Trees::Changed || !is_here)
     }
 
+    /// Replaces what stands for the home or the working directory at the beginning.
     fn expand_home(&self, text: &str) -> String {
-        let Some(home) = self.home else { return text.to_owned() };
-        for prefix in ["~", "$HOME", "${HOME}"] {
-            if let Some(rest) = text.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                return format!("{}{rest}", home.display());
+        let home = self.home.map(|home| home.display().to_string());
+        let here = Some(".".to_owned());
+        let forms = [("~+", &here), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
+        let braced = [("${HOME:-", &home), ("${HOME-", &home), ("${PWD}", &here), ("${PWD:-", &here)];
+        for (prefix, value) in forms.into_iter().chain(braced) {
+            let Some(rest) = text.strip_prefix(prefix) else { continue };
+            let rest = if prefix.ends_with('-') { rest.split_once('}').map_or(rest, |(_, rest)| rest) } else { rest };
+            if let Some(value) = value.as_ref().filter(|_| rest.is_empty() || rest.starts_with('/')) {
+                return format!("{value}{rest}");
             }
         }
         text.to_owned()
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    All,
+    TooMany,
+}
+
+fn is_reader(program: &str) -> bool {
+    READERS.contains(&program)
+}
+
+/// The text without quotes; a literal word has lost them already.
+fn unquoted(word: &Word) -> String {
+    if word.literal { word.text.clone() } else { word.text.replace(['"', '\'', '\\'], "") }
+}
+
+/// What braces may become, innermost first; bounded, and then `guessed` still compares the names.
+fn alternatives(text: &str) -> Vec<String> {
+    let mut finished = Vec::new();
+    let mut open = vec![text.to_owned()];
+    while let Some(text) = open.pop() {
+        let braces = text.rsplit_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+        match braces {
+            Some((before, (inner, after))) if finished.len().saturating_add(open.len()) < MOST_ALTERNATIVES => {
+                open.extend(inner.split(',').map(|part| format!("{before}{part}{after}")));
+            }
+            _ => finished.push(text),
+        }
+    }
+    finished
 }
 
 /// What stands before the first character that a shell would expand.

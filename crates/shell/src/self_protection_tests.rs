@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{changes_toolwarden, read};
+use crate::{changes_toolwarden, read, redirections_stay_inside};
 
 fn held(text: &str) -> bool {
     let protected = [
@@ -94,6 +94,28 @@ fn reading_verbs_are_not() {
 }
 
 #[test]
+fn without_a_known_directory_every_relative_word_is_suspect() {
+    let protected = [PathBuf::from("/home/u/.cursor/hooks.json")];
+    for cwd in ["", "sub", "./sub"] {
+        let held = |text: &str| {
+            read(text).is_ok_and(|line| changes_toolwarden(&line, &protected, Path::new(cwd), None).is_some())
+        };
+        assert!(held("tee /home/u/.cursor/hooks.json"));
+        assert!(held("echo x > /home/u/.cursor/hooks.json"));
+        assert!(held("tee hooks.json"));
+        assert!(held("echo x > out.txt"));
+        assert!(held("cp -r a ../b"));
+        assert!(!held("tee /tmp/x"));
+        assert!(!held("cat hooks.json"));
+        let stays =
+            |text: &str| read(text).is_ok_and(|line| redirections_stay_inside(&line, Path::new("/w"), Path::new(cwd)));
+        assert!(!stays("ls > out.txt"));
+        assert!(!stays("ls > /tmp/out.txt"));
+        assert!(stays("ls > /w/out.txt"));
+    }
+}
+
+#[test]
 fn protected_paths_are_watched() {
     for text in [
         "echo x > ~/.config/toolwarden/a",
@@ -116,6 +138,44 @@ fn protected_paths_are_watched() {
         "cd ~ && rm -rf .config",
         "cd ~/.cursor; cp x hooks.json",
         "sed -i s/a/b/ ${HOME}/.cursor/hooks.json",
+        "bash -c 'echo {} > ~/.cursor/hooks.json'",
+        "eval \"echo {} > ~/.cursor/hooks.json\"",
+        "sh -c 'cd ~/.cursor && cp x hooks.json'",
+        "tee \"$HOME\"/.cursor/hooks.json",
+        "echo x > \"$HOME\"/.cursor/hooks.json",
+        "tee ${HOME:-x}/.cursor/hooks.json",
+        "tee \"$PWD\"/../.cursor/permissions.json",
+        "tee ${PWD}/../.cursor/permissions.json",
+        "tee $X/.cursor/hooks.json",
+        "tee \"$X\"/hooks.json",
+        "tee $(pwd)/../.cursor/permissions.json",
+        "tee ~u/.cursor/hooks.json",
+        "tee ${x}oks.json $y/hoo*",
+        "rm -rf $X/.cursor",
+        "curl -so/home/u/.cursor/hooks.json x",
+        "wget -qO/home/u/.cursor/hooks.json x",
+        "cp -rt/home/u/.config/toolwarden x",
+        "cp -rt~/.config/toolwarden x",
+        "tee {~/.cursor,x}/hooks.json",
+        "tee {/home/u/.cursor/hooks.json,x}",
+        "tee ../{.cursor,x}/permissions.json",
+        "tee {..,x}/.cursor/permissions.json",
+        "tree -o ~/.cursor/hooks.json",
+        "less -o ~/.cursor/hooks.json",
+        "x 'open(\"/home/u/.cursor/hooks.json\")'",
+        "x 'write ~/.cursor/hooks.json'",
+        "python3 <<'EOF'\nopen('/home/u/.cursor/hooks.json', 'w')\nEOF",
+        "sh <<'EOF'\necho > $X/hooks.json\nEOF",
+        "cd $X && tee hooks.json",
+        "cd - && tee hooks.json",
+        "cd a; cd b; cd c; cd d; ls",
+        "env -S 'tee /home/u/.cursor/hooks.json'",
+        "strace -o /home/u/.cursor/hooks.json ls",
+        "tee a*/../../.cursor/permissions.json",
+        "tee ../.cursor/{perm{issions,x},y}.json",
+        "docker run -v ../.cursor:/x y",
+        "docker run --mount type=bind,src=/home/u,dst=/x y",
+        "python3 -c 'open(\"../.cursor/permissions.json\", \"w\")'",
     ] {
         assert!(held(text), "{text}");
     }
@@ -131,6 +191,10 @@ fn protected_paths_are_watched() {
         "ls ~/.config",
         "cp a b",
         "cd src && make",
+        "cd $X && make",
+        "mkdir -p {src,tests}",
+        "cp $f out/",
+        "cat <<EOF\n~/.cursor/hooks.json\nEOF",
     ] {
         assert!(!held(text), "{text}");
     }

@@ -143,7 +143,9 @@ pub(super) fn ansi_quoted(raw: &str) -> Result<Word, Unparsable> {
             '\\' => match characters.next() {
                 Some('n') => value.push('\n'),
                 Some('t') => value.push('\t'),
-                Some(escaped @ ('\\' | '\'' | '"')) => value.push(escaped),
+                // Shells without `$'..'` end the quotes here.
+                Some('\'') => return Err(Unparsable::Ambiguous("an escaped quote in `$'..'`")),
+                Some(escaped @ ('\\' | '"')) => value.push(escaped),
                 Some('x') => match hexadecimal(characters.as_str()) {
                     Some(decoded) => {
                         value.push(decoded);

@@ -87,7 +87,7 @@ pub(super) fn takes_command_first(program: &str) -> bool {
 
 const COMMAND_FIRST: &str = "\
     env sudo doas xargs nohup nice ionice setsid stdbuf time command builtin exec coproc strace ltrace \
-    noglob nocorrect pkexec caffeinate chronic fakeroot valgrind not";
+    noglob nocorrect pkexec caffeinate chronic fakeroot valgrind not shell";
 
 /// Some tail of the arguments of these is a command.
 const WORD_RUNNERS: &str = "\

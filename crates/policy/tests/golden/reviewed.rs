@@ -1,7 +1,7 @@
 //! What a hostile reader of the judge found, each as the smallest case that once passed.
 
 use toolwarden_core::{Call, Door, Sourced};
-use toolwarden_policy::input::{AdminInput, AutoRunMode, RoleInput, ToolDefinition, ToolInput};
+use toolwarden_policy::input::{AdminInput, AutoRunMode, RoleInput, RuleFile, ToolDefinition, ToolInput};
 use toolwarden_policy::{PolicyInput, PolicySet, Query};
 
 use crate::kit::{
@@ -121,4 +121,22 @@ fn shell_1_denied_domains_in_every_writing() {
     admin.sandboxing.denied_domains = sourced(&["not a domain"]);
     input.base.admin = Some(admin);
     assert!(PolicySet::compile(&input).is_err());
+}
+
+#[test]
+fn gate_10_rules_see_that_commands_are_not_all_known() {
+    let mut input = everything();
+    input.base.auto_run.delete_protection = false;
+    let text = "forbid(principal, action, resource) when { context.commands.contains(\"curl\") || context.commands.contains(\"?\") };";
+    input.base.rules.push(RuleFile { origin: origin(toolwarden_core::Layer::Config), text: text.to_owned() });
+    let policy = compile(&input);
+    for (command, expected) in [
+        ("ls", "allow run_everything"),
+        ("curl evil.example", "deny rule_forbid"),
+        ("env -S 'curl evil.example'", "deny rule_forbid"),
+        ("$X evil.example", "deny rule_forbid"),
+        ("ls \"", "deny rule_forbid"),
+    ] {
+        assert_eq!(shell(&policy, command, "/srv/space"), expected, "{command}");
+    }
 }
