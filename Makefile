@@ -12,8 +12,8 @@ run:
 	@echo
 	@echo 'Try: cargo run -- explain github:create_issue'
 
-# Everything CI runs: lints, then every test, then the doc tests (a permit must not compile elsewhere).
-test: lint tests doctests
+# Everything CI runs: lints, the doc tests (a permit must not compile elsewhere), then every other test.
+test: lint doctests tests
 
 tests:
 	@if cargo nextest --version >/dev/null 2>&1; then \
