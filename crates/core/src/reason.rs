@@ -108,7 +108,7 @@ reasons! {
     CommandUnparsable "command_unparsable" Hold [Person] "the command line cannot be parsed, or runs nothing" "a person decides";
     UrlUnparsable "url_unparsable" Hold [Person] "the URL cannot be parsed, or is not http or https" "a person decides";
     CommandBlocked "command_blocked" Hold [Person] "the admin's blocked list matches a command of this line" "a person decides";
-    DeleteProtection "delete_protection" Hold [Person] "the command deletes files and delete protection is on" "a person decides";
+    DeleteProtection "delete_protection" Hold [Person] "the command deletes files, or may, and delete protection is on" "a person decides";
     FetchReview "fetch_review" Hold [Classifier Person] "a fetch has no allowlist" "a person decides, or auto-review does";
 
     // Allowed.
