@@ -20,11 +20,17 @@ pub struct House {
     pub policy: PolicySet,
 }
 
-/// Loads and compiles the policy that counts here.
+/// Loads and compiles the policy that counts here, and says what is wrong with its files.
 pub fn open(places: &Places, arguments: &PolicyArguments) -> Result<House> {
+    let house = open_quietly(places, arguments)?;
+    warn(&house.loaded);
+    Ok(house)
+}
+
+/// The same for a second look, when everything was said at the first.
+pub fn open_quietly(places: &Places, arguments: &PolicyArguments) -> Result<House> {
     let locations = environment::locations(places, arguments.workspace.as_deref())?;
     let loaded = read(&locations, arguments)?;
-    warn(&loaded);
     let policy = PolicySet::compile(&loaded.input).map_err(|refused| policy_refused(&refused))?;
     Ok(House { locations, loaded, policy })
 }

@@ -34,9 +34,9 @@ pub enum AdminFault {
     File(#[from] FileError),
     #[error("the admin file does not exist")]
     Missing,
-    #[error("the admin file belongs to user {0}, not to root; run `chown root FILE`")]
+    #[error("the admin file belongs to user {0}, not to root; run `chown root` on it")]
     NotRoot(u32),
-    #[error("the admin file can be changed by others (mode {0:o}); run `chmod go-w FILE`")]
+    #[error("the admin file can be changed by others (mode {0:o}); run `chmod go-w` on it")]
     Writable(u32),
     #[error("the admin file's directory can be changed by everyone (mode {0:o}); move the file")]
     OpenDirectory(u32),

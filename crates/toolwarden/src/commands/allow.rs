@@ -31,7 +31,7 @@ pub fn add(places: &Places, arguments: &EntryArguments) -> Result<Exit> {
     refuse_useless(arguments)?;
     let locations = environment::locations(places, arguments.workspace.as_deref())?;
     // A policy that cannot be read is said before anything is changed.
-    explain_again(places, arguments, &locations)?;
+    wire::open(places, &policy_arguments(arguments))?;
     let user = arguments.user.as_deref().unwrap_or(&locations.user);
     let added = edit::add_entry(&locations, user, list(arguments), &arguments.entry).map_err(as_input)?;
     let (outcome, entry, place, remark) = match added {
@@ -129,6 +129,10 @@ fn refuse_useless(arguments: &EntryArguments) -> Result<()> {
     Err(BadInput(format!("`{}` would allow nothing: {advice}", shown(&arguments.entry))).into())
 }
 
+fn policy_arguments(arguments: &EntryArguments) -> PolicyArguments {
+    PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() }
+}
+
 /// What calls the entry is meant for would meet now: the best answer among a few of them. A wildcard
 /// stands for some tool, or for some argument.
 fn explain_again(
@@ -136,8 +140,7 @@ fn explain_again(
     arguments: &EntryArguments,
     locations: &Locations,
 ) -> Result<Option<(Decision, &'static str, String)>> {
-    let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
-    let house = wire::open(places, &policy)?;
+    let house = wire::open_quietly(places, &policy_arguments(arguments))?;
     let user = arguments.user.as_deref().unwrap_or(&locations.user);
     let caller = Arc::new(if user == locations.user { Caller::local_person(user) } else { Caller::person(user) });
     let calls = if arguments.shell { shell_calls(&arguments.entry) } else { tool_call(&arguments.entry) };

@@ -32,12 +32,15 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
     }
 }
 
-/// The readers' findings and the judge's, by place. Both may speak of one invalid entry.
-fn merge(of_readers: &[toolwarden_sources::Finding], of_judge: Vec<Finding>) -> Vec<Finding> {
+/// The readers' findings and the judge's, by place. Both may speak of one entry or one mode.
+pub(super) fn merge(of_readers: &[toolwarden_sources::Finding], of_judge: Vec<Finding>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = of_readers.iter().map(wire::convert).collect();
     let place = |finding: &Finding| (finding.origin.source.clone(), finding.origin.line, finding.origin.column);
     let known: Vec<_> = findings.iter().map(|finding| (finding.code, place(finding))).collect();
-    findings.extend(of_judge.into_iter().filter(|finding| !known.contains(&(finding.code, place(finding)))));
+    // A mode carries what its reader found on a line, which the reader has already said.
+    let is_said = |finding: &Finding| finding.code == "mode_refused" && finding.message.contains("is refused: line ");
+    let is_new = |finding: &Finding| !is_said(finding) && !known.contains(&(finding.code, place(finding)));
+    findings.extend(of_judge.into_iter().filter(is_new));
     findings.sort_by_key(place);
     findings
 }
@@ -70,13 +73,8 @@ fn judged_alone(path: &Path) -> Result<Vec<Finding>> {
         }
         _ => {}
     }
-    // The reader has already said what it found on a line; and a file alone need not hold rules.
-    let is_new = |finding: &Finding| match finding.code {
-        "no_rules" => false,
-        "mode_refused" => !finding.message.contains("is refused: line "),
-        _ => true,
-    };
-    Ok(toolwarden_policy::lint(&input).into_iter().filter(is_new).collect())
+    // A file alone need not hold rules.
+    Ok(toolwarden_policy::lint(&input).into_iter().filter(|finding| finding.code != "no_rules").collect())
 }
 
 /// Prints findings and a count; exit 1 where one is an error.

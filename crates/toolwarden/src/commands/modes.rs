@@ -1,6 +1,6 @@
 //! `modes`: list, show and validate per-mode restrictions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -8,6 +8,7 @@ use toolwarden_core::name::shown;
 use toolwarden_core::{Layer, Sourced, ToolIdentity};
 use toolwarden_policy::input::ModeInput;
 use toolwarden_policy::{Finding, PolicyInput};
+use toolwarden_sources::SourceKind;
 use toolwarden_sources::readers::roomodes;
 
 use crate::cli::{Format, ModesCommand, Places, PolicyArguments};
@@ -157,21 +158,22 @@ fn validate(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format
     let locations = crate::environment::locations(places, policy.workspace.as_deref())?;
     let servers = wire::read(&locations, policy).map(|loaded| loaded.input.servers).unwrap_or_default();
     let mut input = PolicyInput { servers, ..PolicyInput::default() };
-    let mut findings = Vec::new();
+    let mut of_readers = Vec::new();
     for path in files {
         let bytes = std::fs::read(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))?;
         let reading = roomodes::read_bytes(&path.display().to_string(), Layer::UserFile, &bytes);
-        findings.extend(reading.findings.iter().map(wire::convert));
+        of_readers.extend(reading.findings);
         input.base.modes.extend(reading.value);
     }
-    // The reader has already said what it found on a line.
-    let is_new = |finding: &Finding| finding.code != "mode_refused" || !finding.message.contains("is refused: line ");
-    findings.extend(toolwarden_policy::lint(&input).into_iter().filter(is_about_modes).filter(is_new));
+    let of_judge = toolwarden_policy::lint(&input).into_iter().filter(is_about_modes).collect();
+    let findings = super::lint::merge(&of_readers, of_judge);
     super::lint::print(&findings, format)
 }
 
+/// A finding of the judge about a mode, or of a reader about a file of modes.
 fn is_about_modes(finding: &Finding) -> bool {
     finding.code.starts_with("mode")
         || finding.message.contains("mode `")
         || matches!(finding.code, "unknown_mode" | "deny_list_on_open_mode" | "admin_server_reachable")
+        || SourceKind::of(Path::new(&*finding.origin.source)) == Some(SourceKind::Modes)
 }

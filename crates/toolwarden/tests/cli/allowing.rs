@@ -131,3 +131,11 @@ fn what_is_said_of_a_terminal_entry_is_true() {
     let ran = house.run(&["allow", "--shell", "sudo"]);
     assert!(ran.out.contains("would still be held") && ran.out.contains("runs another command"), "{}", ran.out);
 }
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_once() {
+    let house = House::new();
+    house.write("home/.cursor/permissions.json", "{\"mcpAllowlist\": [\"oops\"]}");
+    let ran = house.run(&["allow", "a:b"]);
+    assert_eq!(ran.err.matches("Invalid MCP allowlist entry: oops").count(), 1, "{}", ran.err);
+}
