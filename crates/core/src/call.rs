@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::json::Document;
+use crate::json::{Document, Part};
 
 /// The server of Toolwarden's own tools.
 pub const BUILTIN_SERVER: &str = "builtin";
@@ -76,16 +76,30 @@ pub struct Call {
     pub server: Arc<str>,
     pub tool: Arc<str>,
     /// The arguments as sent; none where the caller gave none.
-    pub arguments: Option<Arc<Document>>,
+    pub arguments: Option<Part>,
+    /// The whole params the arguments stand in, where the call came over the wire: what is sent on.
+    pub params: Option<Part>,
 }
 
 impl Call {
     /// A call to an MCP server. Calls to the built-in shell and fetch tools become those kinds.
     #[must_use]
     pub fn mcp(server: impl Into<Arc<str>>, tool: impl Into<Arc<str>>, arguments: Option<Arc<Document>>) -> Self {
-        let (server, tool) = (server.into(), tool.into());
+        Self::tool_call(server.into(), tool.into(), arguments.map(Part::whole), None)
+    }
+
+    /// A tool call as it came over the wire; none where `params` name no tool. What is judged is the
+    /// tool that `params` name, and `params` are what is sent on.
+    #[must_use]
+    pub fn received(server: impl Into<Arc<str>>, params: Part) -> Option<Self> {
+        let tool: Arc<str> = params.value().get("name")?.as_str()?.into();
+        let arguments = params.member("arguments");
+        Some(Self::tool_call(server.into(), tool, arguments, Some(params)))
+    }
+
+    fn tool_call(server: Arc<str>, tool: Arc<str>, arguments: Option<Part>, params: Option<Part>) -> Self {
         let text_argument = |key: &str| {
-            let value = arguments.as_ref().and_then(|document| document.root().get(key))?;
+            let value = arguments.as_ref().and_then(|arguments| arguments.value().get(key))?;
             value.as_str().map(|text| text.into_owned())
         };
         // In any spelling: doors that forgive case would else let `Shell.Run` pass as an ordinary tool.
@@ -101,14 +115,20 @@ impl Call {
         } else {
             CallKind::Mcp { operation: Operation::CallTool }
         };
-        Self { kind, server, tool, arguments }
+        Self { kind, server, tool, arguments, params }
     }
 
     /// Reading a resource, getting a prompt or asking for a completion.
     #[must_use]
     pub fn operation(server: impl Into<Arc<str>>, operation: Operation, params: Option<Arc<Document>>) -> Self {
+        Self::asked(server, operation, params.map(Part::whole))
+    }
+
+    /// The same as it came over the wire, its params part of a message.
+    #[must_use]
+    pub fn asked(server: impl Into<Arc<str>>, operation: Operation, params: Option<Part>) -> Self {
         let tool = operation.method().into();
-        Self { kind: CallKind::Mcp { operation }, server: server.into(), tool, arguments: params }
+        Self { kind: CallKind::Mcp { operation }, server: server.into(), tool, arguments: params.clone(), params }
     }
 
     #[must_use]
@@ -118,6 +138,7 @@ impl Call {
             server: BUILTIN_SERVER.into(),
             tool: SHELL_TOOL.into(),
             arguments: None,
+            params: None,
         }
     }
 
@@ -128,6 +149,7 @@ impl Call {
             server: BUILTIN_SERVER.into(),
             tool: FETCH_TOOL.into(),
             arguments: None,
+            params: None,
         }
     }
 

@@ -4,10 +4,12 @@
 //! duplicate keys, lone surrogates, trailing text, and anything over the given limits.
 
 mod parse;
+mod part;
 mod view;
 
 use std::sync::Arc;
 
+pub use part::Part;
 pub use view::{Entries, Items, Value, unescape};
 
 /// Bounds on a text from outside.

@@ -2,12 +2,15 @@
 //!
 //! Data only. Nothing here decides, waits, reads a file or knows the time; the judge is in `policy`.
 
+pub mod audit;
 pub mod call;
 pub mod caller;
+pub mod clock;
 pub mod decision;
 pub mod digest;
 pub mod entry;
 pub mod json;
+pub mod keyring;
 pub mod name;
 pub mod origin;
 pub mod outbound;
@@ -16,14 +19,17 @@ pub mod reason;
 pub mod secret;
 pub mod stage;
 
+pub use audit::{AuditRecord, RecordKind, Status};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
 pub use caller::{Caller, CallerKind, Context, TokenClaims};
+pub use clock::Clock;
 pub use decision::Decision;
 pub use digest::Digest;
 pub use entry::{Entry, EntryFault, Side};
+pub use keyring::{Keyring, KeyringError, Purpose};
 pub use name::{NameFault, ToolIdentity};
 pub use origin::{Layer, Origin, Sourced};
-pub use outbound::Outbound;
+pub use outbound::{Content, Outbound};
 pub use payment::{Payer, Payment};
 pub use reason::Reason;
 pub use secret::Secret;

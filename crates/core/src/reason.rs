@@ -60,6 +60,7 @@ reasons! {
     ModeRefused "mode_refused" Deny [] "the mode is refused until its definition is repaired" "run `toolwarden modes validate`";
     ModeNotIssued "mode_not_issued" Deny [] "the credential was not issued for this mode" "use a mode of the token, or issue another token";
     ModeRequired "mode_required" Deny [] "a mode is required and none was given" "choose a mode, or set `default_mode`";
+    MethodNotListed "method_not_listed" Deny [] "no table of methods lists this one" "list it under `[gateway] methods` if its server may have it";
     UnknownTool "unknown_tool" Deny [] "no such tool" "check the name against the server's list";
     ServerDisabled "server_disabled" Deny [] "the server is disabled" "enable it where it is configured";
     ServerConflict "server_conflict" Deny [] "two definitions of this server's name differ, so it is off until a person chooses" "remove or rename one of the definitions";

@@ -68,6 +68,13 @@ pub(crate) fn authorize(subject: &Subject<'_>) -> Authorization {
     found
 }
 
+/// The stages that speak of the server alone, for messages that are no calls.
+pub(crate) fn authorize_server(subject: &Subject<'_>) -> Option<(Stage, Step)> {
+    let stages =
+        STAGES.iter().filter(|(stage, _)| matches!(stage, Stage::Names | Stage::Context | Stage::Server | Stage::Mode));
+    stages.map(|(stage, judge)| (*stage, judge(subject))).find(|(_, step)| step.denies())
+}
+
 /// Ambiguous or reserved names. An invalid one passes: auto-run holds it.
 fn names(subject: &Subject<'_>) -> Step {
     if subject.names.ambiguous {
@@ -218,12 +225,12 @@ fn limits(subject: &Subject<'_>) -> Step {
     if matches!(subject.arguments, Arguments::Unknown) {
         return Step::NOT_APPLICABLE;
     }
-    let Some(document) = &subject.query.call.arguments else { return Step::PASS };
+    let Some(arguments) = &subject.query.call.arguments else { return Step::PASS };
     let limits = subject.names.server.map(|server| server.limits(subject.names.tool_name)).unwrap_or_default();
-    if let Some(most) = limits.request_bytes.filter(|most| document.text().len() > *most) {
+    if let Some(most) = limits.request_bytes.filter(|most| arguments.raw().len() > *most) {
         return Step::because(Reason::RequestTooLarge).noting(format!("the limit is {most} bytes"));
     }
-    if let Some(most) = limits.depth.filter(|most| document.depth() > *most) {
+    if let Some(most) = limits.depth.filter(|most| arguments.depth() > *most) {
         return Step::because(Reason::RequestTooDeep).noting(format!("the limit is {most} levels"));
     }
     Step::PASS

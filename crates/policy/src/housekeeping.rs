@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::Outbound;
+use toolwarden_core::json::Part;
+use toolwarden_core::{Content, Outbound};
 
 /// Methods the gateway may send on its own account.
 pub const METHODS: [&str; 10] = [
@@ -23,16 +24,28 @@ pub const METHODS: [&str; 10] = [
 #[error("`{0}` is not a housekeeping method")]
 pub struct NotHousekeeping(String);
 
+/// Refuses a server's question on the gateway's own account: the text says no, and carries nothing else.
+///
+/// # Errors
+/// The text is not a JSON-RPC error object.
+pub fn decline(server: Arc<str>, error: Part) -> Result<Outbound, NotHousekeeping> {
+    if error.value().get("code").is_none() || error.value().get("message").is_none() {
+        return Err(NotHousekeeping("answer".to_owned()));
+    }
+    #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
+    Ok(Outbound::release(server, Content::Error(error)))
+}
+
 /// Lets one of the gateway's own messages out.
 ///
 /// # Errors
 /// The method is not on the fixed list.
-pub fn housekeeping(server: Arc<str>, method: &str, params: Option<Arc<str>>) -> Result<Outbound, NotHousekeeping> {
+pub fn housekeeping(server: Arc<str>, method: &str, params: Option<Part>) -> Result<Outbound, NotHousekeeping> {
     if !METHODS.contains(&method) {
         return Err(NotHousekeeping(method.to_owned()));
     }
     #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
-    Ok(Outbound::release(server, method.into(), params))
+    Ok(Outbound::release(server, Content::Method { method: method.into(), params }))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Pure and synchronous: no files, no network, no clock (time is in the question). Read `decide.rs`
 //! first, then `authorize.rs` and `autorun.rs`; everything else is what they look things up in.
 
+mod admit;
 mod allowlist;
 mod authorize;
 mod autorun;
@@ -33,10 +34,11 @@ pub mod shipped;
 mod subject;
 mod verdict;
 
+pub use admit::{METHODS as ADMITTED_METHODS, Message, WATCHING as WATCHING_METHODS, admit};
 pub use decide::{decide, is_visible};
 pub use describe::describe;
 pub use finding::{Finding, Severity};
-pub use housekeeping::{NotHousekeeping, housekeeping};
+pub use housekeeping::{METHODS as HOUSEKEEPING_METHODS, NotHousekeeping, decline, housekeeping};
 pub use input::PolicyInput;
 pub use lint::lint;
 pub use nearest::{NearestMiss, nearest_miss};

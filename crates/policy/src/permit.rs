@@ -32,7 +32,7 @@
 //! fn send(permit: toolwarden_policy::Permit) -> toolwarden_core::Outbound { permit.into_call() }
 //! ```
 
-use toolwarden_core::{Call, Outbound};
+use toolwarden_core::{Call, Content, Outbound};
 
 use crate::verdict::Explanation;
 
@@ -64,8 +64,7 @@ impl Permit {
     #[must_use]
     pub fn into_call(self) -> Outbound {
         let method = self.call.requested_operation().method();
-        let arguments = self.call.arguments.as_ref().map(|document| document.text().clone());
         #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
-        Outbound::release(self.call.server, method.into(), arguments)
+        Outbound::release(self.call.server, Content::Method { method: method.into(), params: self.call.params })
     }
 }

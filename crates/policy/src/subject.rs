@@ -1,6 +1,6 @@
 //! One question with everything looked up that the stages need: names, mode, role, command line.
 
-use toolwarden_core::json::Value;
+use toolwarden_core::json::{Part, Value};
 use toolwarden_core::{CallKind, Caller, Door, Operation};
 
 use crate::input::Declared;
@@ -47,7 +47,7 @@ pub(crate) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(policy: &'a PolicySet, query: &'a Query) -> Self {
-        let arguments = Arguments::Known(query.call.arguments.as_ref().map(|document| document.root()));
+        let arguments = Arguments::Known(query.call.arguments.as_ref().map(Part::value));
         let line = match &query.call.kind {
             CallKind::Shell { command, .. } => Some(shell::read(command)),
             CallKind::Mcp { .. } | CallKind::Fetch { .. } => None,

@@ -32,6 +32,16 @@ impl<'a> Value<'a> {
         range.and_then(|range| self.document.text.get(range)).unwrap_or_default()
     }
 
+    /// Where it stands in the document's text.
+    #[must_use]
+    pub fn span(self) -> std::ops::Range<usize> {
+        self.node().map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.index
+    }
+
     /// The text of a string, its escapes resolved.
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {

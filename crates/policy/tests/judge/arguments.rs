@@ -6,7 +6,7 @@ use toolwarden_policy::Query;
 pub fn arguments_of(query: &Query) -> serde_json::Value {
     let empty = || serde_json::Value::Object(serde_json::Map::new());
     match &query.call.arguments {
-        Some(document) => serde_json::from_str(document.text()).unwrap_or_else(|_| empty()),
+        Some(arguments) => serde_json::from_str(arguments.raw()).unwrap_or_else(|_| empty()),
         None => empty(),
     }
 }

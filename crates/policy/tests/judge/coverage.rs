@@ -11,8 +11,8 @@ use toolwarden_policy::PolicySet;
 use crate::ask::{cases, engine};
 use crate::generate::{queries, world};
 
-/// Given by `settle` only.
-const ELSEWHERE: [Reason; 1] = [Reason::Paid];
+/// Given by `settle` and by `admit` only.
+const ELSEWHERE: [Reason; 2] = [Reason::Paid, Reason::MethodNotListed];
 
 #[test]
 fn every_reason_occurs() {

@@ -39,12 +39,12 @@ fn fits(schema: &Value, value: &Value) -> bool {
 }
 
 pub fn limits(case: &Case<'_>) -> Option<Reason> {
-    let document = case.query.call.arguments.as_ref()?;
+    let arguments = case.query.call.arguments.as_ref()?;
     let tools = case.tool_configs();
     let bytes = tools.iter().filter_map(|tool| tool.limits.request_bytes).min();
     let levels = tools.iter().filter_map(|tool| tool.limits.depth).min();
     let server = case.definition().map(|server| server.limits).unwrap_or_default();
-    if bytes.or(server.request_bytes).is_some_and(|most| document.text().len() > most) {
+    if bytes.or(server.request_bytes).is_some_and(|most| arguments.raw().len() > most) {
         return Some(Reason::RequestTooLarge);
     }
     let depth = levels.or(server.depth);

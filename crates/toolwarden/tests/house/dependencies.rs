@@ -5,12 +5,18 @@ use std::collections::BTreeMap;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 5] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
     ("sources", &["core", "policy"]),
-    ("toolwarden", &["core", "policy", "sources"]),
+    ("mcp", &["core"]),
+    ("store", &["core"]),
+    ("vault", &["core"]),
+    ("gateway", &["core", "policy", "sources", "mcp", "store"]),
+    ("control", &["core", "policy", "sources", "store"]),
+    ("console", &["core", "control"]),
+    ("toolwarden", &["core", "policy", "sources", "mcp", "store", "vault", "gateway", "control", "console"]),
 ];
 
 /// Heavy crate → rooms that may name it.
@@ -21,12 +27,12 @@ const HEAVY: [(&str, &[&str]); 12] = [
     ("jsonschema", &["policy"]),
     ("anyhow", &["toolwarden"]),
     ("clap", &["toolwarden"]),
-    ("tokio", &[]),
-    ("hyper", &[]),
-    ("axum", &[]),
+    ("tokio", &["mcp", "store", "gateway", "control", "console", "toolwarden"]),
+    ("hyper", &["mcp", "gateway", "console", "toolwarden"]),
+    ("axum", &["console"]),
     ("reqwest", &[]),
-    ("sqlx", &[]),
-    ("aws-lc-rs", &[]),
+    ("sqlx", &["store"]),
+    ("aws-lc-rs", &["vault"]),
 ];
 
 /// Crates that must not be in the tree at all.

@@ -7,7 +7,7 @@ use crate::workspace::{read, root};
 
 const FORGERY: &str = r#"//! Code that must not pass: it pays for a hold and lets a message out by itself.
 pub fn pay() -> toolwarden_core::Payment { toolwarden_core::Payment::by(toolwarden_core::Payer::Person, "forged") }
-pub fn send() -> toolwarden_core::Outbound { toolwarden_core::Outbound::release("s".into(), "tools/call".into(), None) }
+pub fn send() -> toolwarden_core::Outbound { toolwarden_core::Outbound::release("s".into(), toolwarden_core::Content::Method { method: "tools/call".into(), params: None }) }
 "#;
 
 const HONEST: &str = "//! Code that passes.\npub fn payer(payment: &toolwarden_core::Payment) -> toolwarden_core::Payer { payment.payer() }\n";

@@ -1,0 +1,178 @@
+//! From judged messages to bytes on the wire, and the gateway's own bytes to clients.
+//!
+//! Params and results go out exactly as they were judged. The only things ever spliced are ids,
+//! progress tokens and what `_meta` carries per hop; each edit finds its own place.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use toolwarden_core::json::{Part, Value};
+use toolwarden_core::{Content, Outbound};
+
+use crate::message::Id;
+
+/// Bytes an upstream connection may send. Made only from an `Outbound`.
+#[derive(Debug, Clone)]
+pub struct Wire(Bytes);
+
+impl Wire {
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// A request under the id given, or an answer to the server's request of that id.
+    #[must_use]
+    pub fn with_id(outbound: &Outbound, id: &Id, edits: &[Edit<'_>]) -> Self {
+        Self::compose(outbound, Some(id), edits)
+    }
+
+    /// A notification.
+    #[must_use]
+    pub fn notification(outbound: &Outbound, edits: &[Edit<'_>]) -> Self {
+        Self::compose(outbound, None, edits)
+    }
+
+    fn compose(outbound: &Outbound, id: Option<&Id>, edits: &[Edit<'_>]) -> Self {
+        let mut text = envelope(id);
+        match outbound.content() {
+            Content::Method { method, params } => {
+                push_member(&mut text, "method", &quoted(method));
+                if let Some(params) = params {
+                    text.push_str(",\"params\":");
+                    push_edited(&mut text, params, edits);
+                }
+            }
+            Content::Result(result) => push_member(&mut text, "result", result.raw()),
+            Content::Error(error) => push_member(&mut text, "error", error.raw()),
+        }
+        text.push('}');
+        Self(Bytes::from(text))
+    }
+}
+
+/// What may differ between the params that were judged and those that are sent.
+#[derive(Debug, Clone, Copy)]
+pub enum Edit<'a> {
+    /// `_meta.progressToken`, where there is one.
+    ProgressToken(&'a str),
+    /// `requestId` of a cancellation.
+    CancelledRequest(&'a str),
+    /// The client capabilities of a modern request: never more than the client declared.
+    ClientCapabilities(&'a str),
+}
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+impl Edit<'_> {
+    fn place<'v>(self, params: Value<'v>) -> Option<Value<'v>> {
+        match self {
+            Self::ProgressToken(_) => params.get("_meta")?.get("progressToken"),
+            Self::CancelledRequest(_) => params.get("requestId"),
+            Self::ClientCapabilities(_) => params.get("_meta")?.get(CAPABILITIES),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::ProgressToken(text) | Self::CancelledRequest(text) | Self::ClientCapabilities(text) => text,
+        }
+    }
+}
+
+fn push_edited(text: &mut String, params: &Part, edits: &[Edit<'_>]) {
+    let mut splices: Vec<(Range<usize>, &str)> = edits
+        .iter()
+        .filter_map(|edit| edit.place(params.value()).map(|value| (params.span_of(value), edit.text())))
+        .collect();
+    splices.sort_unstable_by_key(|(range, _)| range.start);
+    push_spliced(text, params.raw(), &splices);
+}
+
+/// `source` with ranges replaced; ranges are sorted and apart.
+pub fn push_spliced(text: &mut String, source: &str, splices: &[(Range<usize>, &str)]) {
+    let mut done = 0;
+    for (range, replacement) in splices {
+        text.push_str(source.get(done..range.start).unwrap_or_default());
+        text.push_str(replacement);
+        done = range.end;
+    }
+    text.push_str(source.get(done..).unwrap_or_default());
+}
+
+fn envelope(id: Option<&Id>) -> String {
+    let mut text = String::with_capacity(256);
+    text.push_str("{\"jsonrpc\":\"2.0\"");
+    if let Some(id) = id {
+        push_member(&mut text, "id", id.raw());
+    }
+    text
+}
+
+fn push_member(text: &mut String, key: &str, raw: &str) {
+    text.push_str(",\"");
+    text.push_str(key);
+    text.push_str("\":");
+    text.push_str(raw);
+}
+
+/// A text as a JSON string.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A response for a client, around a raw result.
+#[must_use]
+pub fn result(id: &Id, result: &str) -> Bytes {
+    let mut text = envelope(Some(id));
+    push_member(&mut text, "result", result);
+    text.push('}');
+    text.into()
+}
+
+/// An error for a client. Without an id where the request's could not be read.
+#[must_use]
+pub fn error(id: Option<&Id>, code: i64, message: &str, data: Option<&serde_json::Value>) -> Bytes {
+    let mut error = serde_json::json!({ "code": code, "message": message });
+    if let (Some(data), Some(object)) = (data, error.as_object_mut()) {
+        object.insert("data".to_owned(), data.clone());
+    }
+    raw_error(id, &error.to_string())
+}
+
+/// An error for a client, around a raw error object.
+#[must_use]
+pub fn raw_error(id: Option<&Id>, error: &str) -> Bytes {
+    let mut text = envelope(None);
+    // JSON-RPC wants `null` where the id is unknown.
+    push_member(&mut text, "id", id.map_or("null", Id::raw));
+    push_member(&mut text, "error", error);
+    text.push('}');
+    text.into()
+}
+
+/// A request or notification for a client.
+#[must_use]
+pub fn to_client(id: Option<&Id>, method: &str, params: Option<&str>) -> Bytes {
+    let mut text = envelope(id);
+    push_member(&mut text, "method", &quoted(method));
+    if let Some(params) = params {
+        push_member(&mut text, "params", params);
+    }
+    text.push('}');
+    text.into()
+}
+
+#[cfg(test)]
+#[path = "compose_tests.rs"]
+mod tests;
