@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolwarden
 # One target directory for every clone, so that a fresh clone builds warm.
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 
-.PHONY: run test tests doctests lint bench fuzz soak deny
+.PHONY: run test tests doctests lint bench fuzz soak deny peers conformance
 
 run:
 	cargo run -- --help
@@ -48,3 +48,12 @@ fuzz:
 TIMES ?= 20
 soak:
 	TOOLWARDEN_SOAK=$(TIMES) cargo test -p toolwarden-policy --test judge
+
+# The real MCP programs that tests talk to, installed once into the cache.
+peers:
+	tests/peers/install
+
+# The conformance suite against the fixture server itself: the score a gateway in front of it has to reach.
+conformance: peers
+	cargo build -p toolwarden-fixture-server
+	tests/conformance/direct $(CARGO_TARGET_DIR)/debug/toolwarden-fixture-server $(CACHE)/conformance

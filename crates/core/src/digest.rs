@@ -7,7 +7,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::json::{Document, Kind, Value};
+use crate::json::{Document, Kind, Part, Value};
 
 /// Members of params that belong to the exchange, not to the call.
 const LEFT_OUT: [&str; 2] = ["\"inputResponses\"", "\"requestState\""];
@@ -32,9 +32,30 @@ impl Digest {
     /// The digest of a call's params.
     #[must_use]
     pub fn of_params(params: &Document) -> Self {
+        Self::of_value(params.root())
+    }
+
+    /// The same for params that stand inside a message.
+    #[must_use]
+    pub fn of_part(params: &Part) -> Self {
+        Self::of_value(params.value())
+    }
+
+    fn of_value(params: Value<'_>) -> Self {
         let mut hasher = Sha256::new();
-        write_object(&mut hasher, params.root(), &LEFT_OUT, Place::Params);
+        write_object(&mut hasher, params, &LEFT_OUT, Place::Params);
         Self(hasher.finalize().into())
+    }
+
+    /// A value computed elsewhere, such as a keyed mark.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 
     /// The digest of plain bytes: a file, a shell line.

@@ -16,6 +16,7 @@ use crate::message::Id;
 pub struct Wire(Bytes);
 
 impl Wire {
+    #[cfg(test)]
     pub(crate) fn new(bytes: Bytes) -> Self {
         Self(bytes)
     }
@@ -69,6 +70,8 @@ pub enum Edit<'a> {
     CancelledRequest(&'a str),
     /// The client capabilities of a modern request: never more than the client declared.
     ClientCapabilities(&'a str),
+    /// The client capabilities of `initialize`: never more than the client declared.
+    OpeningCapabilities(&'a str),
 }
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -79,12 +82,16 @@ impl Edit<'_> {
             Self::ProgressToken(_) => params.get("_meta")?.get("progressToken"),
             Self::CancelledRequest(_) => params.get("requestId"),
             Self::ClientCapabilities(_) => params.get("_meta")?.get(CAPABILITIES),
+            Self::OpeningCapabilities(_) => params.get("capabilities"),
         }
     }
 
     fn text(&self) -> &str {
         match self {
-            Self::ProgressToken(text) | Self::CancelledRequest(text) | Self::ClientCapabilities(text) => text,
+            Self::ProgressToken(text)
+            | Self::CancelledRequest(text)
+            | Self::ClientCapabilities(text)
+            | Self::OpeningCapabilities(text) => text,
         }
     }
 }

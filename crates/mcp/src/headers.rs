@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -39,6 +39,28 @@ pub fn decode(value: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(value));
     };
     String::from_utf8(base64(inner)?).ok().map(Cow::Owned)
+}
+
+/// A value that mirrors a text of the body.
+#[must_use]
+pub fn encode(text: &str) -> HeaderValue {
+    let is_plain = text.bytes().all(|byte| matches!(byte, 0x21..=0x7e)) && !text.starts_with("=?");
+    let plain = is_plain.then(|| HeaderValue::from_str(text).ok()).flatten();
+    let wrapped = || HeaderValue::try_from(format!("=?base64?{}?=", to_base64(text.as_bytes())));
+    plain.or_else(|| wrapped().ok()).unwrap_or(HeaderValue::from_static("=?base64??="))
+}
+
+fn to_base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let held = chunk.iter().enumerate().fold(0_u32, |held, (at, byte)| held | u32::from(*byte) << (16 - 8 * at));
+        for at in 0..4 {
+            let digit = usize::try_from(held >> (18 - 6 * at) & 0x3f).ok().and_then(|digit| DIGITS.get(digit));
+            text.push(if at > chunk.len() { '=' } else { digit.map_or('=', |digit| char::from(*digit)) });
+        }
+    }
+    text
 }
 
 /// Strict: the standard alphabet, whole padding, no loose bits.

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue};
 
-use super::{NAME, Single, decode, single};
+use super::{NAME, Single, decode, encode, single};
 
 #[test]
 fn base64_values_are_decoded_strictly() {
@@ -30,4 +30,12 @@ fn a_header_given_twice_is_unusable() {
     assert_eq!(single(&headers, &NAME), Single::One("a"));
     headers.append(NAME, HeaderValue::from_static("a"));
     assert_eq!(single(&headers, &NAME), Single::Unusable);
+}
+
+#[test]
+fn what_is_encoded_decodes() {
+    for text in ["plain", "", "a b", "über", "=?base64?YQ==?=", "tab\t", "日本語", "a", "ab", "abc", "abcd"] {
+        let value = encode(text);
+        assert_eq!(value.to_str().ok().and_then(decode).as_deref(), Some(text), "{text}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::json::Part;
+use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Content, Outbound};
 
 /// Methods the gateway may send on its own account.
@@ -34,6 +34,19 @@ pub fn decline(server: Arc<str>, error: Part) -> Result<Outbound, NotHousekeepin
     }
     #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
     Ok(Outbound::release(server, Content::Error(error)))
+}
+
+/// Says yes to a server that asks whether we are still there.
+#[must_use]
+pub fn acknowledge(server: Arc<str>) -> Outbound {
+    let empty = Document::parse("{}", Limits::DEFAULT).map(|document| Part::whole(Arc::new(document)));
+    let content = match empty {
+        Ok(empty) => Content::Result(empty),
+        // Two braces always parse; were they not to, a notification says nothing.
+        Err(_) => Content::Method { method: "ping".into(), params: None },
+    };
+    #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
+    Outbound::release(server, content)
 }
 
 /// Lets one of the gateway's own messages out.

@@ -38,7 +38,7 @@ pub use admit::{METHODS as ADMITTED_METHODS, Message, WATCHING as WATCHING_METHO
 pub use decide::{decide, is_visible};
 pub use describe::describe;
 pub use finding::{Finding, Severity};
-pub use housekeeping::{METHODS as HOUSEKEEPING_METHODS, NotHousekeeping, decline, housekeeping};
+pub use housekeeping::{METHODS as HOUSEKEEPING_METHODS, NotHousekeeping, acknowledge, decline, housekeeping};
 pub use input::PolicyInput;
 pub use lint::lint;
 pub use nearest::{NearestMiss, nearest_miss};

@@ -27,3 +27,4 @@ pub use readers::config::ConfigFile;
 pub use readers::server::ServerDefinition;
 pub use readers::{SourceKind, check_bytes, check_file};
 pub use report::Reading;
+pub use stored::make_data_directory;

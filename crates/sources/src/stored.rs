@@ -137,11 +137,19 @@ fn syntax_message(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
-/// Makes the data directory where there is none, and takes its lock.
-pub(crate) fn lock(locations: &Locations) -> Result<DataLock, StoredError> {
+/// Makes the data directory where there is none, and checks that it is the owner's alone.
+///
+/// # Errors
+/// It cannot be made, or others may use it.
+pub fn make_data_directory(locations: &Locations) -> Result<(), StoredError> {
     let failed = |error| StoredError::File { path: files::shown(&locations.data_dir), error };
     files::make_private_directory(&locations.data_dir).map_err(failed)?;
-    files::check_owner_only(&locations.data_dir, locations.user_id, 0o700).map_err(failed)?;
+    files::check_owner_only(&locations.data_dir, locations.user_id, 0o700).map_err(failed)
+}
+
+/// Makes the data directory where there is none, and takes its lock.
+pub(crate) fn lock(locations: &Locations) -> Result<DataLock, StoredError> {
+    make_data_directory(locations)?;
     DataLock::take(&locations.data_dir, PATIENCE)
 }
 

@@ -33,6 +33,8 @@ pub struct Places {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Serve(ServeArguments),
+    Stdio(StdioArguments),
     Explain(Box<ExplainArguments>),
     Lint(LintArguments),
     Describe(DescribeArguments),
@@ -46,6 +48,9 @@ pub enum Command {
     #[command(subcommand)]
     Rules(RulesCommand),
     Trust(TrustArguments),
+    /// A small notes server, for trying things out
+    #[command(hide = true)]
+    DemoServer,
     /// Print completions for a shell
     #[command(hide = true)]
     Completions {
@@ -54,6 +59,38 @@ pub enum Command {
     /// Print the manual page
     #[command(hide = true)]
     Man,
+}
+
+/// Run the gateway: MCP over HTTP, every call judged and recorded
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolwarden serve\n  toolwarden serve --demo --listen 127.0.0.1:9000\n\nClients connect to /mcp for all servers, or /mcp/SERVER for one with its names unchanged."
+)]
+pub struct ServeArguments {
+    /// Address to listen on, before `[gateway] listen`
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Add a small notes server where no server is configured
+    #[arg(long)]
+    pub demo: bool,
+    /// The workspace whose files count, once trusted [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+}
+
+/// Speak MCP on stdin and stdout, for clients that start a process
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  toolwarden stdio --mode code\n  toolwarden stdio --server github")]
+pub struct StdioArguments {
+    /// The mode calls are judged under
+    #[arg(long, value_name = "SLUG", value_parser = NonEmptyStringValueParser::new())]
+    pub mode: Option<String>,
+    /// One server with its names unchanged, instead of all under one roof
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub server: Option<String>,
+    /// The workspace whose files count, once trusted [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
 }
 
 /// Say what would happen to a call, and why

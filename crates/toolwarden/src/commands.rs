@@ -2,12 +2,15 @@
 
 mod allow;
 mod allowlist;
+mod demo;
 mod describe;
 mod explain;
 mod lint;
 mod modes;
 mod reference;
 mod rules;
+mod serve;
+mod stdio;
 mod trust;
 
 use anyhow::Result;
@@ -18,6 +21,9 @@ use crate::output::Exit;
 pub fn run(cli: Cli) -> Result<Exit> {
     let places = cli.places;
     match cli.command {
+        Command::Serve(arguments) => serve::run(&places, &arguments),
+        Command::Stdio(arguments) => stdio::run(&places, &arguments),
+        Command::DemoServer => demo::run(),
         Command::Explain(arguments) => explain::run(&places, &arguments),
         Command::Lint(arguments) => lint::run(&places, &arguments),
         Command::Describe(arguments) => describe::run(&places, &arguments),

@@ -53,6 +53,29 @@ pub fn now() -> Timestamp {
     Timestamp::now()
 }
 
+/// The real clock, for rooms that are handed one.
+#[derive(Debug)]
+pub struct SystemClock;
+
+impl toolwarden_core::Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
+/// What children of the gateway get of our environment.
+const INHERITED: [&str; 8] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"];
+
+pub fn inherited() -> std::collections::BTreeMap<String, String> {
+    let value = |name: &&str| Some(((*name).to_owned(), text(name)?));
+    INHERITED.iter().filter_map(value).collect()
+}
+
+/// A variable as text.
+pub fn text(name: &str) -> Option<String> {
+    variable(name)?.into_os_string().into_string().ok()
+}
+
 /// The name behind a user id: the system's word counts before the environment's.
 fn user_name(user_id: u32) -> String {
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

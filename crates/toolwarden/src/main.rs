@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod environment;
 mod output;
+mod serving;
 mod wire;
 
 use std::process::ExitCode;

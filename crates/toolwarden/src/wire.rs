@@ -70,7 +70,7 @@ fn apply_catalog(loaded: &mut Loaded, locations: &Locations, argument: &str) -> 
     Ok(())
 }
 
-fn policy_refused(refused: &Refused) -> BadInput {
+pub fn policy_refused(refused: &Refused) -> BadInput {
     let findings: Vec<String> = refused.0.iter().map(finding_text).collect();
     BadInput(format!("the policy cannot be used\n{}", findings.join("\n")))
 }

@@ -25,6 +25,21 @@ pub struct ServerDefinition {
     pub faulty: bool,
 }
 
+impl ServerDefinition {
+    /// A server that needs nothing beyond its command or URL.
+    #[must_use]
+    pub fn of(input: ServerInput) -> Self {
+        Self {
+            input,
+            connection: Connection::default(),
+            limits: Limits::default(),
+            tool_limits: BTreeMap::new(),
+            offered_always_allow: Vec::new(),
+            faulty: false,
+        }
+    }
+}
+
 /// What reaching a server takes beyond its command or URL.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {

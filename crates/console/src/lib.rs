@@ -1,0 +1,1 @@
+//! The desk: the HTTP face of the clerk.

@@ -1,0 +1,1 @@
+//! The clerk: every operation a person can do, one file each.

@@ -1,0 +1,116 @@
+//! All servers under one roof: the door `/mcp`, and `toolwarden stdio`.
+//!
+//! Names and URIs carry their server, so that two servers never collide. Calls are brought back to the
+//! names their server knows and then walk the same corridor; lists are gathered and filtered by it.
+
+mod listen;
+mod lists;
+mod names;
+mod opening;
+mod results;
+mod routes;
+
+use std::sync::Arc;
+
+use toolwarden_core::json::Part;
+use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
+use toolwarden_policy::Message as Admitted;
+
+use crate::answer::Answer;
+use crate::arrival::Arrival;
+use crate::audit::Trail;
+use crate::gateway::Gateway;
+use crate::pipeline::pass;
+use crate::refusal::Refusal;
+use crate::resolve::{Resolved, resolve};
+use crate::upstreams::Upstream;
+
+/// Walks a message of the common door.
+pub(crate) async fn handle(
+    gateway: &Arc<Gateway>,
+    arrival: Arrival,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let (id, method, params) = match &arrival.message {
+        Message::Request(request) => (Some(request.id.clone()), request.method.clone(), request.params.clone()),
+        Message::Notification(news) => (None, news.method.clone(), news.params.clone()),
+        Message::Response(response) => {
+            let asked = response.id.as_ref().zip(arrival.session.as_ref());
+            let server = asked.and_then(|(id, session)| session.asked_by(id));
+            return onward(gateway, arrival, server, trail).await;
+        }
+    };
+    let form = if id.is_some() { Form::Request } else { Form::Notification };
+    let row = Method::find(&method, Direction::ToServer, form, arrival.version);
+    match (row.map(|row| row.treatment), id) {
+        (None, Some(_)) => Err(Refusal::Method(method.to_string())),
+        (Some(Treatment::Cancel), _) => {
+            let cancelled = params.as_ref().and_then(|params| Id::from_raw(params.value().get("requestId")?.raw()));
+            let flight = cancelled.zip(arrival.session.as_ref()).and_then(|(id, session)| session.flight(&id));
+            onward(gateway, arrival, flight.map(|flight| flight.server), trail).await
+        }
+        // What a client tells everybody concerns conversations that the gateway opened itself.
+        (_, None) => Ok(Answer::Accepted),
+        (Some(Treatment::Opening), Some(id)) => opening::open(gateway, &arrival, &id, params.as_ref()).await,
+        (Some(Treatment::List), Some(id)) => lists::list(gateway, &arrival, &id, &method, params.as_ref()).await,
+        (Some(Treatment::Call), Some(_)) => routes::call(gateway, arrival, &method, params, trail).await,
+        (Some(Treatment::Watch), Some(id)) if &*method == "subscriptions/listen" => {
+            listen::listen(gateway, arrival, &id, params.as_ref()).await
+        }
+        (Some(Treatment::Watch | Treatment::Plain), Some(_)) if method.starts_with("resources/") => {
+            routes::call(gateway, arrival, &method, params, trail).await
+        }
+        (Some(Treatment::Plain), Some(id)) => {
+            if &*method == "logging/setLevel" {
+                opening::tell_all(gateway, &arrival, &method, params).await;
+            }
+            Ok(Answer::message(compose::result(&id, empty(arrival.version))))
+        }
+        // Tasks belong to the server that made them; behind the common door none is made.
+        (Some(_), Some(_)) => Err(Refusal::Method(method.to_string())),
+    }
+}
+
+fn empty(version: Version) -> &'static str {
+    match version.era() {
+        toolwarden_mcp::Era::Legacy => "{}",
+        toolwarden_mcp::Era::Modern => r#"{"resultType":"complete"}"#,
+    }
+}
+
+/// Hands a message on to the one server it concerns.
+async fn onward(
+    gateway: &Arc<Gateway>,
+    arrival: Arrival,
+    server: Option<Arc<str>>,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let Some(server) = server else { return Ok(Answer::Accepted) };
+    match resolve(gateway, arrival, &server)? {
+        Resolved::Asked(asked) => pass(gateway, &asked, trail).await,
+        Resolved::Dropped(_) => Ok(Answer::Accepted),
+    }
+}
+
+/// The servers this caller may reach, in the order they are configured.
+fn reachable(gateway: &Gateway, arrival: &Arrival) -> Vec<Arc<Upstream>> {
+    let policy = gateway.live.policy();
+    let may_reach = |upstream: &&Arc<Upstream>| {
+        let call = toolwarden_core::Call::asked(upstream.name.clone(), toolwarden_core::Operation::ReadResource, None);
+        let query = crate::resolve::query(gateway, &arrival.caller, call);
+        let hello = Admitted::Listed { method: "ping".to_owned() };
+        toolwarden_policy::admit(&policy, &query, hello).is_ok()
+    };
+    gateway.upstreams.all().iter().filter(may_reach).cloned().collect()
+}
+
+/// The same message with other params.
+fn with_params(arrival: &Arrival, params: Part) -> Arrival {
+    let mut changed = arrival.clone();
+    match &mut changed.message {
+        Message::Request(request) => request.params = Some(params),
+        Message::Notification(news) => news.params = Some(params),
+        Message::Response(_) => {}
+    }
+    changed
+}

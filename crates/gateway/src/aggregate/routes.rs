@@ -1,0 +1,132 @@
+//! Calls at the common door: brought back to the names their server knows, then the same corridor.
+
+use std::sync::Arc;
+
+use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_mcp::Message;
+use toolwarden_mcp::compose::{push_spliced, quoted};
+
+use super::lists::link_of;
+use super::names::{Alias, aliases, is_web};
+use super::{reachable, results, with_params};
+use crate::answer::Answer;
+use crate::arrival::Arrival;
+use crate::audit::Trail;
+use crate::catalog;
+use crate::gateway::Gateway;
+use crate::pipeline::pass;
+use crate::refusal::Refusal;
+use crate::resolve::{Resolved, resolve, text_member};
+use crate::upstreams::Upstream;
+
+pub(super) async fn call(
+    gateway: &Arc<Gateway>,
+    arrival: Arrival,
+    method: &str,
+    params: Option<Part>,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let (place, exposed) = target(method, params.as_ref())?;
+    let servers = aliases(&reachable(gateway, &arrival));
+    let found = match place.last() {
+        Some(&"uri") => by_uri(&servers, &exposed),
+        _ => by_name(gateway, &arrival, &servers, &exposed).await,
+    };
+    let Some((alias, upstream, own)) = found else {
+        return Err(match place.last() {
+            Some(&"uri") => Refusal::Params(format!("Unknown resource: {}", toolwarden_core::name::shown(&exposed))),
+            _ => Refusal::UnknownTool(exposed),
+        });
+    };
+    let params = params.and_then(|params| replaced(&params, place, &own)).ok_or_else(|| missing(method))?;
+    let arrival = with_params(&arrival, params);
+    if arrival.version.era() == toolwarden_mcp::Era::Legacy {
+        link_of(gateway, &arrival, &upstream).await.map_err(Refusal::Upstream)?;
+    }
+    match resolve(gateway, arrival, &upstream.name)? {
+        Resolved::Asked(mut asked) => {
+            mirror(&mut asked.arrival, &own);
+            let answer = pass(gateway, &asked, trail).await?;
+            Ok(results::shown(answer, alias, method).await)
+        }
+        Resolved::Dropped(_) => Ok(Answer::Accepted),
+    }
+}
+
+fn missing(method: &str) -> Refusal {
+    Refusal::Params(format!("`{method}` does not say what it is about"))
+}
+
+/// Where a method names its target, and the name.
+fn target(method: &str, params: Option<&Part>) -> Result<(&'static [&'static str], String), Refusal> {
+    let place: &'static [&'static str] = match method {
+        "tools/call" | "prompts/get" => &["name"],
+        "completion/complete" => match params.and_then(|params| params.member("ref")) {
+            Some(reference) if text_member(Some(&reference), "uri").is_some() => &["ref", "uri"],
+            _ => &["ref", "name"],
+        },
+        _ => &["uri"],
+    };
+    let found = params.and_then(|params| {
+        let value = place.iter().try_fold(params.value(), |value, key| value.get(key))?;
+        value.as_str().map(std::borrow::Cow::into_owned)
+    });
+    found.map(|name| (place, name)).ok_or_else(|| missing(method))
+}
+
+fn replaced(params: &Part, place: &[&str], own: &str) -> Option<Part> {
+    let value = place.iter().try_fold(params.value(), |value, key| value.get(key))?;
+    let mut text = String::with_capacity(params.raw().len());
+    push_spliced(&mut text, params.raw(), &[(params.span_of(value), &quoted(own))]);
+    let limits = Limits { bytes: text.len(), depth: 1024 };
+    Document::parse(text, limits).ok().map(|document| Part::whole(Arc::new(document)))
+}
+
+async fn by_name(
+    gateway: &Arc<Gateway>,
+    arrival: &Arrival,
+    servers: &[(Alias, Arc<Upstream>)],
+    exposed: &str,
+) -> Option<(Alias, Arc<Upstream>, String)> {
+    for (alias, upstream) in servers {
+        if !exposed.starts_with(alias.as_str()) {
+            continue;
+        }
+        let listed = || {
+            let policy = gateway.live.policy();
+            let server = policy.servers().get(&upstream.name).cloned();
+            server.map(|server| server.known_tools().map(str::to_owned).collect()).unwrap_or_default()
+        };
+        if let Some(own) = alias.reveal(exposed, listed) {
+            let own = own.into_owned();
+            if let Message::Request(request) = &arrival.message
+                && &*request.method == "tools/call"
+                && let Ok(link) = link_of(gateway, arrival, upstream).await
+            {
+                catalog::know_tool(gateway, upstream, &own, &link).await;
+            }
+            return Some((alias.clone(), upstream.clone(), own));
+        }
+    }
+    None
+}
+
+/// Web addresses carry no server: they belong to the one server there is, or to none.
+fn by_uri(servers: &[(Alias, Arc<Upstream>)], exposed: &str) -> Option<(Alias, Arc<Upstream>, String)> {
+    let own = |(alias, upstream): &(Alias, Arc<Upstream>)| {
+        alias.reveal_uri(exposed).map(|own| (alias.clone(), upstream.clone(), own.to_owned()))
+    };
+    servers.iter().find_map(own).or_else(|| match servers {
+        [(alias, only)] if is_web(exposed) => Some((alias.clone(), only.clone(), exposed.to_owned())),
+        _ => None,
+    })
+}
+
+/// The header that mirrors the name must say what the body says now.
+fn mirror(arrival: &mut Arrival, own: &str) {
+    if arrival.headers.contains_key(toolwarden_mcp::headers::NAME) {
+        let mut headers = (*arrival.headers).clone();
+        headers.insert(toolwarden_mcp::headers::NAME, toolwarden_mcp::headers::encode(own));
+        arrival.headers = Arc::new(headers);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a door hands to the corridor: one message, where it came in, and who says they sent it.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use toolwarden_core::Caller;
+use toolwarden_mcp::{Message, Version};
+
+use crate::sessions::ClientSession;
+
+/// The kind of door.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Via {
+    Http,
+    Stdio,
+}
+
+impl Via {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "mcp_http",
+            Self::Stdio => "mcp_stdio",
+        }
+    }
+}
+
+/// Which servers a door leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One server, its names unchanged.
+    One(Arc<str>),
+    /// All of them, under one roof.
+    All,
+}
+
+/// What a client showed to prove who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// Nothing, at a place only the local person can reach.
+    Local,
+    /// A token. None is known yet, so each is refused, never ignored (GATE-2).
+    Presented,
+}
+
+/// One message at a door.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub via: Via,
+    pub scope: Scope,
+    pub caller: Arc<Caller>,
+    pub message: Message,
+    pub size: usize,
+    pub headers: Arc<HeaderMap>,
+    /// The legacy conversation it belongs to; none for `initialize` and for modern requests.
+    pub session: Option<Arc<ClientSession>>,
+    /// The revision it speaks.
+    pub version: Version,
+}

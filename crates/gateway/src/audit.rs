@@ -1,0 +1,197 @@
+//! Steps 1 and 8: the trail of a message. Opened before anything else; every exit closes it.
+//!
+//! A call's intent is recorded before it leaves, its outcome after; a refusal is one record. When a
+//! record cannot be written the call does not run (GATE-15).
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use toolwarden_core::json::Part;
+use toolwarden_core::{AuditRecord, Caller, Digest, Purpose, RecordKind, Status};
+use toolwarden_policy::Explanation;
+use toolwarden_store::journal::Receipt;
+
+use crate::arrival::{Arrival, Via};
+use crate::gateway::Gateway;
+use crate::refusal::{Failure, Refusal};
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing left yet.
+    Open,
+    /// The intent is recorded: an outcome must follow.
+    Left,
+    Closed,
+}
+
+/// The trail of one message.
+#[derive(Debug)]
+pub(crate) struct Trail {
+    gateway: Arc<Gateway>,
+    call: u64,
+    via: Via,
+    started: Instant,
+    caller: Arc<Caller>,
+    session: Option<String>,
+    method: Arc<str>,
+    server: Option<Arc<str>>,
+    tool: Option<Arc<str>>,
+    size: usize,
+    digest: Option<String>,
+    state: State,
+    receipt: Option<Receipt>,
+}
+
+impl Trail {
+    pub(crate) fn open(gateway: &Arc<Gateway>, arrival: &Arrival, method: Arc<str>) -> Self {
+        Self {
+            gateway: gateway.clone(),
+            call: gateway.journal.next_call(),
+            via: arrival.via,
+            started: Instant::now(),
+            caller: arrival.caller.clone(),
+            session: arrival.session.as_ref().map(|session| session.mark.clone()),
+            method,
+            server: None,
+            tool: None,
+            size: arrival.size,
+            digest: None,
+            state: State::Open,
+            receipt: None,
+        }
+    }
+
+    /// What is being asked for, once that is known.
+    pub(crate) fn asks(&mut self, server: &Arc<str>, tool: &Arc<str>) {
+        (self.server, self.tool) = (Some(server.clone()), Some(tool.clone()));
+    }
+
+    /// Records that the call is about to leave.
+    pub(crate) async fn intent(&mut self, why: &Explanation, params: Option<&Part>) -> Result<(), Refusal> {
+        self.digest = params.map(|params| self.keyed_digest(params));
+        let receipt = {
+            let mut record = self.record(RecordKind::Intent);
+            explain(&mut record, why);
+            let source = why.rule.as_ref().map(|rule| rule.origin.to_string());
+            record.rule_source = source.as_deref();
+            self.gateway.journal.record(&record).await
+        };
+        match receipt {
+            Ok(receipt) => {
+                self.receipt = Some(receipt);
+                self.state = State::Left;
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!("a call is refused because its record cannot be written: {error}");
+                self.state = State::Closed;
+                Err(Refusal::NoRecord)
+            }
+        }
+    }
+
+    pub(crate) fn receipt(&self) -> Option<&Receipt> {
+        self.receipt.as_ref()
+    }
+
+    /// Records how a call ended that left.
+    pub(crate) fn outcome(&mut self, status: Status, response_bytes: u64) {
+        if self.state != State::Left {
+            return;
+        }
+        self.state = State::Closed;
+        let mut record = AuditRecord::new(RecordKind::Outcome, self.gateway.clock.now(), self.call);
+        record.status = Some(status);
+        record.duration_us = u64::try_from(self.started.elapsed().as_micros()).ok();
+        record.response_bytes = Some(response_bytes);
+        if let Err(error) = self.gateway.journal.note(&record) {
+            tracing::error!("the outcome of a call could not be recorded: {error}");
+        }
+    }
+
+    /// Records a message that ends here.
+    pub(crate) async fn refused(mut self, refusal: &Refusal) {
+        if self.state == State::Left {
+            return self.outcome(status_of(refusal), 0);
+        }
+        // What never reached a decision is a stranger's noise: counted, not recorded.
+        let (Refusal::Denied(denial) | Refusal::Held(denial)) = refusal else {
+            if !matches!(refusal, Refusal::UnknownTool(_)) {
+                return;
+            }
+            let mut record = self.record(RecordKind::Refusal);
+            (record.decision, record.reason) = (Some("deny"), Some("unknown_tool"));
+            record.status = Some(Status::Denied);
+            return self.keep(&record).await;
+        };
+        let source = denial.explanation.rule.as_ref().map(|rule| rule.origin.to_string());
+        let mut record = self.record(RecordKind::Refusal);
+        explain(&mut record, &denial.explanation);
+        record.rule_source = source.as_deref();
+        record.status = Some(status_of(refusal));
+        self.keep(&record).await;
+    }
+
+    async fn keep(&self, record: &AuditRecord<'_>) {
+        if let Err(error) = self.gateway.journal.record(record).await {
+            tracing::error!("a refusal could not be recorded: {error}");
+        }
+    }
+
+    fn record(&self, kind: RecordKind) -> AuditRecord<'_> {
+        let caller = &*self.caller;
+        let mut record = AuditRecord::new(kind, self.gateway.clock.now(), self.call);
+        record.door = Some(self.via.as_str());
+        record.method = Some(&self.method);
+        record.server = self.server.as_deref();
+        record.tool = self.tool.as_deref();
+        record.user = caller.user.as_deref();
+        record.groups = &caller.groups;
+        record.agent_type = caller.role.as_deref();
+        record.token_id = caller.token.id.as_deref();
+        record.mode = caller.mode.as_deref();
+        record.task_id = caller.context.task.as_deref();
+        record.project_id = caller.context.project.as_deref();
+        record.run_id = caller.context.run.as_deref();
+        record.job_id = caller.context.job.as_deref();
+        record.session = self.session.as_deref();
+        record.request_bytes = u64::try_from(self.size).ok();
+        record.arguments_digest = self.digest.as_deref();
+        record
+    }
+
+    /// Keyed, so that nobody who reads the journal can try guesses against it.
+    fn keyed_digest(&self, params: &Part) -> String {
+        let digest = Digest::of_part(params);
+        let mark = self.gateway.keyring.mark(Purpose::ArgumentDigest, digest.as_bytes());
+        Digest::from_bytes(mark).to_string()
+    }
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        // The client went away, or the answer was dropped half-way.
+        self.outcome(Status::Cancelled, 0);
+    }
+}
+
+fn explain<'a>(record: &mut AuditRecord<'a>, why: &'a Explanation) {
+    record.decision = Some(why.decision.as_str());
+    record.stage = Some(why.stage.as_str());
+    record.reason = Some(why.reason.code());
+    record.rule = why.rule.as_ref().map(|rule| &*rule.text);
+    record.policy_version = Some(why.policy_version);
+}
+
+fn status_of(refusal: &Refusal) -> Status {
+    match refusal {
+        Refusal::Held(_) => Status::Held,
+        Refusal::Upstream(Failure::Timeout) => Status::Timeout,
+        Refusal::Upstream(Failure::TooLarge) => Status::TooLarge,
+        Refusal::Upstream(Failure::Died) => Status::Unknown,
+        Refusal::Upstream(Failure::Answered { .. }) => Status::ToolError,
+        Refusal::Upstream(_) => Status::UpstreamError,
+        _ => Status::Denied,
+    }
+}

@@ -1,0 +1,134 @@
+//! Learning a server's tools before the first call: at an MCP door only listed tools exist (CORE-6).
+//!
+//! The gateway asks on its own account, on the caller's own conversation, and only when a call names a
+//! tool nobody listed yet.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolwarden_core::Operation;
+use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_mcp::{Era, Id, Version, headers};
+use toolwarden_policy::housekeeping;
+
+use crate::forward::{Reply, link};
+use crate::gateway::Gateway;
+use crate::inspect::result_of;
+use crate::live;
+use crate::refusal::Failure;
+use crate::resolve::{Asked, What};
+use crate::upstreams::{Link, StdioLink, Upstream};
+
+/// Names nobody listed are asked about again after this.
+const AGAIN: Duration = Duration::from_secs(2);
+const MOST_PAGES: usize = 100;
+
+/// Makes sure the judge knows the tool, if its server lists it.
+pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) {
+    let call = &asked.query.call;
+    if !matches!(asked.what, What::Call) || call.requested_operation() != Operation::CallTool {
+        return;
+    }
+    if is_known(gateway, &asked.upstream.name, &call.tool) {
+        return;
+    }
+    if let Ok(link) = link(&asked.arrival, &asked.upstream).await {
+        know_tool(gateway, &asked.upstream, &call.tool, &link).await;
+    }
+}
+
+/// The same on a conversation that is at hand.
+pub(crate) async fn know_tool(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, tool: &str, link: &Link) {
+    if is_known(gateway, &upstream.name, tool) || !is_time(upstream) {
+        return;
+    }
+    if let Err(failure) = learn(gateway, upstream, link).await {
+        tracing::warn!(server = %upstream.name, "its tools could not be listed: {failure}");
+    }
+}
+
+fn is_known(gateway: &Gateway, server: &str, tool: &str) -> bool {
+    let policy = gateway.live.policy();
+    let known = policy.servers().get(server).and_then(|server| server.tool(tool));
+    known.is_some_and(|tool| tool.definition.is_some())
+}
+
+fn is_time(upstream: &Upstream) -> bool {
+    let mut asked = upstream.asked_for_tools.lock().unwrap_or_else(PoisonError::into_inner);
+    if asked.is_some_and(|time| time.elapsed() < AGAIN) {
+        return false;
+    }
+    *asked = Some(Instant::now());
+    true
+}
+
+/// Lists all tools of a server, page by page.
+pub(crate) async fn learn(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, link: &Link) -> Result<(), Failure> {
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let page = ask(upstream, link, "tools/list", cursor.as_deref()).await?;
+        if let Some(tools) = page.value().get("tools") {
+            gateway.live.learn(&upstream.name, &live::definitions(tools));
+        }
+        cursor = page.value().get("nextCursor").map(|next| next.raw().to_owned());
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+    Err(Failure::Protocol("its list of tools has no end".to_owned()))
+}
+
+/// Something the gateway asks on its own account: a page of a list, a discovery. `cursor` is raw JSON.
+pub(crate) async fn ask(
+    upstream: &Arc<Upstream>,
+    link: &Link,
+    method: &str,
+    cursor: Option<&str>,
+) -> Result<Part, Failure> {
+    let era = match link {
+        Link::Http(http) => http.era(),
+        Link::Stdio(stdio) => stdio.era(),
+    };
+    let mut members: Vec<String> = cursor.map(|cursor| format!("\"cursor\":{cursor}")).into_iter().collect();
+    if era == Era::Modern {
+        members.push(format!(
+            r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"toolwarden","version":"{}"}}}}"#,
+            Version::LATEST_MODERN,
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    let params = Document::parse(format!("{{{}}}", members.join(",")), Limits::DEFAULT);
+    let params = params.map_err(|error| Failure::Protocol(format!("its cursor cannot be used: {error}")))?;
+    let outbound = housekeeping(upstream.name.clone(), method, Some(Part::whole(Arc::new(params))));
+    let outbound = outbound.map_err(|error| Failure::Protocol(error.to_string()))?;
+    let id = Id::from_raw("\"toolwarden-list\"").unwrap_or_else(|| Id::number(0));
+    let asking = async {
+        let reply = match link {
+            Link::Http(http) => {
+                let mut mirrors = http::HeaderMap::new();
+                if let (Era::Modern, Ok(name)) = (era, http::HeaderValue::from_str(method)) {
+                    mirrors.insert(headers::METHOD, name);
+                }
+                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors)).await?)
+            }
+            Link::Stdio(stdio) => Reply::Stdio(stdio.request(&outbound, &id, &[]).await?),
+        };
+        result_of(upstream, reply, &id).await
+    };
+    tokio::time::timeout(upstream.call_time, asking).await.map_err(|_| Failure::Timeout)?
+}
+
+/// Makes sure that a child speaks the modern revision before any request reaches it: a lenient older
+/// server would run what it does not understand.
+pub(crate) async fn check_modern(upstream: &Arc<Upstream>, child: &Arc<StdioLink>) -> Result<(), Failure> {
+    let said = match ask(upstream, &Link::Stdio(child.clone()), "server/discover", None).await {
+        Err(Failure::Answered { .. }) => return Err(Failure::OtherEra("revisions before 2026-07-28")),
+        said => said?,
+    };
+    let versions = said.value().get("supportedVersions");
+    let speaks = versions.into_iter().flat_map(Value::items).any(|version| {
+        version.as_str().and_then(|text| Version::parse(&text)).is_some_and(|version| version.era() == Era::Modern)
+    });
+    if speaks { Ok(()) } else { Err(Failure::OtherEra("revisions before 2026-07-28")) }
+}

@@ -1,0 +1,53 @@
+//! Step 5: the judge's word. Calls are judged whole; other messages as far as they reach a server.
+
+use toolwarden_core::{Outbound, Reason};
+use toolwarden_policy::{Explanation, Permit, PolicySet, Query, Verdict, admit, decide as judge, is_visible};
+
+use crate::gateway::Gateway;
+use crate::refusal::{Denial, Refusal};
+use crate::resolve::{Asked, What};
+use crate::review;
+
+/// What may leave, and why.
+#[derive(Debug)]
+pub(crate) enum Judged {
+    Call(Permit),
+    Message(Outbound),
+}
+
+impl Judged {
+    pub(crate) fn into_outbound(self) -> Outbound {
+        match self {
+            Self::Call(permit) => permit.into_call(),
+            Self::Message(outbound) => outbound,
+        }
+    }
+}
+
+pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
+    let policy = gateway.live.policy();
+    if !matches!(asked.what, What::Call) {
+        let admitted = admit(&policy, &asked.query, asked.admitted());
+        return admitted.map(Judged::Message).map_err(|why| refuse(&policy, &asked.query, *why));
+    }
+    match judge(&policy, &asked.query) {
+        Verdict::Allow(permit) => Ok(Judged::Call(permit)),
+        Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
+        Verdict::Deny(why) => Err(refuse(&policy, &asked.query, *why)),
+    }
+}
+
+/// Hidden and unknown answer alike, except to those who may know why (MODE-5).
+fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusal {
+    let hidden = || !may_know(policy, query) && !is_visible(policy, query);
+    if explanation.reason == Reason::UnknownTool || hidden() {
+        return Refusal::UnknownTool(query.call.tool.to_string());
+    }
+    let message = explanation.message(query);
+    Refusal::Denied(Box::new(Denial { explanation, message }))
+}
+
+fn may_know(policy: &PolicySet, query: &Query) -> bool {
+    let role = query.caller.role.as_deref().and_then(|role| policy.base().roles.get(role));
+    !query.caller.is_agent() || role.is_some_and(|role| role.explain)
+}

@@ -1,0 +1,13 @@
+//! Where messages come in: MCP over HTTP and MCP over stdio.
+
+mod body;
+pub mod hosts;
+mod http;
+mod listener;
+mod post;
+pub mod stdio;
+mod streams;
+
+pub use body::AnswerBody;
+pub use http::serve_request;
+pub use listener::{Listener, serve};

@@ -1,0 +1,94 @@
+//! Accepting connections: one task each, with bounds on how long a client may take for its headers.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+use super::http::serve_request;
+use crate::gateway::Gateway;
+
+/// How long a client may take to send its headers.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+const MOST_HEADERS: usize = 100;
+const MOST_CONNECTIONS: usize = 16_384;
+/// How long answers on their way may take after the order to stop.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// An open port.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Opens a loopback port.
+    ///
+    /// # Errors
+    /// The address is not on this machine's loopback, or is taken.
+    pub async fn bind(address: SocketAddr) -> std::io::Result<Self> {
+        let tcp = TcpListener::bind(address).await?;
+        let address = tcp.local_addr()?;
+        Ok(Self { tcp, address })
+    }
+
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Serves until told to stop; then lets answers on their way finish.
+pub async fn serve(gateway: Arc<Gateway>, listener: Listener, mut stop: watch::Receiver<bool>) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok(place) = room.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.tcp.accept() => accepted,
+            _ = stop.changed() => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, usually: pausing lets others end.
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let (gateway, mut stopping) = (gateway.clone(), stop.clone());
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let gateway = gateway.clone();
+                async move { Ok::<_, Infallible>(serve_request(&gateway, request).await) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIME)
+                .max_headers(MOST_HEADERS)
+                .serve_connection(TokioIo::new(stream), service);
+            let mut connection = std::pin::pin!(connection);
+            tokio::select! {
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!("a connection ended: {error}");
+                    }
+                }
+                _ = stopping.changed() => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = tokio::time::timeout(GOODBYE, connection).await;
+                }
+            }
+            drop(place);
+        });
+    }
+    let _ = tokio::time::timeout(GOODBYE, room.acquire_many(u32::try_from(MOST_CONNECTIONS).unwrap_or(u32::MAX))).await;
+}

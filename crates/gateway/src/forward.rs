@@ -1,0 +1,139 @@
+//! Step 9: what was judged leaves, on the conversation it belongs to. There is no other way out.
+
+use std::sync::Arc;
+
+use toolwarden_core::Outbound;
+use toolwarden_mcp::ladder::META_CAPABILITIES;
+use toolwarden_mcp::upstream::http::Reply as HttpReply;
+use toolwarden_mcp::{Edit, Era, Id};
+
+use crate::arrival::Arrival;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::{Asked, What};
+use crate::sessions::{Flight, FlightGuard, principal};
+use crate::upstreams::{Link, StdioReply, Upstream};
+
+/// What a server answered, not inspected yet.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Http(HttpReply),
+    Stdio(StdioReply),
+    /// A message that wants no answer was sent.
+    Sent,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(crate) struct Forwarded {
+    pub(crate) reply: Reply,
+    pub(crate) link: Link,
+    /// Keeps the request on its session's list while it is on its way.
+    pub(crate) flight: Option<FlightGuard>,
+}
+
+pub(crate) async fn forward(asked: &Asked, outbound: &Outbound) -> Result<Forwarded, Refusal> {
+    let link = match &asked.what {
+        What::Answer(question, _) => question.link.clone(),
+        What::Cancel(flight) => flight.link.clone(),
+        _ => link(&asked.arrival, &asked.upstream).await?,
+    };
+    let sent = send(asked, outbound, &link).await;
+    match &sent {
+        Ok(_) => asked.upstream.works(),
+        Err(failure) => asked.upstream.fails(failure),
+    }
+    let (reply, flight) = sent.map_err(Refusal::Upstream)?;
+    Ok(Forwarded { reply, link, flight })
+}
+
+async fn send(asked: &Asked, outbound: &Outbound, link: &Link) -> Result<(Reply, Option<FlightGuard>), Failure> {
+    match (&asked.what, &asked.id) {
+        (What::Answer(question, _), _) => {
+            answer(link, outbound, &question.upstream).await.map(|()| (Reply::Sent, None))
+        }
+        (What::Cancel(flight), _) => cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None)),
+        (_, None) => notify(link, outbound).await.map(|()| (Reply::Sent, None)),
+        (_, Some(id)) => request(asked, outbound, link, id).await,
+    }
+}
+
+async fn request(
+    asked: &Asked,
+    outbound: &Outbound,
+    link: &Link,
+    id: &Id,
+) -> Result<(Reply, Option<FlightGuard>), Failure> {
+    let server = asked.upstream.name.clone();
+    let depart = |wire: Id| {
+        let flight = Flight { server: server.clone(), link: link.clone(), wire };
+        asked.arrival.session.as_ref().map(|session| session.depart(id, flight))
+    };
+    let cut = cut_capabilities(asked, outbound);
+    let edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
+    match link {
+        Link::Http(http) => {
+            let guard = depart(id.clone());
+            let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(&*asked.arrival.headers);
+            let sending = http.request(outbound, id, &edits, mirrors);
+            let reply = tokio::time::timeout(asked.upstream.call_time, sending).await;
+            Ok((Reply::Http(reply.map_err(|_| Failure::Timeout)??), guard))
+        }
+        Link::Stdio(stdio) => {
+            let reply = stdio.request(outbound, id, &edits).await?;
+            let guard = depart(reply.guard.wire());
+            Ok((Reply::Stdio(reply), guard))
+        }
+    }
+}
+
+/// A modern request declares upstream what its client declared, less what this server may not ask.
+fn cut_capabilities(asked: &Asked, outbound: &Outbound) -> Option<String> {
+    let declared = outbound.params()?.value().get("_meta")?.get(META_CAPABILITIES)?;
+    let cut = asked.upstream.may_ask.cut(declared);
+    (cut != declared.raw()).then_some(cut)
+}
+
+async fn notify(link: &Link, outbound: &Outbound) -> Result<(), Failure> {
+    match link {
+        Link::Http(http) => http.notify(outbound).await.map(drop),
+        // A shared child was greeted once, by the gateway.
+        Link::Stdio(stdio) if !stdio.is_own() => Ok(()),
+        Link::Stdio(stdio) => stdio.notify(outbound, &[]).await,
+    }
+}
+
+async fn cancel(link: &Link, outbound: &Outbound, wire: &Id) -> Result<(), Failure> {
+    match link {
+        Link::Http(http) => http.notify(outbound).await.map(drop),
+        Link::Stdio(stdio) => stdio.notify(outbound, &[Edit::CancelledRequest(wire.raw())]).await,
+    }
+}
+
+async fn answer(link: &Link, outbound: &Outbound, id: &Id) -> Result<(), Failure> {
+    match link {
+        Link::Http(http) => http.answer(outbound, id).await.map(drop),
+        Link::Stdio(stdio) => stdio.answer(outbound, id).await,
+    }
+}
+
+/// The conversation a message travels on.
+pub(crate) async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Refusal> {
+    if arrival.version.era() == Era::Modern {
+        return upstream.modern().await.map_err(Refusal::Upstream);
+    }
+    let Some(session) = &arrival.session else { return Err(Refusal::SessionMissing) };
+    match session.link(&upstream.name) {
+        Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.is_own() => Err(Refusal::SessionGone),
+        Some(Link::Stdio(stdio)) if !stdio.is_alive() => {
+            // A shared child that ended is started again; nobody's state was in it.
+            let opening = upstream.legacy_shared(&principal(&session.caller)).await;
+            let again = opening.map_err(Refusal::Upstream)?;
+            again.heard_by(session);
+            let link = Link::Stdio(again);
+            session.keep_link(upstream.name.clone(), link.clone());
+            Ok(link)
+        }
+        Some(link) => Ok(link),
+        None => Err(Refusal::Order("the conversation has not been opened with `initialize`")),
+    }
+}

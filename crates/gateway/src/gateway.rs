@@ -1,0 +1,114 @@
+//! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwarden_core::{Caller, Clock, Keyring};
+use toolwarden_policy::input::{ServerInput, ToolDefinition};
+use toolwarden_policy::{PolicySet, Refused};
+use toolwarden_sources::ServerDefinition;
+use toolwarden_store::journal::Journal;
+
+use crate::live::Live;
+use crate::sessions::Sessions;
+use crate::settings::Settings;
+use crate::upstreams::Upstreams;
+
+/// How often idle sessions are looked for.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
+
+/// What a gateway is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub policy: PolicySet,
+    pub servers: Vec<ServerInput>,
+    pub definitions: Vec<ServerDefinition>,
+    pub settings: Settings,
+    pub journal: Journal,
+    pub keyring: Arc<dyn Keyring>,
+    pub clock: Arc<dyn Clock>,
+    /// The operating-system user who runs it.
+    pub local_user: String,
+}
+
+/// One gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) live: Live,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) sessions: Sessions,
+    pub(crate) journal: Journal,
+    pub(crate) keyring: Arc<dyn Keyring>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) local: Arc<Caller>,
+}
+
+impl Gateway {
+    #[must_use]
+    pub fn new(parts: Parts) -> Arc<Self> {
+        Arc::new(Self {
+            upstreams: Upstreams::new(&parts.definitions, &parts.settings),
+            live: Live::new(parts.policy, parts.servers),
+            sessions: Sessions::default(),
+            journal: parts.journal,
+            keyring: parts.keyring,
+            clock: parts.clock,
+            settings: parts.settings,
+            local: Arc::new(Caller::local_person(parts.local_user)),
+        })
+    }
+}
+
+impl Gateway {
+    /// How every server is doing, in the order they are configured.
+    #[must_use]
+    pub fn server_statuses(&self) -> Vec<crate::upstreams::ServerStatus> {
+        self.upstreams.all().iter().map(|upstream| upstream.status()).collect()
+    }
+
+    /// The tools a server listed so far, by name.
+    #[must_use]
+    pub fn listed_tools(&self, server: &str) -> Vec<ToolDefinition> {
+        let policy = self.live.policy();
+        let listed = policy.servers().get(server).map(|server| server.listed_tools()).unwrap_or_default();
+        listed.into_iter().cloned().collect()
+    }
+
+    /// Puts another policy in force: every call judged from now on is judged by it.
+    ///
+    /// # Errors
+    /// A rule does not fit the tools that are known; the policy in force stays.
+    pub fn replace_policy(&self, policy: &PolicySet, servers: Vec<ServerInput>) -> Result<(), Refused> {
+        self.live.replace(policy, servers)
+    }
+
+    /// Closes sessions nobody used for a while, now and then, until the gateway is gone.
+    pub async fn keep_house(self: Arc<Self>) {
+        let mut clock = tokio::time::interval(HOUSEKEEPING);
+        let weak = Arc::downgrade(&self);
+        drop(self);
+        loop {
+            clock.tick().await;
+            let Some(gateway) = weak.upgrade() else { return };
+            for session in gateway.sessions.close_idle(gateway.settings.session_idle) {
+                for (_, link) in session.links() {
+                    link.close().await;
+                }
+            }
+        }
+    }
+
+    /// Ends every session and every child.
+    pub async fn close(&self) {
+        for session in self.sessions.all() {
+            self.sessions.close(&session.id);
+            for (_, link) in session.links() {
+                link.close().await;
+            }
+        }
+        for upstream in self.upstreams.all() {
+            upstream.end().await;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Step 3: who is calling. In this form: the local person, and the mode they chose.
+//!
+//! Takes what the client showed and the mode of the URL or flag; gives the caller; refuses every
+//! presented credential, since none was issued, and modes nobody defined (MODE-8).
+
+use std::sync::Arc;
+
+use toolwarden_core::Caller;
+
+use crate::arrival::Credential;
+use crate::gateway::Gateway;
+use crate::refusal::Refusal;
+
+pub(crate) fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) -> Result<Arc<Caller>, Refusal> {
+    if *credential == Credential::Presented {
+        return Err(Refusal::Unauthorized);
+    }
+    let Some(mode) = mode else { return Ok(gateway.local.clone()) };
+    if gateway.live.policy().base().modes.get(mode).is_none() {
+        return Err(Refusal::UnknownMode(mode.to_owned()));
+    }
+    let mut caller = (*gateway.local).clone();
+    caller.mode = Some(mode.to_owned());
+    Ok(Arc::new(caller))
+}

@@ -1,0 +1,148 @@
+//! Step 10: what a server answered, looked at before anybody gets it.
+//!
+//! Small answers are scanned whole; large ones are scanned while they stream, their last bytes held
+//! back until the scan is done. Nothing is rewritten but what the corridor itself put in.
+
+mod body;
+mod events;
+mod lists;
+mod receipt;
+mod whole;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use toolwarden_core::Status;
+use toolwarden_core::json::{Part, unescape};
+use toolwarden_mcp::scan::{Facts, Outcome};
+use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
+use toolwarden_mcp::{Era, Id, compose};
+
+pub use body::InspectedBody;
+pub(crate) use events::{Heard, Parked, stream_events};
+pub(crate) use lists::{ListMemo, kind_of as list_kind, shows};
+pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};
+pub(crate) use whole::{result_of, whole_result};
+
+use crate::answer::Answer;
+use crate::audit::Trail;
+use crate::forward::{Forwarded, Reply};
+use crate::gateway::Gateway;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::{Asked, What, text_member};
+use crate::upstreams::MayAsk;
+
+/// Looks at an answer and shapes it for the door. Takes the trail along where the answer streams.
+pub(crate) async fn inspect(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    forwarded: Forwarded,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    match (&asked.what, forwarded.reply) {
+        (_, Reply::Sent) => Ok(Answer::Accepted),
+        (What::List, reply) => {
+            let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
+            let result = whole_result(asked, reply).await?;
+            let body = lists::filtered(gateway, asked, &result);
+            // In the form the server chose: clients may count on streams where it streams.
+            Ok(if as_events { Answer::one_event(body) } else { Answer::message(body) })
+        }
+        (What::Watch, reply) if &*asked.method == "resources/subscribe" => {
+            let result = whole_result(asked, reply).await?;
+            let uri = text_member(asked.query.call.params.as_ref(), "uri");
+            // Remembered only once the server agreed: a failed subscription must not starve a later one.
+            if let (Some(session), Some(uri)) = (&asked.arrival.session, uri) {
+                session.watch(asked.upstream.name.clone(), uri);
+            }
+            let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
+            Ok(Answer::message(compose::result(&id, result.raw())))
+        }
+        (_, Reply::Http(reply)) => {
+            let reply = status_checked(gateway, asked, reply).await?;
+            match reply.body {
+                ReplyBody::Json(json) => body::inspected(asked, json, forwarded.flight, trail).await,
+                ReplyBody::Events(sse) => {
+                    let heard = Heard::new(asked, forwarded.link, forwarded.flight, trail.take());
+                    Ok(Answer::Events { events: stream_events(sse, heard), resumable: true })
+                }
+                ReplyBody::Empty if asked.id.is_none() => Ok(Answer::Accepted),
+                ReplyBody::Empty | ReplyBody::Other(_) => {
+                    Err(broke("it answered a request with neither JSON nor events"))
+                }
+            }
+        }
+        (_, Reply::Stdio(reply)) => {
+            let heard = Heard::new(asked, forwarded.link, forwarded.flight, trail.take());
+            events::from_child(asked, reply, heard, trail).await
+        }
+    }
+}
+
+/// What an HTTP status means before the body counts.
+async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> Result<HttpReply, Refusal> {
+    let is_legacy = asked.arrival.version.era() == Era::Legacy;
+    match reply.status {
+        status if status.is_success() => Ok(reply),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Refusal::Upstream(Failure::NeedsAuth)),
+        StatusCode::NOT_FOUND if is_legacy => {
+            // The server forgot the session, so ours is over, too; the client opens another.
+            if let Some(session) = &asked.arrival.session {
+                gateway.sessions.close(&session.id);
+            }
+            Err(Refusal::SessionGone)
+        }
+        status => {
+            let error = whole::error_of(reply.body).await;
+            Err(Refusal::Upstream(match error {
+                Some(error) => Failure::Answered { status: status.as_u16(), error },
+                None => Failure::Protocol(format!("it answered with status {}", status.as_u16())),
+            }))
+        }
+    }
+}
+
+pub(crate) fn broke(what: &str) -> Refusal {
+    Refusal::Upstream(Failure::Protocol(what.to_owned()))
+}
+
+/// Checks what a scan found; gives how the call ended.
+pub(crate) fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failure> {
+    let own = asked.id.as_ref().map(Id::raw);
+    let same = match (facts.id.as_deref(), own) {
+        (Some(given), Some(own)) => given == own || (given.starts_with('"') && unescape(given) == unescape(own)),
+        _ => false,
+    };
+    match facts.outcome {
+        // A server that could not read the request answers without its id.
+        Some(Outcome::Error) if same || facts.id.as_deref().is_none_or(|id| id == "null") => Ok(Status::ToolError),
+        _ if !same => Err(Failure::Protocol("it answered another request than was asked".to_owned())),
+        _ => {
+            result_type(facts.result_type.as_deref())?;
+            Ok(if facts.is_error == Some(true) { Status::ToolError } else { Status::Ok })
+        }
+    }
+}
+
+fn result_type(kind: Option<&str>) -> Result<(), Failure> {
+    match kind {
+        None | Some("complete" | "input_required" | "task") => Ok(()),
+        Some(_) => Err(Failure::Protocol("its result is of a kind nobody knows".to_owned())),
+    }
+}
+
+/// GATE-18 for a modern result that asks something: every question must be one the server may ask.
+pub(crate) fn questions_permitted(asked: &Asked, result: &Part) -> Result<(), Failure> {
+    permitted_by(&asked.upstream.may_ask, result)
+}
+
+fn permitted_by(may_ask: &MayAsk, result: &Part) -> Result<(), Failure> {
+    let Some(questions) = result.value().get("inputRequests") else { return Ok(()) };
+    for (_, question) in questions.entries() {
+        let method = question.get("method").and_then(|method| method.as_str()).unwrap_or_default();
+        if !may_ask.permits_question(&method, question.get("params")) {
+            return Err(Failure::Protocol("it asked the client for something it may not ask".to_owned()));
+        }
+    }
+    Ok(())
+}

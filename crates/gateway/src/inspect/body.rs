@@ -1,0 +1,178 @@
+//! A JSON answer over HTTP: whole where it is small, scanned while it streams where it is large.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::Frame;
+use toolwarden_core::Status;
+use toolwarden_core::json::{Limits, Part};
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::scan::Scanner;
+use toolwarden_mcp::upstream::http::Body;
+use toolwarden_mcp::{Id, Message};
+
+use super::{judged_facts, questions_permitted, receipt_is_wanted, with_receipt};
+use crate::answer::Answer;
+use crate::audit::Trail;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::Asked;
+use crate::sessions::FlightGuard;
+use crate::upstreams::http_failure;
+
+/// Up to this size an answer is gathered before it is sent on.
+const SMALL: usize = 64 * 1024;
+const DEPTH: usize = 256;
+
+pub(super) async fn inspected(
+    asked: &Asked,
+    mut body: Body,
+    flight: Option<FlightGuard>,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let wants_receipt = receipt_is_wanted(&asked.query);
+    let gather = if wants_receipt { usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL) } else { SMALL };
+    let mut scanner = Scanner::new(DEPTH);
+    let mut chunks: Vec<Bytes> = Vec::new();
+    let mut size = 0;
+    let broken = |error: toolwarden_mcp::scan::ScanError| Refusal::Upstream(Failure::Protocol(error.to_string()));
+    loop {
+        let chunk = body.chunk_within(asked.upstream.call_time).await;
+        let Some(chunk) = chunk.map_err(|error| Refusal::Upstream(http_failure(error)))? else { break };
+        scanner.feed(&chunk).map_err(broken)?;
+        size += chunk.len();
+        chunks.push(chunk);
+        if size > gather {
+            let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
+            return Ok(Answer::Body(Box::new(InspectedBody {
+                body,
+                waiting: chunks.into(),
+                scanner: Some(scanner),
+                size: size as u64,
+                limit: asked.upstream.response_bytes,
+                id,
+                trail: trail.take(),
+                _flight: flight,
+            })));
+        }
+    }
+    let facts = scanner.finish().map_err(broken)?;
+    let status = judged_facts(asked, &facts).map_err(Refusal::Upstream)?;
+    let mut whole = joined(chunks);
+    if facts.has_input_requests {
+        let asks = result_of(&whole).ok_or_else(|| super::broke("its questions cannot be read"))?;
+        questions_permitted(asked, &asks).map_err(Refusal::Upstream)?;
+    }
+    if let Some(mut trail) = trail.take() {
+        trail.outcome(status, size as u64);
+        if let Some(receipt) = trail.receipt().filter(|_| wants_receipt) {
+            whole = with_receipt(whole, receipt);
+        }
+    }
+    Ok(Answer::message(whole))
+}
+
+fn joined(mut chunks: Vec<Bytes>) -> Bytes {
+    if chunks.len() == 1 {
+        return chunks.pop().unwrap_or_default();
+    }
+    let mut whole = BytesMut::with_capacity(chunks.iter().map(Bytes::len).sum());
+    chunks.iter().for_each(|chunk| whole.extend_from_slice(chunk));
+    whole.freeze()
+}
+
+fn result_of(whole: &[u8]) -> Option<Part> {
+    match read_one(whole, Limits { bytes: whole.len(), depth: DEPTH }).ok()? {
+        Message::Response(response) => response.outcome.ok(),
+        Message::Request(_) | Message::Notification(_) => None,
+    }
+}
+
+/// A large answer on its way through. Ends the connection rather than finish a text that is wrong.
+#[derive(Debug)]
+pub struct InspectedBody {
+    body: Body,
+    /// Scanned and not yet sent: always at least the last chunk.
+    waiting: std::collections::VecDeque<Bytes>,
+    scanner: Option<Scanner>,
+    size: u64,
+    limit: u64,
+    id: Id,
+    trail: Option<Trail>,
+    _flight: Option<FlightGuard>,
+}
+
+impl InspectedBody {
+    fn end(&mut self) -> Result<(), Failure> {
+        let Some(scanner) = self.scanner.take() else { return Ok(()) };
+        let facts = scanner.finish().map_err(|error| Failure::Protocol(error.to_string()))?;
+        let is_own = facts.id.as_deref() == Some(self.id.raw());
+        if !is_own || facts.has_input_requests {
+            // Questions this large are no questions; and they were not judged.
+            return Err(Failure::Protocol("a large answer must answer its own request, and ask nothing".to_owned()));
+        }
+        let failed = facts.is_error == Some(true) || facts.error_code.is_some();
+        self.close(if failed { Status::ToolError } else { Status::Ok });
+        Ok(())
+    }
+
+    fn close(&mut self, status: Status) {
+        if let Some(mut trail) = self.trail.take() {
+            trail.outcome(status, self.size);
+        }
+    }
+
+    fn fail(&mut self, failure: &Failure) -> Failure {
+        let status = if *failure == Failure::TooLarge { Status::TooLarge } else { Status::UpstreamError };
+        self.waiting.clear();
+        self.scanner = None;
+        self.close(status);
+        failure.clone()
+    }
+}
+
+impl http_body::Body for InspectedBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        loop {
+            if this.waiting.len() > 1 || (this.scanner.is_none() && !this.waiting.is_empty()) {
+                return Poll::Ready(this.waiting.pop_front().map(|chunk| Ok(Frame::data(chunk))));
+            }
+            let Some(scanner) = &mut this.scanner else { return Poll::Ready(None) };
+            let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
+            let chunk = match frame {
+                None => {
+                    if let Err(failure) = this.end() {
+                        return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
+                    }
+                    continue;
+                }
+                Some(Err(error)) => {
+                    let failure = http_failure(error);
+                    return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
+                }
+                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+            };
+            this.size += chunk.len() as u64;
+            if this.size > this.limit {
+                return Poll::Ready(Some(Err(BodyError(this.fail(&Failure::TooLarge)))));
+            }
+            if let Err(error) = scanner.feed(&chunk) {
+                let failure = Failure::Protocol(error.to_string());
+                return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
+            }
+            this.waiting.push_back(chunk);
+        }
+    }
+}
+
+/// Why a large answer was cut off.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BodyError(Failure);

@@ -1,0 +1,378 @@
+//! Answers that are streams of messages: each is looked at, and passed on, answered or dropped.
+//!
+//! A server's questions pass only where the server may ask them (GATE-18) and are remembered, so that
+//! the answer counts once and from nobody else. News of an unlisted kind is dropped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt};
+use tokio::time::timeout;
+use toolwarden_core::json::{Document, Kind, Limits, Part};
+use toolwarden_core::{Outbound, Status};
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::sse::{Event, Item};
+use toolwarden_mcp::upstream::http::EventStream;
+use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Request, Response, Version, compose};
+use toolwarden_policy::{acknowledge, decline};
+
+use super::{questions_permitted, receipt_is_wanted, result_type, with_receipt};
+use crate::answer::{Answer, Events};
+use crate::arrival::Scope;
+use crate::audit::Trail;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::{Asked, What};
+use crate::sessions::{ClientSession, FlightGuard, Question};
+use crate::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
+
+/// What must be known to look at the messages of one stream.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    session: Option<Arc<ClientSession>>,
+    upstream: Arc<Upstream>,
+    link: Link,
+    version: Version,
+    /// The request whose response ends the stream; none for a standalone stream.
+    id: Option<Id>,
+    wants_receipt: bool,
+    /// How long the server may be silent; none for streams that wait for news.
+    patience: Option<Duration>,
+    trail: Option<Trail>,
+    flight: Option<FlightGuard>,
+    size: u64,
+    /// The client can come back for the rest by these ids.
+    has_ids: bool,
+    done: bool,
+}
+
+impl Heard {
+    pub(crate) fn new(asked: &Asked, link: Link, flight: Option<FlightGuard>, trail: Option<Trail>) -> Self {
+        let waits_for_news = matches!(asked.what, What::Watch);
+        Self {
+            session: asked.arrival.session.clone(),
+            upstream: asked.upstream.clone(),
+            link,
+            version: asked.arrival.version,
+            id: asked.id.clone(),
+            wants_receipt: receipt_is_wanted(&asked.query),
+            patience: (!waits_for_news).then_some(asked.upstream.call_time),
+            trail,
+            flight,
+            size: 0,
+            has_ids: false,
+            done: false,
+        }
+    }
+
+    /// A stream of a session that answers no request.
+    pub(crate) fn standalone(session: Arc<ClientSession>, upstream: Arc<Upstream>, link: Link) -> Self {
+        Self {
+            version: session.version(),
+            session: Some(session),
+            upstream,
+            link,
+            id: None,
+            wants_receipt: false,
+            patience: None,
+            trail: None,
+            flight: None,
+            size: 0,
+            has_ids: false,
+            done: false,
+        }
+    }
+
+    /// Looks at one event; none where the client is not to see it.
+    async fn judge(&mut self, mut event: Event) -> Option<Event> {
+        self.has_ids |= event.id.is_some();
+        let Some(data) = event.data.clone().filter(|data| !data.is_empty()) else { return Some(event) };
+        self.size += data.len() as u64;
+        let limits = Limits { bytes: data.len(), depth: 256 };
+        match read_one(&data, limits) {
+            Ok(Message::Response(response)) => {
+                event.data = Some(self.respond(&response, data)?);
+                Some(event)
+            }
+            Ok(Message::Notification(news)) => {
+                let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
+                row.is_some().then_some(event)
+            }
+            Ok(Message::Request(question)) => {
+                let id = self.ask(&question).await?;
+                if id != question.id {
+                    let params = question.params.as_ref().map(Part::raw);
+                    event.data = Some(compose::to_client(Some(&id), &question.method, params));
+                }
+                Some(event)
+            }
+            Err(error) => {
+                tracing::warn!(server = %self.upstream.name, "a message of the server is dropped: {error}");
+                None
+            }
+        }
+    }
+
+    fn respond(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
+        if response.id != self.id {
+            return self.late(response, data);
+        }
+        self.done = true;
+        if let Ok(result) = &response.outcome {
+            let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
+            let fine = result_type(kind.as_deref()).and_then(|()| permitted(&self.upstream, result));
+            if let Err(failure) = fine {
+                return Some(self.fail(&failure));
+            }
+        }
+        self.flight = None;
+        let mut trail = self.trail.take();
+        if let Some(trail) = &mut trail {
+            trail.outcome(status_of(&response.outcome), self.size);
+        }
+        let receipt = trail.as_ref().and_then(Trail::receipt).filter(|_| self.wants_receipt);
+        Some(receipt.map_or(data.clone(), |receipt| with_receipt(data, receipt)))
+    }
+
+    /// The response of another request: one of this session whose own stream broke off.
+    fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
+        let mut parked = self.session.as_ref()?.unpark(response.id.as_ref()?)?;
+        if let Some(trail) = &mut parked.trail {
+            trail.outcome(status_of(&response.outcome), data.len() as u64);
+        }
+        Some(data)
+    }
+
+    /// The id under which a question goes on to the client. Where it does not, the server gets its
+    /// answer here.
+    async fn ask(&mut self, question: &Request) -> Option<Id> {
+        if &*question.method == "ping" {
+            self.answer(&acknowledge(self.upstream.name.clone()), &question.id).await;
+            return None;
+        }
+        let params = question.params.as_ref().map(Part::value);
+        let listed = Method::find(&question.method, Direction::ToClient, Form::Request, self.version).is_some();
+        let permitted = listed && self.upstream.may_ask.permits_question(&question.method, params);
+        if let (true, Some(session)) = (permitted, &self.session) {
+            let asked =
+                Question { server: self.upstream.name.clone(), link: self.link.clone(), upstream: question.id.clone() };
+            // Behind the common door two servers may ask under the same id.
+            let id = match &session.scope {
+                Scope::One(_) => question.id.clone(),
+                Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
+            };
+            session.ask(id.clone(), asked);
+            return Some(id);
+        }
+        tracing::info!(server = %self.upstream.name, method = %question.method, "a question of the server is declined");
+        let refusal = r#"{"code":-32601,"message":"this request is not offered to this server"}"#;
+        if let Ok(error) = Document::parse(refusal, Limits::DEFAULT)
+            && let Ok(outbound) = decline(self.upstream.name.clone(), Part::whole(Arc::new(error)))
+        {
+            self.answer(&outbound, &question.id).await;
+        }
+        None
+    }
+
+    async fn answer(&self, outbound: &Outbound, id: &Id) {
+        let sent = match &self.link {
+            Link::Http(http) => http.answer(outbound, id).await.map(drop),
+            Link::Stdio(stdio) => stdio.answer(outbound, id).await,
+        };
+        if let Err(failure) = sent {
+            tracing::debug!(server = %self.upstream.name, "an answer could not be given: {failure}");
+        }
+    }
+
+    /// The stream broke off. A legacy client that can resume will; any other is told.
+    fn broken_off(&mut self, failure: &Failure) -> Option<Event> {
+        if self.done || self.id.is_none() {
+            return None;
+        }
+        self.done = true;
+        let resumes = self.version.era() == Era::Legacy && self.has_ids && *failure == Failure::Died;
+        if let (true, Some(session), Some(id)) = (resumes, &self.session, &self.id) {
+            session.park(id.clone(), Parked { trail: self.trail.take(), _flight: self.flight.take() });
+            return None;
+        }
+        Some(Event::of(self.fail(failure)))
+    }
+
+    fn fail(&mut self, failure: &Failure) -> Bytes {
+        self.flight = None;
+        if let Some(mut trail) = self.trail.take() {
+            trail
+                .outcome(if *failure == Failure::Timeout { Status::Timeout } else { Status::UpstreamError }, self.size);
+        }
+        crate::answer::failure_message(self.id.as_ref(), failure)
+    }
+}
+
+/// A request whose stream broke off before its response came.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    trail: Option<Trail>,
+    _flight: Option<FlightGuard>,
+}
+
+fn permitted(upstream: &Upstream, result: &Part) -> Result<(), Failure> {
+    super::permitted_by(&upstream.may_ask, result)
+}
+
+fn status_of(outcome: &Result<Part, Part>) -> Status {
+    match outcome {
+        Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
+        Ok(_) => Status::Ok,
+        Err(_) => Status::ToolError,
+    }
+}
+
+/// The events of an HTTP answer.
+pub(crate) fn stream_events(events: Box<EventStream>, heard: Heard) -> Events {
+    let state = (events, heard);
+    Box::pin(stream::unfold(state, |(mut events, mut heard)| async move {
+        let event = next_event(&mut events, &mut heard).await?;
+        Some((event, (events, heard)))
+    }))
+}
+
+async fn next_event(events: &mut EventStream, heard: &mut Heard) -> Option<Event> {
+    loop {
+        if heard.done && heard.id.is_some() {
+            return None;
+        }
+        let item = match heard.patience {
+            Some(patience) => match timeout(patience, events.next_item()).await {
+                Ok(item) => item.map_err(http_failure),
+                Err(_) => Err(Failure::Timeout),
+            },
+            None => events.next_item().await.map_err(http_failure),
+        };
+        match item {
+            Ok(Some(Item::Event(event))) => {
+                if let Some(event) = heard.judge(event).await {
+                    return Some(event);
+                }
+            }
+            Ok(Some(Item::Comment(_))) => {}
+            Ok(None) => return heard.broken_off(&Failure::Died),
+            Err(failure) => return heard.broken_off(&failure),
+        }
+    }
+}
+
+/// The answer of a child: one message where that is all, a stream where more comes first.
+pub(super) async fn from_child(
+    asked: &Asked,
+    mut reply: StdioReply,
+    mut heard: Heard,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let first = next_of_child(&mut reply, &mut heard).await;
+    match first {
+        Told::Event(event) => {
+            let state = (reply, heard, false);
+            let rest = stream::unfold(state, |(mut reply, mut heard, ended)| async move {
+                if ended {
+                    return None;
+                }
+                match next_of_child(&mut reply, &mut heard).await {
+                    Told::Event(event) => Some((Event::of(event), (reply, heard, false))),
+                    Told::Last(last) => {
+                        let message = heard.last_of_child(*last).unwrap_or_else(|failure| heard.fail(&failure));
+                        Some((Event::of(message), (reply, heard, true)))
+                    }
+                    Told::Failed(failure) => {
+                        let message = heard.fail(&failure);
+                        Some((Event::of(message), (reply, heard, true)))
+                    }
+                }
+            });
+            let events = stream::once(async move { Event::of(event) }).chain(rest);
+            Ok(Answer::Events { events: Box::pin(events), resumable: false })
+        }
+        Told::Last(last) => {
+            let error = last.outcome.as_ref().err().and_then(|error| error.value().get("code")?.raw().parse().ok());
+            let checked = questions_of(asked, &last).and_then(|()| heard.last_of_child(*last));
+            if checked.is_err() {
+                *trail = heard.trail.take();
+            }
+            let era = asked.arrival.version.era();
+            checked.map(|body| Answer::of_child(body, error, era)).map_err(Refusal::Upstream)
+        }
+        Told::Failed(failure) => {
+            *trail = heard.trail.take();
+            Err(Refusal::Upstream(failure))
+        }
+    }
+}
+
+fn questions_of(asked: &Asked, last: &Last) -> Result<(), Failure> {
+    last.outcome.as_ref().map_or(Ok(()), |result| questions_permitted(asked, result))
+}
+
+/// What a child told next.
+enum Told {
+    Event(Bytes),
+    Last(Box<Last>),
+    Failed(Failure),
+}
+
+async fn next_of_child(reply: &mut StdioReply, heard: &mut Heard) -> Told {
+    if let Some(last) = reply.held.take() {
+        return match reply.events.try_recv() {
+            Ok(event) => {
+                reply.held = Some(last);
+                Told::Event(event)
+            }
+            Err(_) => Told::Last(last),
+        };
+    }
+    let patience = heard.patience.unwrap_or(Duration::MAX);
+    tokio::select! {
+        biased;
+        Some(event) = reply.events.recv() => Told::Event(event),
+        last = &mut reply.last => match last {
+            // What was said before the end may still wait in its channel.
+            Ok(last) => match reply.events.try_recv() {
+                Ok(event) => {
+                    reply.held = Some(Box::new(last));
+                    Told::Event(event)
+                }
+                Err(_) => Told::Last(Box::new(last)),
+            },
+            Err(_) => Told::Failed(Failure::Died),
+        },
+        () = sleep(patience) => {
+            reply.guard.cancel();
+            Told::Failed(Failure::Timeout)
+        }
+    }
+}
+
+async fn sleep(patience: Duration) {
+    if patience == Duration::MAX {
+        std::future::pending::<()>().await;
+    }
+    tokio::time::sleep(patience).await;
+}
+
+impl Heard {
+    fn last_of_child(&mut self, last: Last) -> Result<Bytes, Failure> {
+        if let Ok(result) = &last.outcome {
+            let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
+            result_type(kind.as_deref()).and_then(|()| permitted(&self.upstream, result))?;
+        }
+        self.done = true;
+        self.flight = None;
+        let mut trail = self.trail.take();
+        if let Some(trail) = &mut trail {
+            trail.outcome(last.status, self.size + last.message.len() as u64);
+        }
+        let receipt = trail.as_ref().and_then(Trail::receipt).filter(|_| self.wants_receipt);
+        Ok(match receipt {
+            Some(receipt) => with_receipt(last.message, receipt),
+            None => last.message,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! A whole answer, where somebody must look into it: lists and openings.
+
+use bytes::Bytes;
+use tokio::time::timeout;
+use toolwarden_core::json::{Limits, Part};
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::sse::Item;
+use toolwarden_mcp::upstream::http::ReplyBody;
+use toolwarden_mcp::{Id, Message};
+
+use crate::forward::Reply;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::Asked;
+use crate::upstreams::{Upstream, http_failure};
+
+/// Largest answer that is gathered to be looked into.
+const LARGEST: usize = 16 * 1024 * 1024;
+const DEPTH: usize = 256;
+
+/// The result of a request; an error of the server becomes a failure that carries it.
+pub(crate) async fn whole_result(asked: &Asked, reply: Reply) -> Result<Part, Refusal> {
+    let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
+    result_of(&asked.upstream, reply, &id).await.map_err(Refusal::Upstream)
+}
+
+pub(crate) async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {
+    let gathering = gather(reply, id);
+    timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
+}
+
+async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
+    match reply {
+        Reply::Sent => Err(Failure::Protocol("nothing was asked".to_owned())),
+        Reply::Stdio(reply) => {
+            let last = reply.last.await.map_err(|_| Failure::Died)?;
+            last.outcome.map_err(|error| Failure::Answered { status: 200, error: error.raw().to_owned() })
+        }
+        Reply::Http(reply) => {
+            let status = reply.status.as_u16();
+            match reply.body {
+                ReplyBody::Json(body) => outcome(&body.collect(LARGEST).await.map_err(http_failure)?, id, status),
+                ReplyBody::Events(mut events) => {
+                    while let Some(item) = events.next_item().await.map_err(http_failure)? {
+                        let Item::Event(event) = item else { continue };
+                        let data = event.data.unwrap_or_default();
+                        let answers = matches!(read(&data), Some(Message::Response(_)));
+                        if answers {
+                            return outcome(&data, id, status);
+                        }
+                    }
+                    Err(Failure::Died)
+                }
+                ReplyBody::Empty | ReplyBody::Other(_) => {
+                    Err(Failure::Protocol(format!("it answered with status {status} and no message")))
+                }
+            }
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<Message> {
+    read_one(bytes, Limits { bytes: LARGEST, depth: DEPTH }).ok()
+}
+
+fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
+    let Some(Message::Response(response)) = read(bytes) else {
+        return Err(Failure::Protocol(format!("it answered with status {status} and no message")));
+    };
+    match response.outcome {
+        Ok(result) if response.id.as_ref() == Some(id) => Ok(result),
+        Ok(_) => Err(Failure::Protocol("it answered another request than was asked".to_owned())),
+        Err(error) => Err(Failure::Answered { status, error: error.raw().to_owned() }),
+    }
+}
+
+/// The error object of a body that came with a status of its own.
+pub(super) async fn error_of(body: ReplyBody) -> Option<String> {
+    let bytes = match body {
+        ReplyBody::Json(body) => body.collect(LARGEST).await.ok()?,
+        ReplyBody::Events(_) | ReplyBody::Empty | ReplyBody::Other(_) => return None,
+    };
+    match read(&bytes)? {
+        Message::Response(response) => response.outcome.err().map(|error| error.raw().to_owned()),
+        Message::Request(_) | Message::Notification(_) => None,
+    }
+}

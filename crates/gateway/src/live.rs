@@ -1,0 +1,97 @@
+//! The policy in force, and what servers taught us about their tools.
+//!
+//! One snapshot for every decision; a change builds the next one beside it and swaps. What a server
+//! lists becomes known to the judge here, because at an MCP door only listed tools exist (CORE-6).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use toolwarden_core::json::{Kind, Value};
+use toolwarden_policy::input::{ServerInput, ToolDefinition};
+use toolwarden_policy::{PolicySet, Refused};
+
+/// The snapshot and the server layer it was built from.
+#[derive(Debug)]
+pub(crate) struct Live {
+    policy: ArcSwap<PolicySet>,
+    servers: Mutex<Vec<ServerInput>>,
+}
+
+impl Live {
+    pub(crate) fn new(policy: PolicySet, servers: Vec<ServerInput>) -> Self {
+        Self { policy: ArcSwap::from_pointee(policy), servers: Mutex::new(servers) }
+    }
+
+    pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<PolicySet>> {
+        self.policy.load()
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<PolicySet> {
+        self.policy.load_full()
+    }
+
+    /// Takes over a whole new policy; catalogs learned so far stay known.
+    ///
+    /// # Errors
+    /// A rule that does not fit the tools that are known.
+    pub(crate) fn replace(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
+        let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        for server in &mut servers {
+            let known = held.iter().find(|known| known.name == server.name && known.launch == server.launch);
+            if let (None, Some(known)) = (&server.catalog, known) {
+                server.catalog.clone_from(&known.catalog);
+            }
+        }
+        self.policy.store(Arc::new(policy.with_servers(policy.version(), &servers)?));
+        *held = servers;
+        Ok(())
+    }
+
+    /// Learns tools of a server. Tools are added or replaced, not forgotten: lists differ between
+    /// clients, and whether a tool is still there is for its server to say.
+    pub(crate) fn learn(&self, server: &str, listed: &[ToolDefinition]) {
+        let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = false;
+        for input in held.iter_mut().filter(|input| input.name == server) {
+            changed |= input.catalog.is_none();
+            let catalog = input.catalog.get_or_insert_default();
+            for definition in listed {
+                match catalog.iter_mut().find(|known| known.name == definition.name) {
+                    Some(known) if known == definition => {}
+                    Some(known) => {
+                        known.clone_from(definition);
+                        changed = true;
+                    }
+                    None => {
+                        catalog.push(definition.clone());
+                        changed = true;
+                    }
+                }
+            }
+        }
+        if !changed {
+            return;
+        }
+        let policy = self.policy.load();
+        match policy.with_servers(policy.version(), &held) {
+            Ok(next) => self.policy.store(Arc::new(next)),
+            // The old snapshot stays: it does not know the new tools, so they are refused.
+            Err(refused) => tracing::error!(server, "{refused}: its tools are refused until the rules are repaired"),
+        }
+    }
+}
+
+/// The definitions of a `tools/list` result.
+pub(crate) fn definitions(tools: Value<'_>) -> Vec<ToolDefinition> {
+    tools.items().filter_map(definition).collect()
+}
+
+fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
+    let name = tool.get("name")?.as_str()?.into_owned();
+    let schema = tool.get("inputSchema").filter(|schema| schema.kind() == Kind::Object);
+    Some(ToolDefinition {
+        name,
+        description: tool.get("description").and_then(|text| text.as_str()).map(std::borrow::Cow::into_owned),
+        input_schema: schema.and_then(|schema| serde_json::from_str(schema.raw()).ok()),
+    })
+}

@@ -1,0 +1,126 @@
+//! Opening a conversation through the transparent door: `initialize`, and what comes of it.
+//!
+//! The server hears of the client's capabilities only what it may ask for. A client that leaves
+//! nothing to ask shares its principal's child; any other gets a child of its own.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, StatusCode};
+use tokio::time::timeout;
+use toolwarden_core::Outbound;
+use toolwarden_core::json::Part;
+use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::{Edit, Era, Id, Version, headers};
+
+use crate::answer::{Answer, Reply};
+use crate::arrival::Arrival;
+use crate::forward::Reply as Raw;
+use crate::gateway::Gateway;
+use crate::inspect::result_of;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::Asked;
+use crate::sessions::{Agreed, ClientSession, SessionError, principal};
+use crate::upstreams::{HttpLink, Link, Opened, Reach, Upstream, agreed_version};
+
+/// Opens a legacy conversation with one server.
+pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound) -> Result<Answer, Refusal> {
+    let Some(id) = &asked.id else { return Ok(Answer::Accepted) };
+    if asked.arrival.session.as_ref().is_some_and(|session| session.agreed().is_some()) {
+        return Err(Refusal::Order("this conversation is already open"));
+    }
+    let capabilities = hello.params().and_then(|params| params.member("capabilities"));
+    let cut = capabilities.as_ref().map_or("{}".to_owned(), |part| asked.upstream.may_ask.cut(part.value()));
+    let who = principal(&asked.arrival.caller);
+    let opening = greet(&asked.upstream, hello, id, &cut, &who);
+    let greeted = timeout(asked.upstream.call_time, opening).await.map_err(|_| Failure::Timeout);
+    let (link, opened) = greeted.and_then(|greeted| greeted).map_err(|failure| {
+        asked.upstream.fails(&failure);
+        Refusal::Upstream(failure)
+    })?;
+    asked.upstream.works();
+    let session = session(gateway, &asked.arrival)?;
+    let version = shown_version(hello.params(), &opened);
+    session.agree(Agreed { version, capabilities });
+    if let Link::Stdio(child) = &link {
+        if cut_is_own(&asked.upstream, &cut) { child.belongs_to(&session) } else { child.heard_by(&session) }
+    }
+    session.keep_link(asked.upstream.name.clone(), link);
+    let body = compose::result(id, &with_version(&opened.result, version));
+    Ok(Answer::Message(Reply { status: StatusCode::OK, body, session: Some(session.id.clone()) }))
+}
+
+fn cut_is_own(upstream: &Upstream, cut: &str) -> bool {
+    upstream.wants_own_child(cut)
+}
+
+pub(crate) async fn greet(
+    upstream: &Arc<Upstream>,
+    hello: &Outbound,
+    id: &Id,
+    cut: &str,
+    who: &str,
+) -> Result<(Link, Opened), Failure> {
+    let edits = [Edit::OpeningCapabilities(cut)];
+    match &upstream.reach {
+        Reach::Http(http) => {
+            let link = HttpLink::opening(http.clone());
+            let reply = link.request(hello, id, &edits, None).await?;
+            if reply.status.as_u16() == 401 || reply.status.as_u16() == 403 {
+                return Err(Failure::NeedsAuth);
+            }
+            let given: Option<HeaderValue> = reply.headers.get(headers::SESSION).cloned();
+            let result = result_of(upstream, Raw::Http(reply), id).await?;
+            let version = agreed_version(&result)?;
+            let link = link.opened(given, version);
+            Ok((Link::Http(Arc::new(link)), Opened { result, version }))
+        }
+        Reach::Command(_) if upstream.wants_own_child(cut) => {
+            let child = upstream.legacy_own().await?;
+            let opened = child.open(hello, id, &edits).await?;
+            Ok((Link::Stdio(child), opened))
+        }
+        Reach::Command(_) => {
+            let child = upstream.legacy_shared(who).await?;
+            let opened = child.opened().cloned().ok_or(Failure::Died)?;
+            Ok((Link::Stdio(child), opened))
+        }
+        Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
+    }
+}
+
+/// The session a stdio door already has, or a new one of an HTTP client.
+pub(crate) fn session(gateway: &Gateway, arrival: &Arrival) -> Result<Arc<ClientSession>, Refusal> {
+    if let Some(session) = &arrival.session {
+        return Ok(session.clone());
+    }
+    let opened = gateway.sessions.open(
+        &*gateway.keyring,
+        arrival.caller.clone(),
+        arrival.scope.clone(),
+        gateway.settings.most_sessions,
+    );
+    opened.map_err(|error| {
+        tracing::warn!("no session was opened: {error}");
+        match error {
+            SessionError::TooMany => Refusal::TooManySessions,
+            SessionError::Key(_) => Refusal::NoRecord,
+        }
+    })
+}
+
+/// A child greeted for many speaks the newest revision; an older client is answered in its own.
+fn shown_version(params: Option<&Part>, opened: &Opened) -> Version {
+    let asked = params.and_then(|params| params.value().get("protocolVersion")).and_then(|text| text.as_str());
+    let asked = asked.and_then(|text| Version::parse(&text)).filter(|version| version.era() == Era::Legacy);
+    asked.filter(|version| *version < opened.version).unwrap_or(opened.version)
+}
+
+fn with_version(result: &Part, version: Version) -> String {
+    let quoted = format!("\"{version}\"");
+    let mut text = String::with_capacity(result.raw().len());
+    match result.value().get("protocolVersion") {
+        Some(place) => push_spliced(&mut text, result.raw(), &[(result.span_of(place), &quoted)]),
+        None => text.push_str(result.raw()),
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! The corridor: the one function every message walks through, whichever door it came in by.
+//!
+//! open audit → resolve → decide → record intent → forward → inspect → answer. Reading, identifying
+//! and finding the session happen at the door; nothing leaves but through `decide`.
+
+use std::sync::Arc;
+
+use toolwarden_mcp::{Era, Message};
+
+use crate::answer::{self, Answer, Shape};
+use crate::arrival::{Arrival, Scope};
+use crate::audit::Trail;
+use crate::decide::{Judged, decide};
+use crate::forward::forward;
+use crate::gateway::Gateway;
+use crate::inspect::inspect;
+use crate::refusal::Refusal;
+use crate::resolve::{Asked, Resolved, What, resolve};
+use crate::{aggregate, catalog, opening, parameters, shared};
+
+/// Walks one message through. Every exit closes the trail.
+pub(crate) async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
+    let shape = shape_of(&arrival);
+    let method = match &arrival.message {
+        Message::Request(request) => request.method.clone(),
+        Message::Notification(notification) => notification.method.clone(),
+        Message::Response(_) => "".into(),
+    };
+    let mut trail = Some(Trail::open(gateway, &arrival, method));
+    match walk(gateway, arrival, &mut trail).await {
+        Ok(answer) => answer,
+        Err(refusal) => {
+            if let Some(trail) = trail {
+                trail.refused(&refusal).await;
+            }
+            answer::refuse(&shape, &refusal)
+        }
+    }
+}
+
+async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
+    let server = match &arrival.scope {
+        Scope::One(server) => server.clone(),
+        Scope::All => return aggregate::handle(gateway, arrival, trail).await,
+    };
+    let asked = match resolve(gateway, arrival, &server)? {
+        Resolved::Asked(asked) => asked,
+        Resolved::Dropped(what) => {
+            tracing::debug!("dropped: {what}");
+            return Ok(Answer::Accepted);
+        }
+    };
+    pass(gateway, &asked, trail).await
+}
+
+/// The steps for a message whose server is known.
+pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
+    if let Some(trail) = trail.as_mut() {
+        trail.asks(&asked.upstream.name, &asked.query.call.tool);
+    }
+    catalog::know(gateway, asked).await;
+    parameters::check(gateway, asked)?;
+    let judged = decide(gateway, asked)?;
+    if let (Judged::Call(permit), Some(trail)) = (&judged, trail.as_mut()) {
+        trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
+    }
+    let outbound = judged.into_outbound();
+    if matches!(asked.what, What::Opening) && asked.arrival.version.era() == Era::Legacy {
+        return opening::open(gateway, asked, &outbound).await;
+    }
+    if let Some(answer) = shared::answered(asked) {
+        return Ok(answer);
+    }
+    let forwarded = forward(asked, &outbound).await?;
+    inspect(gateway, asked, forwarded, trail).await
+}
+
+fn shape_of(arrival: &Arrival) -> Shape {
+    let era = arrival.version.era();
+    match &arrival.message {
+        Message::Request(request) => Shape {
+            id: Some(request.id.clone()),
+            wants_answer: true,
+            is_tool_call: &*request.method == "tools/call",
+            era,
+        },
+        Message::Notification(_) | Message::Response(_) => {
+            Shape { id: None, wants_answer: false, is_tool_call: false, era }
+        }
+    }
+}

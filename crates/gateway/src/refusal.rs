@@ -1,0 +1,69 @@
+//! Every way a message ends without an answer of its server. `answer.rs` alone puts them on the wire.
+
+use toolwarden_mcp::MessageError;
+use toolwarden_mcp::ladder::Rung;
+use toolwarden_policy::Explanation;
+
+/// Why a message got no further.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A credential was shown and is not good.
+    Unauthorized,
+    UnknownMode(String),
+    Malformed(MessageError),
+    /// Several messages in one text, where the revision knows no batches.
+    Batch,
+    /// A modern request lacks what its revision demands.
+    Rung(Rung),
+    /// No table lists the method.
+    Method(String),
+    /// `initialize` of an open conversation, or anything before it.
+    Order(&'static str),
+    /// The id of a request that is still in flight.
+    RepeatedId,
+    SessionMissing,
+    SessionGone,
+    TooManySessions,
+    VersionHeader(String),
+    /// Params lack something the method needs.
+    Params(String),
+    /// No such server at this door.
+    UnknownServer(String),
+    /// Unknown, or hidden from a caller who may not know why.
+    UnknownTool(String),
+    Denied(Box<Denial>),
+    Held(Box<Denial>),
+    /// The record could not be written, so nothing leaves (GATE-15).
+    NoRecord,
+    Upstream(Failure),
+}
+
+/// A decision that went against the caller.
+#[derive(Debug)]
+pub(crate) struct Denial {
+    pub(crate) explanation: Explanation,
+    /// In words for the caller.
+    pub(crate) message: String,
+}
+
+/// What went wrong with a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the server did not answer in time")]
+    Timeout,
+    #[error("the server's answer is larger than the limit")]
+    TooLarge,
+    #[error("the server broke the protocol: {0}")]
+    Protocol(String),
+    #[error("the server ended while the call was on its way; whether it had an effect is not known")]
+    Died,
+    #[error("the server speaks only {0}, and this client does not")]
+    OtherEra(&'static str),
+    #[error("the server wants credentials it was not given")]
+    NeedsAuth,
+    /// It answered with an error of its own, already in wire form.
+    #[error("the server answered with an error")]
+    Answered { status: u16, error: String },
+}

@@ -1,0 +1,160 @@
+//! Step 4: what a message asks for: its row in the method table, its server, the call it makes.
+//!
+//! Takes an arrival; gives the question for the judge. Refuses methods no table lists, params that
+//! lack what the method needs, and servers this door does not lead to.
+
+use std::sync::Arc;
+
+use toolwarden_core::json::{Kind, Part};
+use toolwarden_core::{Call, Caller, Door, Operation};
+use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment};
+use toolwarden_policy::{Message as Admitted, Query};
+
+use crate::arrival::Arrival;
+use crate::gateway::Gateway;
+use crate::refusal::Refusal;
+use crate::sessions::{Flight, Question};
+use crate::upstreams::Upstream;
+
+/// A message with everything known that the judge needs.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) arrival: Arrival,
+    pub(crate) id: Option<Id>,
+    pub(crate) method: Arc<str>,
+    pub(crate) what: What,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) query: Query,
+}
+
+/// What kind of message it is.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// Judged whole, recorded before it leaves.
+    Call,
+    Opening,
+    List,
+    Watch,
+    Task,
+    /// Passes with its server.
+    Plain,
+    /// A method the config added.
+    Configured,
+    /// The cancellation of the client's own request.
+    Cancel(Flight),
+    /// An answer to a question its server asked.
+    Answer(Question, Result<Part, Part>),
+}
+
+/// What became of an arrival.
+#[derive(Debug)]
+pub(crate) enum Resolved {
+    Asked(Box<Asked>),
+    /// Nothing to do, and nothing to say: a notification nobody lists, an answer to no question.
+    Dropped(&'static str),
+}
+
+pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
+    let Some(upstream) = gateway.upstreams.get(server).cloned() else {
+        return Err(Refusal::UnknownServer(server.to_string()));
+    };
+    let (id, method, params) = match &arrival.message {
+        Message::Request(request) => (Some(request.id.clone()), request.method.clone(), request.params.clone()),
+        Message::Notification(notification) => (None, notification.method.clone(), notification.params.clone()),
+        Message::Response(_) => return answer(gateway, arrival, upstream),
+    };
+    let form = if id.is_some() { Form::Request } else { Form::Notification };
+    let row = Method::find(&method, Direction::ToServer, form, arrival.version);
+    let what = match row.map(|row| row.treatment) {
+        None if gateway.settings.methods.iter().any(|listed| **listed == *method) => What::Configured,
+        None if id.is_none() => return Ok(Resolved::Dropped("a notification of an unlisted kind")),
+        None => return Err(Refusal::Method(method.to_string())),
+        Some(Treatment::Opening) => What::Opening,
+        Some(Treatment::Call) => What::Call,
+        Some(Treatment::List) => What::List,
+        Some(Treatment::Watch) => What::Watch,
+        Some(Treatment::Task) => What::Task,
+        Some(Treatment::Plain) => What::Plain,
+        Some(Treatment::Cancel) => match own_flight(&arrival, params.as_ref()) {
+            Some(flight) => What::Cancel(flight),
+            None => return Ok(Resolved::Dropped("a cancellation of no request of its own")),
+        },
+        // These come from servers.
+        Some(Treatment::Question | Treatment::News) => return Err(Refusal::Method(method.to_string())),
+    };
+    if let (Some(id), Some(session)) = (&id, &arrival.session)
+        && session.is_in_flight(id)
+    {
+        return Err(Refusal::RepeatedId);
+    }
+    let call = call(server, &method, params)?;
+    let query = query(gateway, &arrival.caller, call);
+    Ok(Resolved::Asked(Box::new(Asked { arrival, id, method, what, upstream, query })))
+}
+
+/// The call a message makes. Messages that are no calls are judged by their server, as reading is.
+fn call(server: &Arc<str>, method: &str, params: Option<Part>) -> Result<Call, Refusal> {
+    let missing = |what: &str| Refusal::Params(format!("`{method}` needs {what}"));
+    match method {
+        "tools/call" => {
+            let params = params.ok_or_else(|| missing("`name`"))?;
+            let arguments = params.value().get("arguments");
+            if arguments.is_some_and(|arguments| arguments.kind() != Kind::Object) {
+                return Err(missing("`arguments` to be an object"));
+            }
+            Call::received(server.clone(), params).ok_or_else(|| missing("`name`, a string"))
+        }
+        "resources/read" => {
+            text_member(params.as_ref(), "uri").ok_or_else(|| missing("`uri`, a string"))?;
+            Ok(Call::asked(server.clone(), Operation::ReadResource, params))
+        }
+        "prompts/get" => {
+            text_member(params.as_ref(), "name").ok_or_else(|| missing("`name`, a string"))?;
+            Ok(Call::asked(server.clone(), Operation::GetPrompt, params))
+        }
+        "completion/complete" => Ok(Call::asked(server.clone(), Operation::Complete, params)),
+        _ => Ok(Call::asked(server.clone(), Operation::ReadResource, params)),
+    }
+}
+
+pub(crate) fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
+    params?.value().get(key)?.as_str().map(std::borrow::Cow::into_owned)
+}
+
+pub(crate) fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Query {
+    Query::new(caller.clone(), call, Door::Mcp, gateway.clock.now())
+}
+
+/// GATE-19: only what this session itself has on its way can be cancelled.
+fn own_flight(arrival: &Arrival, params: Option<&Part>) -> Option<Flight> {
+    let id = Id::from_raw(params?.value().get("requestId")?.raw())?;
+    arrival.session.as_ref()?.flight(&id)
+}
+
+/// GATE-19: an answer counts only from the session that was asked, and once.
+fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Result<Resolved, Refusal> {
+    let Message::Response(response) = &arrival.message else { return Ok(Resolved::Dropped("no response")) };
+    let asked = |session: &crate::sessions::ClientSession| session.answered(response.id.as_ref()?);
+    let Some(question) = arrival.session.as_deref().and_then(asked) else {
+        return Ok(Resolved::Dropped("an answer to nothing that was asked"));
+    };
+    let outcome = response.outcome.clone();
+    let call = Call::asked(question.server.clone(), Operation::ReadResource, None);
+    let query = query(gateway, &arrival.caller, call);
+    let upstream = gateway.upstreams.get(&question.server).cloned().unwrap_or(upstream);
+    let what = What::Answer(question, outcome);
+    Ok(Resolved::Asked(Box::new(Asked { arrival, id: None, method: "".into(), what, upstream, query })))
+}
+
+impl Asked {
+    /// The form in which the judge sees what is no call.
+    pub(crate) fn admitted(&self) -> Admitted {
+        let method = self.method.to_string();
+        match &self.what {
+            What::Answer(_, Ok(result)) => Admitted::Result(result.clone()),
+            What::Answer(_, Err(error)) => Admitted::Error(error.clone()),
+            What::Configured => Admitted::Configured { method },
+            _ => Admitted::Listed { method },
+        }
+    }
+}

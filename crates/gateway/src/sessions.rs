@@ -1,0 +1,313 @@
+//! Legacy conversations with clients: who opened them, what was agreed, what is in flight.
+//!
+//! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
+//! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use toolwarden_core::json::Part;
+use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose};
+use toolwarden_mcp::{Id, Version};
+
+use crate::arrival::Scope;
+use crate::inspect::Parked;
+use crate::stream_log::StreamLog;
+use crate::upstreams::Link;
+
+/// What `initialize` agreed on.
+#[derive(Debug, Clone)]
+pub(crate) struct Agreed {
+    pub(crate) version: Version,
+    /// The client's capabilities as it declared them.
+    pub(crate) capabilities: Option<Part>,
+}
+
+/// Where news for the client goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Push {
+    /// Kept for the client's GET stream.
+    Log(Arc<StreamLog>),
+    /// Written to its pipe.
+    Lines(mpsc::Sender<Bytes>),
+}
+
+/// Something a server asked and the client has not answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) server: Arc<str>,
+    pub(crate) link: Link,
+    /// The id the server gave it.
+    pub(crate) upstream: Id,
+}
+
+/// A request of the client that is on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Flight {
+    pub(crate) server: Arc<str>,
+    pub(crate) link: Link,
+    /// The id it has on that link.
+    pub(crate) wire: Id,
+}
+
+/// One conversation.
+#[derive(Debug)]
+pub struct ClientSession {
+    pub(crate) id: String,
+    /// Stands for the id in records.
+    pub(crate) mark: String,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) scope: Scope,
+    pub(crate) push: Push,
+    agreed: OnceLock<Agreed>,
+    links: Mutex<HashMap<Arc<str>, Link>>,
+    flights: Mutex<HashMap<Id, Flight>>,
+    questions: Mutex<HashMap<Id, Question>>,
+    watched: Mutex<Vec<(Arc<str>, String)>>,
+    streams: Mutex<HashMap<u64, Arc<StreamLog>>>,
+    parked: Mutex<HashMap<Id, Parked>>,
+    numbers: AtomicU64,
+    used: Mutex<Instant>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ClientSession {
+    pub(crate) fn new(id: String, caller: Arc<Caller>, scope: Scope, push: Push) -> Self {
+        let mark: String = Digest::of_bytes(id.as_bytes()).to_string().chars().take(12).collect();
+        Self {
+            id,
+            mark,
+            caller,
+            scope,
+            push,
+            agreed: OnceLock::new(),
+            links: Mutex::default(),
+            flights: Mutex::default(),
+            questions: Mutex::default(),
+            watched: Mutex::default(),
+            streams: Mutex::default(),
+            parked: Mutex::default(),
+            numbers: AtomicU64::new(1),
+            used: Mutex::new(Instant::now()),
+        }
+    }
+
+    pub(crate) fn agree(&self, agreed: Agreed) -> bool {
+        self.agreed.set(agreed).is_ok()
+    }
+
+    pub(crate) fn agreed(&self) -> Option<&Agreed> {
+        self.agreed.get()
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.agreed().map_or(Version::LATEST_LEGACY, |agreed| agreed.version)
+    }
+
+    pub(crate) fn link(&self, server: &str) -> Option<Link> {
+        lock(&self.links).get(server).cloned()
+    }
+
+    pub(crate) fn keep_link(&self, server: Arc<str>, link: Link) {
+        lock(&self.links).insert(server, link);
+    }
+
+    pub(crate) fn links(&self) -> Vec<(Arc<str>, Link)> {
+        lock(&self.links).iter().map(|(server, link)| (server.clone(), link.clone())).collect()
+    }
+
+    pub(crate) fn depart(self: &Arc<Self>, id: &Id, flight: Flight) -> FlightGuard {
+        lock(&self.flights).insert(id.clone(), flight);
+        FlightGuard { session: self.clone(), id: id.clone() }
+    }
+
+    pub(crate) fn is_in_flight(&self, id: &Id) -> bool {
+        lock(&self.flights).contains_key(id)
+    }
+
+    /// The client's own request of this id; none for ids that are not its own, or are done.
+    pub(crate) fn flight(&self, id: &Id) -> Option<Flight> {
+        lock(&self.flights).get(id).cloned()
+    }
+
+    pub(crate) fn ask(&self, id: Id, question: Question) {
+        lock(&self.questions).insert(id, question);
+    }
+
+    /// The server that asked a question that is still open.
+    pub(crate) fn asked_by(&self, id: &Id) -> Option<Arc<str>> {
+        lock(&self.questions).get(id).map(|question| question.server.clone())
+    }
+
+    /// The question an answer belongs to; each is answered once.
+    pub(crate) fn answered(&self, id: &Id) -> Option<Question> {
+        lock(&self.questions).remove(id)
+    }
+
+    /// A fresh id for a question of ours or of a shared link.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn watch(&self, server: Arc<str>, uri: String) {
+        lock(&self.watched).push((server, uri));
+    }
+
+    pub(crate) fn unwatch(&self, server: &str, uri: &str) {
+        lock(&self.watched).retain(|(of, watched)| &**of != server || watched != uri);
+    }
+
+    /// Whether the client watches this resource, or one it lies under.
+    pub(crate) fn watches(&self, server: &str, uri: &str) -> bool {
+        let is_under = |watched: &str| {
+            uri.strip_prefix(watched)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || watched.ends_with('/'))
+        };
+        lock(&self.watched).iter().any(|(of, watched)| &**of == server && is_under(watched))
+    }
+
+    /// Keeps a request whose stream broke off until its response comes another way.
+    pub(crate) fn park(&self, id: Id, parked: Parked) {
+        lock(&self.parked).insert(id, parked);
+    }
+
+    pub(crate) fn unpark(&self, id: &Id) -> Option<Parked> {
+        lock(&self.parked).remove(id)
+    }
+
+    /// A new stream of events that the client can resume.
+    pub(crate) fn open_stream(&self) -> Arc<StreamLog> {
+        let number = self.next_number();
+        let log = Arc::new(StreamLog::new(number));
+        lock(&self.streams).insert(number, log.clone());
+        log
+    }
+
+    pub(crate) fn stream(&self, number: u64) -> Option<Arc<StreamLog>> {
+        match &self.push {
+            Push::Log(log) if number == 0 => Some(log.clone()),
+            Push::Log(_) | Push::Lines(_) => lock(&self.streams).get(&number).cloned(),
+        }
+    }
+
+    /// Tells the client something outside any request.
+    pub(crate) fn tell(&self, message: Bytes) {
+        match &self.push {
+            Push::Log(log) => log.put(message),
+            // A client that does not read its pipe misses news, it does not stop others.
+            Push::Lines(lines) => drop(lines.try_send(message)),
+        }
+    }
+
+    fn touch(&self) {
+        *lock(&self.used) = Instant::now();
+    }
+
+    fn idle(&self) -> Duration {
+        if lock(&self.flights).is_empty() { lock(&self.used).elapsed() } else { Duration::ZERO }
+    }
+}
+
+/// Takes a request off the list of those in flight when it ends.
+#[derive(Debug)]
+pub(crate) struct FlightGuard {
+    session: Arc<ClientSession>,
+    id: Id,
+}
+
+impl Drop for FlightGuard {
+    fn drop(&mut self) {
+        lock(&self.session.flights).remove(&self.id);
+    }
+}
+
+/// All sessions of HTTP clients.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    by_id: Mutex<HashMap<String, Arc<ClientSession>>>,
+}
+
+impl Sessions {
+    /// Opens a session for a principal.
+    pub(crate) fn open(
+        &self,
+        keyring: &dyn Keyring,
+        caller: Arc<Caller>,
+        scope: Scope,
+        most: usize,
+    ) -> Result<Arc<ClientSession>, SessionError> {
+        let mut nonce = [0; 16];
+        keyring.random(&mut nonce)?;
+        let sealed = keyring.seal(Purpose::Session, principal(&caller).as_bytes(), &nonce)?;
+        let id: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
+        let push = Push::Log(Arc::new(StreamLog::new(0)));
+        let session = Arc::new(ClientSession::new(id.clone(), caller, scope, push));
+        let mut sessions = lock(&self.by_id);
+        if sessions.len() >= most {
+            return Err(SessionError::TooMany);
+        }
+        sessions.insert(id, session.clone());
+        Ok(session)
+    }
+
+    /// The session of this id, if this caller opened it at this door.
+    pub(crate) fn find(&self, id: &str, caller: &Caller, scope: &Scope) -> Option<Arc<ClientSession>> {
+        let session = lock(&self.by_id).get(id).cloned()?;
+        let is_own = principal(&session.caller) == principal(caller) && session.scope == *scope;
+        if !is_own {
+            return None;
+        }
+        session.touch();
+        Some(session)
+    }
+
+    pub(crate) fn close(&self, id: &str) -> Option<Arc<ClientSession>> {
+        lock(&self.by_id).remove(id)
+    }
+
+    /// Takes out the sessions nobody used for a while.
+    pub(crate) fn close_idle(&self, idle: Duration) -> Vec<Arc<ClientSession>> {
+        let mut sessions = lock(&self.by_id);
+        let old: Vec<_> = sessions.values().filter(|session| session.idle() > idle).cloned().collect();
+        for session in &old {
+            sessions.remove(&session.id);
+        }
+        old
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<ClientSession>> {
+        lock(&self.by_id).values().cloned().collect()
+    }
+}
+
+/// Why no session was opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionError {
+    #[error("too many sessions are open")]
+    TooMany,
+    #[error(transparent)]
+    Key(#[from] KeyringError),
+}
+
+/// Who owns what a caller opened: the same user, role, token and mode (GATE-19).
+pub(crate) fn principal(caller: &Caller) -> String {
+    let part = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
+    [
+        format!("{:?}", caller.kind),
+        part(&caller.user),
+        part(&caller.role),
+        part(&caller.token.id),
+        part(&caller.mode),
+        part(&caller.context.task),
+        part(&caller.context.job),
+    ]
+    .join("\u{1f}")
+}

@@ -1,0 +1,309 @@
+//! The servers behind the gateway: how each is reached, and the conversations held with it.
+//!
+//! Started when first needed, never before. One slow or dead server never delays another: each has its
+//! own connections, children and back-off.
+
+mod http;
+mod may_ask;
+mod stdio;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use toolwarden_core::name;
+use toolwarden_mcp::upstream::child::{ChildLimits, ChildSpec};
+use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
+use toolwarden_mcp::{Backoff, Era};
+use toolwarden_policy::input::Launch;
+use toolwarden_sources::ServerDefinition;
+
+pub(crate) use http::{HttpLink, failure as http_failure};
+pub(crate) use may_ask::MayAsk;
+pub(crate) use stdio::{Last, Opened, StdioLink, StdioReply, agreed_version};
+
+use crate::inspect::ListMemo;
+use crate::refusal::Failure;
+use crate::settings::Settings;
+
+/// A conversation with a server.
+#[derive(Debug, Clone)]
+pub(crate) enum Link {
+    Http(Arc<HttpLink>),
+    Stdio(Arc<StdioLink>),
+}
+
+/// How a server is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerState {
+    /// Not needed yet.
+    Idle,
+    Connected,
+    Error,
+    Disabled,
+}
+
+impl ServerState {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connected => "connected",
+            Self::Error => "error",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// What is known of a server's health.
+#[derive(Debug, Clone)]
+pub struct ServerStatus {
+    pub name: String,
+    pub state: ServerState,
+    pub detail: Option<String>,
+}
+
+/// How a server is reached.
+#[derive(Debug)]
+pub(crate) enum Reach {
+    Http(HttpUpstream),
+    Command(ChildSpec),
+    /// Nothing is launched, or what is written cannot be used.
+    Nothing(String),
+}
+
+/// One server.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) name: Arc<str>,
+    pub(crate) reach: Reach,
+    pub(crate) may_ask: MayAsk,
+    pub(crate) call_time: Duration,
+    pub(crate) response_bytes: u64,
+    open_time: Duration,
+    depth: usize,
+    /// One child for everybody, whatever it may mix up: `share = "all"`.
+    share_all: bool,
+    shared: tokio::sync::Mutex<HashMap<SharedKey, Arc<StdioLink>>>,
+    health: Mutex<Health>,
+    pub(crate) lists: ListMemo,
+    /// When its tools were last asked for on a caller's behalf.
+    pub(crate) asked_for_tools: Mutex<Option<tokio::time::Instant>>,
+}
+
+/// Who may use the same child: the same era, and for legacy children the same principal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SharedKey {
+    era: Era,
+    principal: String,
+}
+
+#[derive(Debug)]
+struct Health {
+    state: ServerState,
+    detail: Option<String>,
+    backoff: Backoff,
+    /// No new child before this.
+    not_before: Option<tokio::time::Instant>,
+}
+
+/// All servers, by name.
+#[derive(Debug)]
+pub(crate) struct Upstreams {
+    by_name: HashMap<Arc<str>, Arc<Upstream>>,
+    order: Vec<Arc<Upstream>>,
+}
+
+impl Upstreams {
+    pub(crate) fn new(definitions: &[ServerDefinition], settings: &Settings) -> Self {
+        let mut upstreams = Self { by_name: HashMap::new(), order: Vec::new() };
+        for definition in definitions {
+            // The first definition of a name counts; the judge refuses names with rivals.
+            let name: Arc<str> = definition.input.name.as_str().into();
+            if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
+                let upstream = place.insert(Arc::new(Upstream::new(definition, settings)));
+                upstreams.order.push(upstream.clone());
+            }
+        }
+        upstreams
+    }
+
+    pub(crate) fn get(&self, server: &str) -> Option<&Arc<Upstream>> {
+        self.by_name.get(server)
+    }
+
+    /// In the order they were configured.
+    pub(crate) fn all(&self) -> &[Arc<Upstream>] {
+        &self.order
+    }
+}
+
+impl Upstream {
+    fn new(definition: &ServerDefinition, settings: &Settings) -> Self {
+        let connection = &definition.connection;
+        let limits = &definition.limits;
+        let name: Arc<str> = definition.input.name.as_str().into();
+        Self {
+            reach: reach(&name, definition, settings),
+            name,
+            may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
+            call_time: limits.time.or(connection.timeout).unwrap_or(settings.call_time),
+            response_bytes: limits.response_bytes.unwrap_or(settings.response_bytes),
+            open_time: settings.open_time,
+            depth: settings.depth,
+            share_all: connection.share.as_deref() == Some("all"),
+            shared: tokio::sync::Mutex::default(),
+            health: Mutex::new(Health {
+                state: if definition.input.enabled { ServerState::Idle } else { ServerState::Disabled },
+                detail: None,
+                backoff: Backoff::new(),
+                not_before: None,
+            }),
+            lists: ListMemo::default(),
+            asked_for_tools: Mutex::default(),
+        }
+    }
+
+    fn health(&self) -> std::sync::MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        let health = self.health();
+        ServerStatus { name: self.name.to_string(), state: health.state, detail: health.detail.clone() }
+    }
+
+    pub(crate) fn works(&self) {
+        let mut health = self.health();
+        if health.state != ServerState::Connected {
+            (health.state, health.detail) = (ServerState::Connected, None);
+        }
+    }
+
+    pub(crate) fn fails(&self, failure: &Failure) {
+        let mut health = self.health();
+        (health.state, health.detail) = (ServerState::Error, Some(failure.to_string()));
+    }
+
+    /// The conversation modern requests travel on: connections are pooled, a child is shared.
+    pub(crate) async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {
+        match &self.reach {
+            Reach::Http(http) => Ok(Link::Http(Arc::new(HttpLink::modern(http.clone())))),
+            Reach::Command(_) => {
+                let key = SharedKey { era: Era::Modern, principal: String::new() };
+                self.shared_child(key).await.map(Link::Stdio)
+            }
+            Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
+        }
+    }
+
+    /// A child with empty client capabilities, one for each principal.
+    pub(crate) async fn legacy_shared(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
+        let principal = if self.share_all { String::new() } else { principal.to_owned() };
+        self.shared_child(SharedKey { era: Era::Legacy, principal }).await
+    }
+
+    /// A child of one session alone, which has not been greeted yet.
+    pub(crate) async fn legacy_own(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
+        self.spawn(Era::Legacy)
+    }
+
+    /// Whether a legacy session needs a child of its own.
+    pub(crate) fn wants_own_child(&self, capabilities: &str) -> bool {
+        !self.share_all && capabilities != "{}"
+    }
+
+    async fn shared_child(self: &Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
+        // Held while opening: whoever comes meanwhile waits for the same child.
+        let mut shared = self.shared.lock().await;
+        shared.retain(|_, link| link.is_alive());
+        if let Some(link) = shared.get(&key) {
+            return Ok(link.clone());
+        }
+        let link = self.spawn(key.era)?;
+        let greeting = async {
+            match key.era {
+                Era::Legacy => link.greet().await,
+                Era::Modern => crate::catalog::check_modern(self, &link).await,
+            }
+        };
+        tokio::time::timeout(self.open_time, greeting).await.map_err(|_| Failure::Timeout)??;
+        shared.insert(key, link.clone());
+        Ok(link)
+    }
+
+    fn spawn(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
+        let Reach::Command(spec) = &self.reach else {
+            return Err(Failure::Unreachable("it is not started by a command".to_owned()));
+        };
+        let now = tokio::time::Instant::now();
+        if let Some(wait) = self.health().not_before.and_then(|time| time.checked_duration_since(now)) {
+            let seconds = wait.as_secs() + 1;
+            return Err(Failure::Unreachable(format!("it ended again and again; the next try is in {seconds} s")));
+        }
+        let link = StdioLink::spawn(self, spec, era, self.depth).inspect_err(|failure| {
+            self.fails(failure);
+            self.ended(Duration::ZERO);
+        })?;
+        self.works();
+        Ok(link)
+    }
+
+    /// A child ended after this long; the next one waits.
+    pub(crate) fn ended(&self, lived: Duration) {
+        let mut health = self.health();
+        let delay = health.backoff.delay_after(lived);
+        health.not_before = Some(tokio::time::Instant::now() + delay);
+        if health.state == ServerState::Connected {
+            health.state = ServerState::Idle;
+        }
+    }
+
+    /// Ends every shared child.
+    pub(crate) async fn end(&self) {
+        let links: Vec<_> = self.shared.lock().await.drain().map(|(_, link)| link).collect();
+        for link in links {
+            link.end().await;
+        }
+    }
+}
+
+fn reach(name: &Arc<str>, definition: &ServerDefinition, settings: &Settings) -> Reach {
+    let connection = &definition.connection;
+    if definition.faulty {
+        return Reach::Nothing("its definition has faults; see `toolwarden lint`".to_owned());
+    }
+    match &definition.input.launch {
+        Launch::Url(url) => {
+            let mut target = HttpTarget::new(url.clone());
+            target.headers = connection.headers.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            match HttpUpstream::new(&target) {
+                Ok(http) => Reach::Http(http),
+                Err(error) => Reach::Nothing(format!("its URL cannot be used: {error}")),
+            }
+        }
+        Launch::Command { command, arguments } => Reach::Command(ChildSpec {
+            server: name.clone(),
+            command: command.clone(),
+            arguments: arguments.clone(),
+            environment: connection.env.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            inherited: settings.inherited.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            directory: connection.working_directory.as_ref().map(PathBuf::from),
+            limits: ChildLimits::DEFAULT,
+        }),
+        Launch::Nothing => Reach::Nothing(format!("`{}` is not launched by the gateway", name::shown(name))),
+    }
+}
+
+impl Link {
+    /// Ends what belongs to one session alone.
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Http(http) => drop(http.end().await),
+            Self::Stdio(child) if child.is_own() => child.end().await,
+            Self::Stdio(_) => {}
+        }
+    }
+}

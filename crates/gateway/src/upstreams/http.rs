@@ -1,0 +1,110 @@
+//! A conversation over HTTP: stateless in the modern era, one session in the legacy one.
+
+use http::{HeaderMap, HeaderValue};
+use toolwarden_core::Outbound;
+use toolwarden_mcp::upstream::UpstreamError;
+use toolwarden_mcp::upstream::http::{HttpUpstream, Reply};
+use toolwarden_mcp::{Edit, Era, Id, Version, Wire, headers};
+
+use crate::refusal::Failure;
+
+/// One conversation.
+#[derive(Debug)]
+pub(crate) struct HttpLink {
+    upstream: HttpUpstream,
+    /// The server's id of a legacy session, where it gave one.
+    session: Option<HeaderValue>,
+    /// None while a legacy session is being opened.
+    version: Option<Version>,
+}
+
+impl HttpLink {
+    pub(crate) fn modern(upstream: HttpUpstream) -> Self {
+        Self { upstream, session: None, version: Some(Version::LATEST_MODERN) }
+    }
+
+    /// A legacy session that is yet to be agreed on.
+    pub(crate) fn opening(upstream: HttpUpstream) -> Self {
+        Self { upstream, session: None, version: None }
+    }
+
+    /// The session that came of it.
+    pub(crate) fn opened(&self, session: Option<HeaderValue>, version: Version) -> Self {
+        Self { upstream: self.upstream.clone(), session, version: Some(version) }
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        self.version.map_or(Era::Legacy, Version::era)
+    }
+
+    /// Headers of this hop: the conversation's, and the mirrors a modern request must carry.
+    pub(crate) fn headers(&self, from_client: Option<&HeaderMap>) -> HeaderMap {
+        let mut sent = HeaderMap::new();
+        if let Some(version) = self.version {
+            sent.insert(headers::VERSION, HeaderValue::from_static(version.as_str()));
+        }
+        if let Some(session) = &self.session {
+            sent.insert(headers::SESSION, session.clone());
+        }
+        let mirrors = |name: &http::HeaderName| {
+            *name == headers::METHOD || *name == headers::NAME || name.as_str().starts_with(headers::PARAMETER_PREFIX)
+        };
+        // Checked against the body by the ladder; everything else a client sends stays here.
+        for (name, value) in from_client.into_iter().flatten().filter(|(name, _)| mirrors(name)) {
+            sent.append(name.clone(), value.clone());
+        }
+        sent
+    }
+
+    pub(crate) async fn request(
+        &self,
+        outbound: &Outbound,
+        id: &Id,
+        edits: &[Edit<'_>],
+        from_client: Option<&HeaderMap>,
+    ) -> Result<Reply, Failure> {
+        self.post(Wire::with_id(outbound, id, edits), self.headers(from_client)).await
+    }
+
+    pub(crate) async fn notify(&self, outbound: &Outbound) -> Result<Reply, Failure> {
+        let mut sent = self.headers(None);
+        if let (true, Some(Ok(method))) =
+            (self.version == Some(Version::LATEST_MODERN), outbound.method().map(HeaderValue::from_str))
+        {
+            sent.insert(headers::METHOD, method);
+        }
+        self.post(Wire::notification(outbound, &[]), sent).await
+    }
+
+    pub(crate) async fn answer(&self, outbound: &Outbound, id: &Id) -> Result<Reply, Failure> {
+        self.post(Wire::with_id(outbound, id, &[]), self.headers(None)).await
+    }
+
+    /// The standalone stream of a legacy session.
+    pub(crate) async fn stream(&self, last_event: Option<&HeaderValue>) -> Result<Reply, Failure> {
+        let mut sent = self.headers(None);
+        if let Some(last) = last_event {
+            sent.insert(headers::LAST_EVENT, last.clone());
+        }
+        self.upstream.get_stream(sent).await.map_err(failure)
+    }
+
+    pub(crate) async fn end(&self) -> Result<Reply, Failure> {
+        self.upstream.delete(self.headers(None)).await.map_err(failure)
+    }
+
+    async fn post(&self, wire: Wire, sent: HeaderMap) -> Result<Reply, Failure> {
+        self.upstream.post(wire, sent).await.map_err(failure)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is a mapping of errors")]
+pub(crate) fn failure(error: UpstreamError) -> Failure {
+    match error {
+        UpstreamError::Timeout { .. } => Failure::Timeout,
+        UpstreamError::TooLarge { .. } => Failure::TooLarge,
+        UpstreamError::Closed { .. } => Failure::Died,
+        UpstreamError::Unreachable { .. } | UpstreamError::Tls { .. } => Failure::Unreachable(error.to_string()),
+        UpstreamError::Protocol { .. } | UpstreamError::Events { .. } => Failure::Protocol(error.to_string()),
+    }
+}

@@ -1,0 +1,289 @@
+//! A conversation with a child over its pipes: ids and progress tokens of many callers kept apart.
+//!
+//! Every request gets a number of our own on the wire, so that two callers with the same id cannot
+//! meet, and every message of the child is brought back to whom it belongs, or dropped.
+
+mod route;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_core::{Outbound, Status};
+use toolwarden_mcp::upstream::child::{Child, ChildError, ChildSpec};
+use toolwarden_mcp::{Edit, Era, Id, Version, Wire};
+use toolwarden_policy::housekeeping;
+
+use super::Upstream;
+use crate::refusal::Failure;
+use crate::sessions::ClientSession;
+
+/// Most messages that wait for one caller; news beyond that is dropped.
+const EVENTS_WAITING: usize = 256;
+
+/// One child and everything on its way to and from it.
+#[derive(Debug)]
+pub(crate) struct StdioLink {
+    server: Arc<str>,
+    era: Era,
+    depth: usize,
+    upstream: Weak<Upstream>,
+    child: Child,
+    started: Instant,
+    /// We ended it, so its end is no failure.
+    ending: AtomicBool,
+    next: AtomicU64,
+    flights: Mutex<HashMap<u64, InFlight>>,
+    opened: OnceLock<Opened>,
+    /// The one session of a child that is not shared.
+    owner: OnceLock<Weak<ClientSession>>,
+    /// Sessions that hear a shared child's news.
+    audience: Mutex<Vec<Weak<ClientSession>>>,
+}
+
+/// What the child said when it was greeted.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) result: Part,
+    pub(crate) version: Version,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+struct InFlight {
+    /// The caller's own id.
+    client: Id,
+    /// The caller's own progress token, raw.
+    token: Option<String>,
+    wants_logs: bool,
+    events: mpsc::Sender<Bytes>,
+    last: oneshot::Sender<Last>,
+}
+
+/// The end of a request.
+#[derive(Debug)]
+pub(crate) struct Last {
+    /// The response under the caller's id.
+    pub(crate) message: Bytes,
+    pub(crate) status: Status,
+    /// The result, for those who look into it.
+    pub(crate) outcome: Result<Part, Part>,
+}
+
+/// What comes back for a request: messages, then the response.
+#[derive(Debug)]
+pub(crate) struct StdioReply {
+    pub(crate) events: mpsc::Receiver<Bytes>,
+    pub(crate) last: oneshot::Receiver<Last>,
+    /// The response, while messages before it are still to be told.
+    pub(crate) held: Option<Box<Last>>,
+    pub(crate) guard: StdioGuard,
+}
+
+/// Takes a request back when nobody waits for it any more.
+#[derive(Debug)]
+pub(crate) struct StdioGuard {
+    link: Arc<StdioLink>,
+    number: u64,
+}
+
+impl StdioGuard {
+    /// The id the request has on the wire.
+    pub(crate) fn wire(&self) -> Id {
+        Id::number(self.number)
+    }
+
+    /// Gives the request up: the server is told to stop.
+    pub(crate) fn cancel(&self) {
+        if self.link.lock().remove(&self.number).is_some() {
+            self.link.tell_cancelled(self.number);
+        }
+    }
+}
+
+impl Drop for StdioGuard {
+    fn drop(&mut self) {
+        // A legacy client that goes away has not cancelled: the server works on, its answer is dropped.
+        if self.link.era == Era::Modern {
+            self.cancel();
+        }
+    }
+}
+
+impl StdioLink {
+    pub(super) fn spawn(
+        upstream: &Arc<Upstream>,
+        spec: &ChildSpec,
+        era: Era,
+        depth: usize,
+    ) -> Result<Arc<Self>, Failure> {
+        let (child, lines) = Child::spawn(spec).map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let link = Arc::new(Self {
+            server: spec.server.clone(),
+            era,
+            depth,
+            upstream: Arc::downgrade(upstream),
+            child,
+            started: Instant::now(),
+            ending: AtomicBool::new(false),
+            next: AtomicU64::new(1),
+            flights: Mutex::default(),
+            opened: OnceLock::new(),
+            owner: OnceLock::new(),
+            audience: Mutex::default(),
+        });
+        tokio::spawn(link.clone().listen(lines));
+        Ok(link)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, InFlight>> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        self.era
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.child.exit().borrow().is_none()
+    }
+
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        self.opened.get()
+    }
+
+    /// Whether the child serves one session alone.
+    pub(crate) fn is_own(&self) -> bool {
+        self.owner.get().is_some()
+    }
+
+    pub(crate) fn belongs_to(&self, session: &Arc<ClientSession>) {
+        let _ = self.owner.set(Arc::downgrade(session));
+    }
+
+    /// A session that wants to hear news of a shared child.
+    pub(crate) fn heard_by(&self, session: &Arc<ClientSession>) {
+        let mut audience = self.audience.lock().unwrap_or_else(PoisonError::into_inner);
+        audience.retain(|one| one.strong_count() > 0);
+        let is_known = audience.iter().any(|one| one.as_ptr() == Arc::as_ptr(session));
+        if !is_known {
+            audience.push(Arc::downgrade(session));
+        }
+    }
+
+    /// Greets a legacy child on the gateway's own account, with no client capabilities.
+    pub(super) async fn greet(self: &Arc<Self>) -> Result<(), Failure> {
+        let params = format!(
+            r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"toolwarden","version":"{}"}}}}"#,
+            Version::LATEST_LEGACY,
+            env!("CARGO_PKG_VERSION")
+        );
+        let params = Document::parse(params, Limits::DEFAULT).ok().map(|params| Part::whole(Arc::new(params)));
+        let hello = housekeeping(self.server.clone(), "initialize", params).map_err(own_fault)?;
+        self.open(&hello, &Id::number(0), &[]).await?;
+        let ready = housekeeping(self.server.clone(), "notifications/initialized", None).map_err(own_fault)?;
+        self.notify(&ready, &[]).await
+    }
+
+    /// Sends `initialize` and keeps what the child agreed to.
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        hello: &Outbound,
+        id: &Id,
+        edits: &[Edit<'_>],
+    ) -> Result<Opened, Failure> {
+        let reply = self.request(hello, id, edits).await?;
+        let last = reply.last.await.map_err(|_| Failure::Died)?;
+        match &last.outcome {
+            Ok(result) => {
+                let opened = Opened { result: result.clone(), version: agreed_version(result)? };
+                let _ = self.opened.set(opened.clone());
+                Ok(opened)
+            }
+            Err(error) => Err(Failure::Answered { status: 200, error: error.raw().to_owned() }),
+        }
+    }
+
+    /// Sends a request under a number of our own.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        outbound: &Outbound,
+        id: &Id,
+        further: &[Edit<'_>],
+    ) -> Result<StdioReply, Failure> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let meta = outbound.params().and_then(|params| params.value().get("_meta"));
+        let token = meta.and_then(|meta| meta.get("progressToken")).map(|token| token.raw().to_owned());
+        let wants_logs = meta.and_then(|meta| meta.get("io.modelcontextprotocol/logLevel")).is_some();
+        let (events, receiver) = mpsc::channel(EVENTS_WAITING);
+        let (last, last_receiver) = oneshot::channel();
+        self.lock().insert(number, InFlight { client: id.clone(), token, wants_logs, events, last });
+        let guard = StdioGuard { link: self.clone(), number };
+        let wire_id = Id::number(number);
+        let mut edits = vec![Edit::ProgressToken(wire_id.raw())];
+        edits.extend_from_slice(further);
+        let wire = Wire::with_id(outbound, &wire_id, &edits);
+        if let Err(error) = self.child.send(wire).await {
+            self.lock().remove(&number);
+            return Err(gone(&error));
+        }
+        Ok(StdioReply { events: receiver, last: last_receiver, held: None, guard })
+    }
+
+    pub(crate) async fn notify(&self, outbound: &Outbound, edits: &[Edit<'_>]) -> Result<(), Failure> {
+        self.child.send(Wire::notification(outbound, edits)).await.map_err(|error| gone(&error))
+    }
+
+    pub(crate) async fn answer(&self, outbound: &Outbound, id: &Id) -> Result<(), Failure> {
+        self.child.send(Wire::with_id(outbound, id, &[])).await.map_err(|error| gone(&error))
+    }
+
+    pub(crate) async fn end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+        self.child.end().await;
+    }
+
+    fn tell_cancelled(self: &Arc<Self>, number: u64) {
+        let params = Document::parse(format!(r#"{{"requestId":{number}}}"#), Limits::DEFAULT);
+        let params = params.ok().map(|params| Part::whole(Arc::new(params)));
+        let Ok(outbound) = housekeeping(self.server.clone(), "notifications/cancelled", params) else { return };
+        let link = self.clone();
+        tokio::spawn(async move { link.notify(&outbound, &[]).await });
+    }
+
+    /// Reads the child until it ends.
+    async fn listen(self: Arc<Self>, mut lines: mpsc::Receiver<Bytes>) {
+        while let Some(line) = lines.recv().await {
+            self.route(&line).await;
+        }
+        // Those who wait learn it from their closed channels.
+        self.lock().clear();
+        if let Some(upstream) = self.upstream.upgrade()
+            && !self.ending.load(Ordering::Relaxed)
+        {
+            tracing::warn!(server = %self.server, "the server ended by itself");
+            upstream.ended(self.started.elapsed());
+        }
+    }
+}
+
+/// The revision an `initialize` result agrees to.
+pub(crate) fn agreed_version(result: &Part) -> Result<Version, Failure> {
+    let text = result.value().get("protocolVersion").and_then(|version| version.as_str()).unwrap_or_default();
+    Version::parse(&text)
+        .filter(|version| version.era() == Era::Legacy)
+        .ok_or_else(|| Failure::Protocol(format!("it agreed to the unknown version `{text}`")))
+}
+
+fn gone(error: &ChildError) -> Failure {
+    Failure::Unreachable(error.to_string())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is a mapping of errors")]
+fn own_fault(error: toolwarden_policy::NotHousekeeping) -> Failure {
+    Failure::Protocol(error.to_string())
+}

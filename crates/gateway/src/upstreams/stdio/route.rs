@@ -1,0 +1,185 @@
+//! Where a child's message goes: to the request it belongs to, to the sessions it concerns, or nowhere.
+
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use toolwarden_core::Status;
+use toolwarden_core::json::{Document, Kind, Limits, Part};
+use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
+use toolwarden_policy::{acknowledge, decline};
+
+use super::{InFlight, Last, StdioLink};
+use crate::sessions::{ClientSession, Question};
+use crate::upstreams::Link;
+
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+impl StdioLink {
+    pub(super) async fn route(self: &Arc<Self>, line: &Bytes) {
+        let limits = Limits { bytes: line.len(), depth: self.depth };
+        match read_one(line, limits) {
+            Ok(Message::Response(response)) => self.respond(&response),
+            Ok(Message::Notification(news)) => self.spread(line, &news).await,
+            Ok(Message::Request(question)) => self.ask(&question).await,
+            Err(error) => tracing::warn!(server = %self.server, "a message of the server is dropped: {error}"),
+        }
+    }
+
+    fn respond(&self, response: &Response) {
+        let number = response.id.as_ref().and_then(|id| id.raw().parse().ok());
+        let Some(flight) = number.and_then(|number: u64| self.lock().remove(&number)) else {
+            tracing::debug!(server = %self.server, "an answer nobody waits for is dropped");
+            return;
+        };
+        let message = match &response.outcome {
+            Ok(result) => compose::result(&flight.client, &own_subscription(result, &flight.client)),
+            Err(error) => compose::raw_error(Some(&flight.client), error.raw()),
+        };
+        let status = match &response.outcome {
+            Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
+            Ok(_) => Status::Ok,
+            Err(_) => Status::ToolError,
+        };
+        let last = Last { message, status, outcome: response.outcome.clone() };
+        // Nobody waits any more: the trail has said so.
+        drop(flight.last.send(last));
+    }
+
+    async fn spread(self: &Arc<Self>, line: &Bytes, news: &Notification) {
+        let version = self.opened().map_or(Version::LATEST_MODERN, |opened| opened.version);
+        if Method::find(&news.method, Direction::ToClient, Form::Notification, version).is_none() {
+            tracing::debug!(server = %self.server, method = %news.method, "news of an unlisted kind is dropped");
+            return;
+        }
+        let params = news.params.as_ref();
+        if let Some(watched) = params.and_then(|params| params.value().get("_meta")?.get(SUBSCRIPTION)) {
+            return self.to_flight(
+                watched.raw(),
+                news,
+                |flight| flight.client.raw().to_owned(),
+                &["_meta", SUBSCRIPTION],
+            );
+        }
+        match &*news.method {
+            "notifications/progress" => {
+                let token = params.and_then(|params| params.value().get("progressToken"));
+                let Some(token) = token else { return };
+                self.to_flight(
+                    token.raw(),
+                    news,
+                    |flight| flight.token.clone().unwrap_or_default(),
+                    &["progressToken"],
+                );
+            }
+            // On a shared child nobody can say whose log it is.
+            "notifications/message" => self.to_the_only_listener(line),
+            "notifications/cancelled" => {}
+            "notifications/resources/updated" => {
+                let uri = params.and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
+                let uri = uri.unwrap_or_default();
+                for session in self.sessions() {
+                    if self.is_own() || session.watches(&self.server, &uri) {
+                        session.tell(line.clone());
+                    }
+                }
+            }
+            _ => {
+                for session in self.sessions() {
+                    session.tell(line.clone());
+                }
+            }
+        }
+    }
+
+    /// Hands a message to the request it names, with the caller's own id in the place of ours.
+    fn to_flight(&self, raw: &str, news: &Notification, own: impl Fn(&InFlight) -> String, place: &[&str]) {
+        let flights = self.lock();
+        let flight = raw.parse().ok().and_then(|number: u64| flights.get(&number));
+        let (Some(flight), Some(params)) = (flight, &news.params) else { return };
+        let message = compose::to_client(None, &news.method, Some(&replaced(params, place, &own(flight))));
+        // A caller who does not read misses news; its answer comes another way.
+        drop(flight.events.try_send(message));
+    }
+
+    fn to_the_only_listener(&self, line: &Bytes) {
+        if let Some(session) = self.owning_session() {
+            let flights = self.lock();
+            match flights.values().next() {
+                Some(flight) => drop(flight.events.try_send(line.clone())),
+                None => session.tell(line.clone()),
+            }
+            return;
+        }
+        let flights = self.lock();
+        let mut listeners = flights.values().filter(|flight| flight.wants_logs);
+        if let (Some(only), None) = (listeners.next(), listeners.next()) {
+            drop(only.events.try_send(line.clone()));
+        }
+    }
+
+    fn owning_session(&self) -> Option<Arc<ClientSession>> {
+        self.owner.get().and_then(std::sync::Weak::upgrade)
+    }
+
+    fn sessions(&self) -> Vec<Arc<ClientSession>> {
+        if let Some(owner) = self.owning_session() {
+            return vec![owner];
+        }
+        let audience = self.audience.lock().unwrap_or_else(PoisonError::into_inner);
+        audience.iter().filter_map(std::sync::Weak::upgrade).collect()
+    }
+
+    /// Whether any session that hears this child watches a resource.
+    pub(crate) fn is_watched(&self, uri: &str) -> bool {
+        self.sessions().iter().any(|session| session.watches(&self.server, uri))
+    }
+
+    /// The child asks something: of the one client it belongs to, where it may; else the answer is no.
+    async fn ask(self: &Arc<Self>, question: &Request) {
+        if &*question.method == "ping" {
+            drop(self.answer(&acknowledge(self.server.clone()), &question.id).await);
+            return;
+        }
+        let params = question.params.as_ref().map(Part::value);
+        let may_ask =
+            self.upstream.upgrade().is_some_and(|upstream| upstream.may_ask.permits_question(&question.method, params));
+        let session = self.owning_session().filter(|_| may_ask);
+        let Some(session) = session else { return self.decline(question).await };
+        let Some(id) = Id::from_raw(&format!("\"tw-{}\"", session.next_number())) else { return };
+        let link = Link::Stdio(self.clone());
+        session.ask(id.clone(), Question { server: self.server.clone(), link, upstream: question.id.clone() });
+        let message = compose::to_client(Some(&id), &question.method, question.params.as_ref().map(Part::raw));
+        let flights = self.lock();
+        match flights.values().next() {
+            Some(flight) => drop(flight.events.try_send(message)),
+            None => session.tell(message),
+        }
+    }
+
+    async fn decline(&self, question: &Request) {
+        tracing::info!(server = %self.server, method = %question.method, "a question of the server is declined");
+        let error = format!(r#"{{"code":-32601,"message":"{} is not offered to this server"}}"#, "this request");
+        let Ok(error) = Document::parse(error, Limits::DEFAULT) else { return };
+        if let Ok(outbound) = decline(self.server.clone(), Part::whole(Arc::new(error))) {
+            drop(self.answer(&outbound, &question.id).await);
+        }
+    }
+}
+
+/// `raw` params with one member replaced.
+fn replaced(params: &Part, place: &[&str], own: &str) -> String {
+    let found = place.iter().try_fold(params.value(), |value, key| value.get(key));
+    let mut text = String::with_capacity(params.raw().len() + own.len());
+    match found {
+        Some(value) => push_spliced(&mut text, params.raw(), &[(params.span_of(value), own)]),
+        None => text.push_str(params.raw()),
+    }
+    text
+}
+
+/// The result of a listen request names its subscription by the id that had on the wire.
+fn own_subscription(result: &Part, client: &Id) -> String {
+    replaced(result, &["_meta", SUBSCRIPTION], client.raw())
+}

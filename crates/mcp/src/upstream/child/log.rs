@@ -1,0 +1,108 @@
+//! What a child writes to its error output, as log lines with the server's name.
+//!
+//! Lines are cut at a bound, control characters are escaped so that a server cannot forge log lines or drive a
+//! terminal, and a server that writes without end is logged only so often.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use memchr::memchr;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
+
+/// Bytes of a line that are shown.
+const SHOWN: usize = 2048;
+/// Lines that are shown in each period.
+const LINES: u32 = 200;
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Logs until the pipe closes.
+pub(super) async fn read(mut pipe: impl AsyncRead + Unpin, server: Arc<str>) {
+    let mut buffer = BytesMut::new();
+    let mut rate = Rate::new(Instant::now());
+    // The rest of a line that was already shown cut is passed over.
+    let mut skipping = false;
+    loop {
+        buffer.reserve(SHOWN);
+        let read = pipe.read_buf(&mut buffer).await.unwrap_or(0);
+        loop {
+            let end = memchr(b'\n', &buffer);
+            if end.is_none() && buffer.len() < SHOWN && read > 0 {
+                break;
+            }
+            let line = buffer.split_to(end.unwrap_or(buffer.len()));
+            if !skipping && !line.trim_ascii().is_empty() {
+                log(&server, &line, &mut rate);
+            }
+            skipping = end.is_none();
+            if skipping {
+                break;
+            }
+            buffer.advance(1);
+        }
+        if read == 0 {
+            return;
+        }
+    }
+}
+
+fn log(server: &str, line: &[u8], rate: &mut Rate) {
+    let (shown, unshown) = rate.count(Instant::now());
+    if unshown > 0 {
+        tracing::info!(target: "toolwarden::server", server, "{unshown} lines were not shown");
+    }
+    if shown {
+        tracing::info!(target: "toolwarden::server", server, "{}", readable(line));
+    }
+}
+
+/// The line as text, at most so long, with everything that is not printable escaped.
+fn readable(line: &[u8]) -> String {
+    let cut = line.get(..SHOWN).unwrap_or(line);
+    let text = String::from_utf8_lossy(cut.trim_ascii_end());
+    let mut readable = String::with_capacity(text.len() + 3);
+    for character in text.chars() {
+        if character.is_control() && character != '\t' || is_direction(character) {
+            readable.extend(character.escape_unicode());
+        } else {
+            readable.push(character);
+        }
+    }
+    if cut.len() < line.len() {
+        readable.push_str(" ..");
+    }
+    readable
+}
+
+/// Characters that make a terminal show text in another order than it has.
+fn is_direction(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Counts lines in each period.
+struct Rate {
+    since: Instant,
+    lines: u32,
+}
+
+impl Rate {
+    fn new(now: Instant) -> Self {
+        Self { since: now, lines: 0 }
+    }
+
+    /// Whether this line is shown, and how many of the last period were not.
+    fn count(&mut self, now: Instant) -> (bool, u32) {
+        let mut unshown = 0;
+        if now.duration_since(self.since) >= PERIOD {
+            unshown = self.lines.saturating_sub(LINES);
+            *self = Self::new(now);
+        }
+        self.lines = self.lines.saturating_add(1);
+        (self.lines <= LINES, unshown)
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

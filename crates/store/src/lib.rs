@@ -1,0 +1,10 @@
+//! Memory: the audit journal, and the SQL index over it.
+//!
+//! A record is first a line in this node's hash-chained journal, then, delivered once, a row that
+//! can be asked for. The journal is the truth; the index can be thrown away and built again.
+
+pub mod index;
+pub mod journal;
+
+pub use index::{Index, IndexError};
+pub use journal::{Journal, JournalError, JournalOptions, Receipt, Recovery, SyncLevel};

@@ -1,0 +1,75 @@
+//! `toolwarden serve`: the gateway on a loopback port, until a signal ends it.
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use toolwarden_core::{Layer, Origin};
+use toolwarden_gateway::doors::{Listener, serve};
+use toolwarden_policy::PolicySet;
+use toolwarden_policy::input::{Declared, Launch, ServerInput};
+use toolwarden_sources::ServerDefinition;
+
+use crate::cli::{Places, PolicyArguments, ServeArguments};
+use crate::output::{self, Exit};
+use crate::serving;
+use crate::wire::{self, House};
+
+pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
+    serving::log_to_stderr();
+    let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
+    let mut house = wire::open(places, &policy)?;
+    if arguments.demo && house.loaded.definitions.is_empty() {
+        add_demo(&mut house)?;
+    }
+    let address = serving::listen_address(&house.loaded.config, arguments.listen)?;
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
+        let names: Vec<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
+        let listener = Listener::bind(address).await.with_context(|| {
+            format!("cannot listen on {address}; another program may use the port: choose one with --listen")
+        })?;
+        let running = serving::start(house, "serve").await?;
+        announce(listener.address(), &names)?;
+        tokio::spawn(running.gateway.clone().keep_house());
+        let (stop, stopping) = watch::channel(false);
+        let serving = tokio::spawn(serve(running.gateway.clone(), listener, stopping));
+        wait_for_signal().await?;
+        tracing::info!("stopping");
+        let _ = stop.send(true);
+        serving.await.context("the door ended badly")?;
+        running.stop().await?;
+        Ok(Exit::Done)
+    })
+}
+
+fn announce(address: std::net::SocketAddr, servers: &[String]) -> Result<()> {
+    let mut text = format!("Toolwarden is listening.\n  all servers   http://{address}/mcp\n");
+    for server in servers {
+        text.push_str(&format!("  {server:<13} http://{address}/mcp/{server}\n"));
+    }
+    if servers.is_empty() {
+        text.push_str("No server is configured yet: add [servers.NAME] to toolwarden.toml, or start with --demo.\n");
+    }
+    output::text(&text)
+}
+
+async fn wait_for_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// A server to try things with: this program itself, keeping notes in memory.
+fn add_demo(house: &mut House) -> Result<()> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut input = ServerInput::new("notes", Origin::record(Layer::Config, "--demo"), Declared::ByOperator);
+    input.launch =
+        Launch::Command { command: program.to_string_lossy().into_owned(), arguments: vec!["demo-server".to_owned()] };
+    house.loaded.definitions.push(ServerDefinition::of(input.clone()));
+    house.loaded.input.servers.push(input);
+    house.policy = PolicySet::compile(&house.loaded.input).map_err(|refused| wire::policy_refused(&refused))?;
+    Ok(())
+}

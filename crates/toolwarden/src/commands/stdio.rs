@@ -1,0 +1,31 @@
+//! `toolwarden stdio`: the MCP door on stdin and stdout, for clients that start a process.
+
+use anyhow::Result;
+use toolwarden_gateway::Scope;
+use toolwarden_gateway::doors::stdio;
+
+use crate::cli::{Places, PolicyArguments, StdioArguments};
+use crate::output::{BadInput, Exit};
+use crate::{serving, wire};
+
+pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
+    serving::log_to_stderr();
+    let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
+    let house = wire::open(places, &policy)?;
+    let scope = match &arguments.server {
+        None => Scope::All,
+        Some(name) if house.loaded.definitions.iter().any(|one| one.input.name == *name) => {
+            Scope::One(name.as_str().into())
+        }
+        Some(name) => return Err(BadInput(format!("--server {name}: no server of that name is configured")).into()),
+    };
+    let mode = arguments.mode.clone();
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
+        let running = serving::start(house, "stdio").await?;
+        let served =
+            stdio::serve(&running.gateway, scope, mode.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;
+        running.stop().await?;
+        served.map_err(|error| BadInput(error.to_string()))?;
+        Ok(Exit::Done)
+    })
+}

@@ -1,0 +1,165 @@
+//! Builds a running gateway from the files of this place: keys, journal, index, servers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use toolwarden_core::{Keyring, Secret};
+use toolwarden_gateway::{Gateway, Hold, Parts, Settings};
+use toolwarden_policy::input::{Declared, Launch};
+use toolwarden_sources::{ConfigFile, ServerDefinition};
+use toolwarden_store::index::{Shipper, spawn_shipper};
+use toolwarden_store::{Index, Journal, JournalOptions, SyncLevel};
+use toolwarden_vault::FileKeyring;
+
+use crate::environment::{self, SystemClock};
+use crate::output::BadInput;
+use crate::wire::House;
+
+/// How often the journal is delivered to the index.
+const DELIVERY: Duration = Duration::from_secs(1);
+
+/// A gateway and what runs beside it.
+pub struct Running {
+    pub gateway: Arc<Gateway>,
+    journal: Journal,
+    shipper: Shipper,
+}
+
+/// Starts everything but the doors. `name` is the kind of process, for the journal.
+pub async fn start(house: House, name: &str) -> Result<Running> {
+    let House { locations, loaded, policy } = house;
+    let keyring: Arc<dyn Keyring> = Arc::new(FileKeyring::open(&locations.config_dir)?);
+    let root = locations.data_dir.join("journal");
+    toolwarden_sources::make_data_directory(&locations)?;
+    let mut options = JournalOptions::new(root.clone(), name);
+    options.sync = sync_level(&loaded.config);
+    if let Some(every) = loaded.config.audit.checkpoints {
+        options.checkpoint_every = every;
+    }
+    let (journal, recovery) = Journal::open(&options, keyring.clone(), Arc::new(SystemClock))?;
+    if !recovery.is_clean() {
+        tracing::warn!("{}", recovery.sentence());
+    }
+    let index = Index::open(&locations.data_dir.join("audit.sqlite")).await?;
+    let shipper = spawn_shipper(root, index, Some(journal.clone()), DELIVERY);
+    let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
+    let gateway = Gateway::new(Parts {
+        policy,
+        servers: loaded.input.servers,
+        definitions,
+        settings: settings(&loaded.config),
+        journal: journal.clone(),
+        keyring,
+        clock: Arc::new(SystemClock),
+        local_user: locations.user,
+    });
+    Ok(Running { gateway, journal, shipper })
+}
+
+impl Running {
+    /// Ends children, writes what is left, delivers it.
+    pub async fn stop(self) -> Result<()> {
+        self.gateway.close().await;
+        drop(self.gateway);
+        self.journal.close().await.context("the journal could not be closed")?;
+        self.shipper.stop().await;
+        Ok(())
+    }
+}
+
+/// Logs go to stderr: stdout belongs to the protocol, or to people.
+pub fn log_to_stderr() {
+    let filter = environment::text("TOOLWARDEN_LOG").unwrap_or_else(|| "info".to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(environment::wants_colour())
+        .with_target(false)
+        .finish();
+    // A second start in one process keeps the first subscriber.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+fn settings(config: &ConfigFile) -> Settings {
+    let mut settings = Settings { inherited: environment::inherited(), ..Settings::default() };
+    let gateway = &config.gateway;
+    settings.methods.clone_from(&gateway.methods);
+    settings.allowed_hosts.clone_from(&gateway.allowed_hosts);
+    settings.allowed_hosts.extend(gateway.public_url.as_deref().and_then(host_of));
+    if gateway.hold.as_deref() == Some("deny") {
+        settings.hold = Hold::Deny;
+    }
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let limits = &gateway.limits;
+    settings.request_bytes = limits.request_bytes.map_or(settings.request_bytes, size);
+    settings.response_bytes = limits.response_bytes.unwrap_or(settings.response_bytes);
+    settings.depth = limits.depth.map_or(settings.depth, size);
+    settings.call_time = limits.time.unwrap_or(settings.call_time);
+    settings
+}
+
+fn host_of(url: &str) -> Option<String> {
+    let rest = url.split_once("://").map(|(_, rest)| rest)?;
+    rest.split(['/', '?', '#']).next().map(str::to_owned)
+}
+
+fn sync_level(config: &ConfigFile) -> SyncLevel {
+    match config.audit.sync.as_deref() {
+        Some("100ms") => SyncLevel::Every100ms,
+        Some("always") => SyncLevel::Always,
+        Some("store") => SyncLevel::Store,
+        _ => SyncLevel::Os,
+    }
+}
+
+/// Fills `${env:NAME}` in, for servers of the operator's own config only (VAULT-6). A server whose
+/// values cannot be filled in is not started with the text as it stands.
+fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
+    let own = definition.input.declared == Declared::ByOperator;
+    let mut unresolved = None;
+    let mut fill = |value: &mut Secret| match filled(value.reveal_to_upstream(), own) {
+        Ok(text) => *value = Secret::new(text),
+        Err(name) => unresolved = Some(name),
+    };
+    definition.connection.env.values_mut().for_each(&mut fill);
+    definition.connection.headers.values_mut().for_each(&mut fill);
+    if let Some(name) = unresolved {
+        tracing::error!(server = definition.input.name, "`{name}` has no value here, so the server is not reached");
+        definition.input.launch = Launch::Nothing;
+    }
+    definition
+}
+
+fn filled(text: &str, may_read: bool) -> Result<String, String> {
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, end)) = after.split_once('}') else { break };
+        done.push_str(before);
+        let value = name.strip_prefix("env:").filter(|_| may_read).and_then(environment::text);
+        done.push_str(&value.ok_or_else(|| format!("${{{name}}}"))?);
+        rest = end;
+    }
+    done.push_str(rest);
+    Ok(done)
+}
+
+/// The address to listen on. Only loopback, as long as nobody can prove who they are (SELF-4).
+pub fn listen_address(config: &ConfigFile, given: Option<std::net::SocketAddr>) -> Result<std::net::SocketAddr> {
+    let written = config.gateway.listen.as_deref().unwrap_or("127.0.0.1:8665");
+    let address = match given {
+        Some(address) => address,
+        None => written.parse().map_err(|_| {
+            BadInput(format!("[gateway] listen = \"{written}\" is no address; write it as 127.0.0.1:8665"))
+        })?,
+    };
+    if !address.ip().is_loopback() {
+        let why = format!(
+            "{address} can be reached by others, and callers cannot prove who they are yet; listen on 127.0.0.1 or [::1]"
+        );
+        return Err(BadInput(why).into());
+    }
+    Ok(address)
+}

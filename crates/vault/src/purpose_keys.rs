@@ -1,0 +1,87 @@
+//! The keys of each purpose, derived from the master key and from nothing else.
+//!
+//! HKDF-SHA-256 with the use and the purpose in `info`, so that no value made with one key means
+//! anything under another. The same master gives the same keys in every process and after a restart.
+
+use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use aws_lc_rs::hmac;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use toolwarden_core::{KeyringError, Purpose};
+use zeroize::Zeroizing;
+
+/// Fixed, so that this derivation is told apart from any other one over the same bytes.
+const SALT: &[u8] = b"toolwarden keyring 1";
+
+/// The three keys of one purpose.
+pub(crate) struct PurposeKeys {
+    pub(crate) sealing: LessSafeKey,
+    pub(crate) marking: hmac::Key,
+    pub(crate) signing: Ed25519KeyPair,
+    pub(crate) public: [u8; 32],
+}
+
+/// The keys of every purpose; a new purpose in `core` does not compile until it has keys here.
+pub(crate) struct AllKeys {
+    session: PurposeKeys,
+    request_state: PurposeKeys,
+    cursor: PurposeKeys,
+    argument_digest: PurposeKeys,
+    checkpoint: PurposeKeys,
+}
+
+struct ThirtyTwo;
+
+impl KeyType for ThirtyTwo {
+    fn len(&self) -> usize {
+        32
+    }
+}
+
+impl AllKeys {
+    pub(crate) fn derive(master: &[u8; 32]) -> Result<Self, KeyringError> {
+        let root = Salt::new(HKDF_SHA256, SALT).extract(master);
+        Ok(Self {
+            session: PurposeKeys::derive(&root, Purpose::Session)?,
+            request_state: PurposeKeys::derive(&root, Purpose::RequestState)?,
+            cursor: PurposeKeys::derive(&root, Purpose::Cursor)?,
+            argument_digest: PurposeKeys::derive(&root, Purpose::ArgumentDigest)?,
+            checkpoint: PurposeKeys::derive(&root, Purpose::Checkpoint)?,
+        })
+    }
+
+    pub(crate) fn of(&self, purpose: Purpose) -> &PurposeKeys {
+        match purpose {
+            Purpose::Session => &self.session,
+            Purpose::RequestState => &self.request_state,
+            Purpose::Cursor => &self.cursor,
+            Purpose::ArgumentDigest => &self.argument_digest,
+            Purpose::Checkpoint => &self.checkpoint,
+        }
+    }
+}
+
+impl PurposeKeys {
+    fn derive(root: &Prk, purpose: Purpose) -> Result<Self, KeyringError> {
+        let sealing = expand(root, "seal", purpose)?;
+        let sealing = UnboundKey::new(&AES_256_GCM, sealing.as_slice()).map_err(|_| KeyringError::Unusable)?;
+        let marking = expand(root, "mark", purpose)?;
+        let seed = expand(root, "sign", purpose)?;
+        let signing = Ed25519KeyPair::from_seed_unchecked(seed.as_slice()).map_err(|_| KeyringError::Unusable)?;
+        let public = signing.public_key().as_ref().try_into().map_err(|_| KeyringError::Unusable)?;
+        Ok(Self {
+            sealing: LessSafeKey::new(sealing),
+            marking: hmac::Key::new(hmac::HMAC_SHA256, marking.as_slice()),
+            signing,
+            public,
+        })
+    }
+}
+
+fn expand(root: &Prk, usage: &str, purpose: Purpose) -> Result<Zeroizing<[u8; 32]>, KeyringError> {
+    let mut key = Zeroizing::new([0; 32]);
+    let info = [usage.as_bytes(), b"/", purpose.as_str().as_bytes()];
+    let expanded = root.expand(&info, ThirtyTwo).map_err(|_| KeyringError::Unusable)?;
+    expanded.fill(key.as_mut_slice()).map_err(|_| KeyringError::Unusable)?;
+    Ok(key)
+}
