@@ -16,6 +16,9 @@ use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
 use toolwarden_policy::Message as Admitted;
 
+#[cfg(test)]
+pub(crate) use opening::conversation;
+
 use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;

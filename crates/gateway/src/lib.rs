@@ -32,3 +32,6 @@ pub use arrival::{Arrival, Credential, Scope, Via};
 pub use gateway::{Gateway, Parts};
 pub use settings::{Hold, Settings};
 pub use upstreams::{ServerState, ServerStatus};
+
+#[cfg(test)]
+mod tests;

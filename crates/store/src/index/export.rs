@@ -31,6 +31,13 @@ impl Index {
 }
 
 impl Export {
+    /// Goes on behind a row that was exported before.
+    #[must_use]
+    pub fn behind(mut self, row: Option<PageCursor>) -> Self {
+        self.after = row;
+        self
+    }
+
     /// The next rows, oldest first; empty at the end.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Numbers over the rows: counts by decision, status, tool and user, and how long calls took.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::{QueryBuilder, Row as _};
 
 use super::query::Filter;
@@ -10,14 +10,14 @@ use super::{Index, IndexError, signed, unsigned};
 const MOST_VALUES: i64 = 100;
 
 /// How often a value occurs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     pub name: String,
     pub count: u64,
 }
 
 /// Durations in microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durations {
     pub calls: u64,
     pub p50: u64,
@@ -27,7 +27,7 @@ pub struct Durations {
 }
 
 /// The numbers of the rows a filter names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     pub total: u64,
     pub by_decision: Vec<Count>,

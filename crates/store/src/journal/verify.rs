@@ -13,7 +13,7 @@
 use std::io;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toolwarden_core::Keyring;
 
 use super::disk::read_small;
@@ -33,7 +33,7 @@ pub struct Seen {
 }
 
 /// The first bad place of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The file within the node's directory.
     pub file: String,
@@ -45,7 +45,7 @@ pub struct Problem {
 }
 
 /// One node's chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeReport {
     pub node: String,
     pub segments: u64,
@@ -58,7 +58,7 @@ pub struct NodeReport {
 }
 
 /// Every node below a journal root.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     pub nodes: Vec<NodeReport>,
 }

@@ -1,0 +1,8 @@
+//! The corridor against a server that records everything it receives.
+
+mod doors;
+mod house;
+mod oracle;
+mod oracle_cases;
+mod recorder;
+mod transparency;

@@ -1,0 +1,181 @@
+//! Zero effect: whatever the door, the era and the reason, a refused call never reaches its server.
+
+use std::collections::BTreeSet;
+
+use toolwarden_core::{Decision, Reason};
+use toolwarden_mcp::{Direction, methods::METHODS};
+
+use super::doors::{ENTRANCES, Entrance, Reach, SPEECHES, Speech, request, send, walk};
+use super::house::{Given, House, ada};
+use super::oracle_cases::{Case, cases};
+use crate::arrival::Scope;
+
+/// Reasons no call at an MCP door can meet, and why.
+const ELSEWHERE: [(Reason, &str); 11] = [
+    (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
+    (Reason::MethodNotListed, "tested below, method by method"),
+    (Reason::DomainDenied, "fetch"),
+    (Reason::FetchReview, "fetch"),
+    (Reason::UrlUnparsable, "fetch"),
+    (Reason::CommandBlocked, "shell"),
+    (Reason::CommandUnparsable, "shell"),
+    (Reason::DeleteProtection, "shell"),
+    (Reason::SelfProtection, "shell"),
+    (Reason::DefinitionChanged, "definitions are pinned in a later form"),
+    (Reason::DefinitionNew, "definitions are pinned in a later form"),
+];
+
+#[test]
+fn every_reason_that_refuses_has_a_case() {
+    let tried: BTreeSet<Reason> = cases().iter().map(|case| case.reason).collect();
+    let elsewhere: BTreeSet<Reason> = ELSEWHERE.iter().map(|(reason, _)| *reason).collect();
+    let refusing = Reason::ALL.iter().copied().filter(|reason| reason.decision() != Decision::Allow);
+    let missing: Vec<_> = refusing.filter(|reason| !tried.contains(reason) && !elsewhere.contains(reason)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(tried.is_disjoint(&elsewhere));
+}
+
+fn params(case: &Case, reach: Reach) -> String {
+    let name = if reach == Reach::One { case.tool.to_owned() } else { format!("notes__{}", case.tool) };
+    format!("\"name\":\"{name}\",\"arguments\":{}", case.arguments)
+}
+
+#[tokio::test]
+async fn a_refused_tool_call_never_reaches_its_server() {
+    for case in cases() {
+        let house = House::build(&case.given).await;
+        assert!(house.is_some(), "{:?}", case.reason);
+        let Some(house) = house else { continue };
+        for (reach, scope) in [(Reach::One, Scope::One("notes".into())), (Reach::All, Scope::All)] {
+            for speech in SPEECHES {
+                let text = request(speech, "tools/call", &params(&case, reach));
+                let answer = walk(&house, case.caller.clone(), scope.clone(), speech, &text).await;
+                let calls = house.recorder.calls();
+                assert!(calls.is_empty(), "{:?} {reach:?} {speech:?}: {calls:?}", case.reason);
+                assert!(says(&case, reach, &answer), "{:?} {reach:?} {speech:?}: {answer}", case.reason);
+            }
+        }
+    }
+}
+
+/// The answer names the reason, or is that of an unknown tool.
+fn says(case: &Case, reach: Reach, answer: &str) -> bool {
+    let named = answer.contains(&format!("\"reason\":\"{}\"", case.reason.code()));
+    let unknown = answer.contains("Unknown tool") || answer.contains("initialize");
+    let hidden = case.caller.is_agent() || reach == Reach::All || case.reason == Reason::UnknownTool;
+    // A server nobody may open a conversation with lists nothing, so none of its tools is known.
+    let closed = [Reason::ModeServerOptIn, Reason::ModeServer, Reason::ModeGroup, Reason::ModeWindow]
+        .contains(&case.reason)
+        || [Reason::ModeUnknown, Reason::ModeRefused, Reason::ModeRequired, Reason::ModeCondition]
+            .contains(&case.reason);
+    named || (unknown && (hidden || closed))
+}
+
+#[tokio::test]
+async fn the_real_doors_hold_and_deny_without_effect() {
+    let forbidding = "permit(principal, action, resource);\nforbid(principal, action, resource);";
+    let denied = Given { rules: Some(forbidding), ..Given::default() };
+    let cases = [
+        (Given::default(), vec!["tools/call", "resources/read"]),
+        (denied, vec!["tools/call", "resources/read", "prompts/get", "completion/complete", "resources/subscribe"]),
+    ];
+    for (given, methods) in cases {
+        let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                for method in &methods {
+                    let is_of_era = speech == Speech::Legacy || *method != "resources/subscribe";
+                    if is_of_era {
+                        refuses(&house, entrance, speech, method).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn refuses(house: &House, entrance: Entrance, speech: Speech, method: &str) {
+    let params = match method {
+        "tools/call" => format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write")),
+        "prompts/get" => format!("\"name\":\"{}\"", entrance.name("hello")),
+        "completion/complete" => format!(
+            "\"ref\":{{\"type\":\"ref/prompt\",\"name\":\"{}\"}},\"argument\":{{\"name\":\"a\",\"value\":\"b\"}}",
+            entrance.name("hello")
+        ),
+        _ => format!("\"uri\":\"{}\"", entrance.uri("note://a")),
+    };
+    let answer = send(house, entrance, speech, method, &params).await;
+    let calls = house.recorder.calls();
+    assert!(calls.is_empty(), "{entrance:?} {speech:?} {method}: {calls:?}");
+    assert!(answer.contains("toolwarden/decision"), "{entrance:?} {speech:?} {method}: {answer}");
+}
+
+#[tokio::test]
+async fn a_method_no_table_lists_is_refused() {
+    let given = Given { config: "[auto_run]\nmode = \"run_everything\"", ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    for entrance in ENTRANCES {
+        for speech in SPEECHES {
+            let unlisted = ["shell/run", "tools/Call", "tools/call ", "notifications/x", "sampling/createMessage", ""];
+            for method in unlisted {
+                let answer = send(&house, entrance, speech, method, "").await;
+                // A header cannot hold every method; then the mirror speaks first.
+                let refused = answer.contains("-32601") || answer.contains("-32020");
+                assert!(refused, "{entrance:?} {speech:?} {method}: {answer}");
+            }
+            for row in METHODS.iter().filter(|row| row.direction == Direction::ToServer) {
+                let other_era = match speech {
+                    Speech::Legacy => row.since.era() == toolwarden_mcp::Era::Modern,
+                    Speech::Modern => row.until.era() == toolwarden_mcp::Era::Legacy,
+                };
+                if other_era && row.form == toolwarden_mcp::Form::Request {
+                    let answer = send(&house, entrance, speech, row.name, "").await;
+                    assert!(
+                        answer.contains("-32601") || answer.contains("-32602"),
+                        "{entrance:?} {speech:?} {}: {answer}",
+                        row.name
+                    );
+                }
+            }
+        }
+    }
+    let calls = house.recorder.calls();
+    assert!(calls.is_empty(), "{calls:?}");
+}
+
+#[tokio::test]
+async fn an_allowed_call_reaches_its_server_once_and_is_recorded_before() {
+    let given = Given { allowlist: &["notes:*"], ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    for entrance in ENTRANCES {
+        for speech in SPEECHES {
+            house.recorder.forget();
+            let params = format!("\"name\":\"{}\",\"arguments\":{{\"a\":1}}", entrance.name("write"));
+            let answer = send(&house, entrance, speech, "tools/call", &params).await;
+            assert!(answer.contains("done"), "{entrance:?} {speech:?}: {answer}");
+            let calls = house.recorder.calls();
+            assert_eq!(calls.len(), 1, "{entrance:?} {speech:?}: {calls:?}");
+            let sent = calls.first().map(|(_, text)| text.clone()).unwrap_or_default();
+            assert!(sent.contains(r#""name":"write","arguments":{"a":1}"#), "{sent}");
+        }
+    }
+    let records = house.records().await;
+    let count = |kind: &str| records.iter().filter(|record| record.get("kind").is_some_and(|is| is == kind)).count();
+    assert_eq!((count("intent"), count("outcome"), count("refusal")), (8, 8, 0), "{records:?}");
+    assert_eq!(ada().user.as_deref(), Some("ada"));
+}
+
+#[tokio::test]
+async fn without_a_record_nothing_leaves() {
+    let given = Given { allowlist: &["notes:*"], ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    assert!(house.journal.clone().close().await.is_ok());
+    for entrance in ENTRANCES {
+        for speech in SPEECHES {
+            let params = format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write"));
+            let answer = send(&house, entrance, speech, "tools/call", &params).await;
+            assert!(answer.contains("audit record"), "{entrance:?} {speech:?}: {answer}");
+        }
+    }
+    assert!(house.recorder.calls().is_empty());
+}

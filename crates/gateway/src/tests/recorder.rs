@@ -1,0 +1,136 @@
+//! A server that speaks both eras over HTTP, does nothing, and remembers every message it received.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// What a gateway may send on its own account, or to list and open: no call.
+const NO_CALLS: [&str; 9] = [
+    "initialize",
+    "notifications/initialized",
+    "server/discover",
+    "ping",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "GET or DELETE",
+];
+
+/// One received message: its method and its whole text.
+pub(super) type Received = (String, String);
+
+#[derive(Debug, Clone)]
+pub(super) struct Recorder {
+    pub(super) url: String,
+    received: Arc<Mutex<Vec<Received>>>,
+    /// What `tools/call` answers with; none = a short text.
+    answer: Arc<Mutex<Option<String>>>,
+}
+
+/// The tools it lists.
+pub(super) fn tools() -> Value {
+    let object = json!({ "type": "object" });
+    json!([
+        { "name": "write", "inputSchema": object },
+        { "name": "other", "inputSchema": object },
+        { "name": "db.write", "inputSchema": object },
+        { "name": "api.call", "inputSchema": object },
+        { "name": "odd/name", "inputSchema": object },
+        { "name": "odd*name", "inputSchema": object },
+        { "name": "strict", "inputSchema": { "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } } },
+    ])
+}
+
+impl Recorder {
+    pub(super) async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/mcp", listener.local_addr()?);
+        let recorder = Self { url, received: Arc::default(), answer: Arc::default() };
+        let serving = recorder.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let recorder = serving.clone();
+                let service = service_fn(move |request| {
+                    let recorder = recorder.clone();
+                    async move { Ok::<_, Infallible>(recorder.respond(request).await) }
+                });
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+        Ok(recorder)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Received>> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every call that arrived; a gateway's own questions are none.
+    pub(super) fn calls(&self) -> Vec<Received> {
+        self.lock().iter().filter(|(method, _)| !NO_CALLS.contains(&method.as_str())).cloned().collect()
+    }
+
+    pub(super) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    pub(super) fn answers(&self, result: &str) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.to_owned());
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let whole = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let text = String::from_utf8_lossy(&whole).into_owned();
+        let message: Value = serde_json::from_str(&text).unwrap_or_default();
+        let method = message.get("method").and_then(Value::as_str).unwrap_or("GET or DELETE").to_owned();
+        self.lock().push((method.clone(), text.clone()));
+        if message.get("id").is_none() {
+            let mut accepted = Response::new(Full::default());
+            *accepted.status_mut() = StatusCode::ACCEPTED;
+            return accepted;
+        }
+        // The id as it was written: a parser would change large numbers.
+        let id = raw_id(&text);
+        let result = match (method.as_str(), self.answer.lock().unwrap_or_else(PoisonError::into_inner).as_ref()) {
+            ("tools/call", Some(answer)) => answer.clone(),
+            _ => result(&method).to_string(),
+        };
+        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}");
+        let mut response = Response::new(Full::from(body));
+        response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+        response.headers_mut().insert("mcp-session-id", http::HeaderValue::from_static("recorder"));
+        response
+    }
+}
+
+fn raw_id(text: &str) -> String {
+    let limits = toolwarden_core::json::Limits::DEFAULT;
+    let parsed = toolwarden_core::json::Document::parse(text, limits);
+    parsed.ok().and_then(|parsed| Some(parsed.root().get("id")?.raw().to_owned())).unwrap_or_default()
+}
+
+fn result(method: &str) -> Value {
+    let offers =
+        json!({ "tools": {}, "prompts": {}, "resources": { "subscribe": true }, "completions": {}, "logging": {} });
+    match method {
+        "initialize" => json!({ "protocolVersion": "2025-11-25", "capabilities": offers,
+            "serverInfo": { "name": "recorder", "version": "1" }, "instructions": "Records." }),
+        "server/discover" => json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+            "capabilities": offers, "ttlMs": 1000, "cacheScope": "public" }),
+        "tools/list" => json!({ "tools": tools(), "resultType": "complete", "ttlMs": 1000, "cacheScope": "public" }),
+        "prompts/list" => json!({ "prompts": [{ "name": "hello" }], "resultType": "complete" }),
+        "resources/list" => json!({ "resources": [{ "uri": "note://a", "name": "a" }], "resultType": "complete" }),
+        "resources/templates/list" => json!({ "resourceTemplates": [], "resultType": "complete" }),
+        "resources/read" => json!({ "contents": [{ "uri": "note://a", "text": "a" }], "resultType": "complete" }),
+        _ => json!({ "content": [{ "type": "text", "text": "done" }], "resultType": "complete" }),
+    }
+}
