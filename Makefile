@@ -7,15 +7,15 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 
 .PHONY: run test tests doctests lint bench fuzz soak deny peers conformance
 
+# The gateway on 127.0.0.1:8665, with a small notes server behind it where none is configured.
 run:
-	cargo run -- --help
-	@echo
-	@echo 'Try: cargo run -- explain github:create_issue'
+	cargo run --release -- serve --demo
 
 # Everything CI runs: lints, the doc tests (a permit must not compile elsewhere), then every other test.
 test: lint doctests tests
 
-tests:
+# Tests with real MCP programs fail where these are missing, so they are installed first.
+tests: peers
 	@if cargo nextest --version >/dev/null 2>&1; then \
 	  cargo nextest run --workspace --no-fail-fast; \
 	else \
@@ -36,8 +36,12 @@ lint:
 deny:
 	cargo deny check licenses bans sources
 
+# Decisions by size of the policy, then the gateway side by side with a direct connection and nginx (SECONDS for each round).
+SECONDS_EACH ?= 1
 bench:
 	cargo bench -p toolwarden-bench
+	cargo build --release -p toolwarden -p toolwarden-bench
+	$(CARGO_TARGET_DIR)/release/toolwarden-bench-gateway $(CARGO_TARGET_DIR)/release/toolwarden $(SECONDS_EACH)
 
 # Instrumented fuzzing, MINUTES per target; needs cargo-fuzz and a nightly toolchain.
 MINUTES ?= 2

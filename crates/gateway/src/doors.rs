@@ -7,6 +7,7 @@ mod listener;
 mod post;
 pub mod stdio;
 mod streams;
+pub mod tls;
 
 pub use body::AnswerBody;
 pub use http::serve_request;

@@ -1,5 +1,6 @@
 //! The corridor against a server that records everything it receives.
 
+mod bindings;
 mod doors;
 mod house;
 mod oracle;

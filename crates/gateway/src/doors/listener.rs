@@ -8,8 +8,10 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use super::http::serve_request;
 use crate::gateway::Gateway;
@@ -22,10 +24,16 @@ const MOST_CONNECTIONS: usize = 16_384;
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// An open port.
-#[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,
     address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Listener({})", self.address)
+    }
 }
 
 impl Listener {
@@ -36,7 +44,13 @@ impl Listener {
     pub async fn bind(address: SocketAddr) -> std::io::Result<Self> {
         let tcp = TcpListener::bind(address).await?;
         let address = tcp.local_addr()?;
-        Ok(Self { tcp, address })
+        Ok(Self { tcp, address, tls: None })
+    }
+
+    /// The same port, speaking TLS only.
+    #[must_use]
+    pub fn with_tls(self, tls: TlsAcceptor) -> Self {
+        Self { tls: Some(tls), ..self }
     }
 
     #[must_use]
@@ -64,31 +78,46 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, mut stop: watch::R
             }
         };
         let _ = stream.set_nodelay(true);
-        let (gateway, mut stopping) = (gateway.clone(), stop.clone());
+        let (gateway, stopping, tls) = (gateway.clone(), stop.clone(), listener.tls.clone());
         tokio::spawn(async move {
-            let service = service_fn(move |request| {
-                let gateway = gateway.clone();
-                async move { Ok::<_, Infallible>(serve_request(&gateway, request).await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIME)
-                .max_headers(MOST_HEADERS)
-                .serve_connection(TokioIo::new(stream), service);
-            let mut connection = std::pin::pin!(connection);
-            tokio::select! {
-                ended = connection.as_mut() => {
-                    if let Err(error) = ended {
-                        tracing::debug!("a connection ended: {error}");
-                    }
-                }
-                _ = stopping.changed() => {
-                    connection.as_mut().graceful_shutdown();
-                    let _ = tokio::time::timeout(GOODBYE, connection).await;
-                }
+            match tls {
+                None => converse(gateway, stream, stopping).await,
+                Some(tls) => match tokio::time::timeout(HEADER_TIME, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => converse(gateway, stream, stopping).await,
+                    _ => tracing::debug!("a connection did not speak TLS"),
+                },
             }
             drop(place);
         });
     }
     let _ = tokio::time::timeout(GOODBYE, room.acquire_many(u32::try_from(MOST_CONNECTIONS).unwrap_or(u32::MAX))).await;
+}
+
+/// One connection, until it ends or everything does.
+async fn converse(
+    gateway: Arc<Gateway>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request| {
+        let gateway = gateway.clone();
+        async move { Ok::<_, Infallible>(serve_request(&gateway, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_headers(MOST_HEADERS)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => {
+            if let Err(error) = ended {
+                tracing::debug!("a connection ended: {error}");
+            }
+        }
+        _ = stopping.changed() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(GOODBYE, connection).await;
+        }
+    }
 }

@@ -1,0 +1,39 @@
+//! The gateway side by side with a direct connection and nginx, interleaved in one run.
+//!
+//! `toolwarden-bench-gateway TOOLWARDEN [SECONDS]` starts everything itself on free ports and prints
+//! ratios and CPU per call; as `upstream PORT` or `pipe` it is the server behind the proxies.
+
+#[path = "gateway/load.rs"]
+mod load;
+#[path = "gateway/proxies.rs"]
+mod proxies;
+#[path = "gateway/report.rs"]
+mod report;
+#[path = "gateway/upstream.rs"]
+mod upstream;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let first = arguments.next().context("usage: toolwarden-bench-gateway TOOLWARDEN [SECONDS]")?;
+    let second = arguments.next();
+    match first.as_str() {
+        "upstream" => {
+            let port = second.and_then(|port| port.parse().ok()).context("upstream needs a port")?;
+            runtime()?.block_on(upstream::serve(port))
+        }
+        "pipe" => upstream::pipe(),
+        program => {
+            let seconds = second.and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
+            runtime()?.block_on(report::run(PathBuf::from(program), Duration::from_secs_f64(seconds)))
+        }
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
