@@ -27,6 +27,18 @@ fn main() -> Result<()> {
             runtime()?.block_on(upstream::serve(port))
         }
         "pipe" => upstream::pipe(),
+        // For profilers: `load PORT PATH IN_FLIGHT SECONDS` against something that already runs.
+        "load" => {
+            let port = second.and_then(|port| port.parse().ok()).context("load needs a port")?;
+            let path: &'static str = arguments.next().unwrap_or_else(|| "/mcp/bench".to_owned()).leak();
+            let in_flight = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(16);
+            let seconds = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(5.0);
+            let target = load::Target { name: "load", port, path, process: None };
+            let time = Duration::from_secs_f64(seconds);
+            let round =
+                runtime()?.block_on(load::round(&target, &upstream::call("tool_1", "small"), in_flight, time))?;
+            report::say(&format!("{:.0} calls/s, p50 {:.0} us\n", round.per_second, round.median_us))
+        }
         program => {
             let seconds = second.and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
             runtime()?.block_on(report::run(PathBuf::from(program), Duration::from_secs_f64(seconds)))

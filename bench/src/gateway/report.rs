@@ -51,7 +51,7 @@ pub async fn run(program: PathBuf, time: Duration) -> Result<()> {
     bench.memory().await
 }
 
-fn say(text: &str) -> Result<()> {
+pub fn say(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)

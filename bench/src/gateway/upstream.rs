@@ -52,22 +52,19 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
 
 pub fn pipe() -> Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut input = std::io::stdin().lock();
+    let mut input = std::io::BufReader::new(std::io::stdin().lock());
     let mut line = String::new();
     while input.read_line(&mut line)? > 0 {
         if let Some(answer) = answer(&line) {
             writeln!(out, "{answer}")?;
         }
         line.clear();
-        if input.fill_buf().is_ok_and(<[u8]>::is_empty) || !has_more(&mut input) {
+        // Answers go out together where questions came together.
+        if !input.buffer().contains(&b'\n') {
             out.flush()?;
         }
     }
     Ok(())
-}
-
-fn has_more(input: &mut std::io::StdinLock<'_>) -> bool {
-    input.fill_buf().is_ok_and(|rest| rest.contains(&b'\n'))
 }
 
 /// Found by looking, not by parsing: the messages are our own.

@@ -110,7 +110,7 @@ pub(crate) async fn ask(
                 if let (Era::Modern, Ok(name)) = (era, http::HeaderValue::from_str(method)) {
                     mirrors.insert(headers::METHOD, name);
                 }
-                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors)).await?)
+                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors), upstream.call_time).await?)
             }
             Link::Stdio(stdio) => Reply::Stdio(stdio.request(&outbound, &id, &[]).await?),
         };

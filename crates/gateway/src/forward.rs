@@ -74,9 +74,8 @@ async fn request(
         Link::Http(http) => {
             let guard = depart(id.clone());
             let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(&*asked.arrival.headers);
-            let sending = http.request(outbound, id, &edits, mirrors);
-            let reply = tokio::time::timeout(asked.upstream.call_time, sending).await;
-            Ok((Reply::Http(reply.map_err(|_| Failure::Timeout)??), guard))
+            let reply = http.request(outbound, id, &edits, mirrors, asked.upstream.call_time).await?;
+            Ok((Reply::Http(reply), guard))
         }
         Link::Stdio(stdio) => {
             let reply = stdio.request(outbound, id, &edits).await?;

@@ -64,7 +64,7 @@ pub(crate) async fn greet(
     match &upstream.reach {
         Reach::Http(http) => {
             let link = HttpLink::opening(http.clone());
-            let reply = link.request(hello, id, &edits, None).await?;
+            let reply = link.request(hello, id, &edits, None, upstream.call_time).await?;
             if reply.status.as_u16() == 401 || reply.status.as_u16() == 403 {
                 return Err(Failure::NeedsAuth);
             }

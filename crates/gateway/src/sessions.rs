@@ -247,7 +247,7 @@ impl Sessions {
         let mut nonce = [0; 16];
         keyring.random(&mut nonce)?;
         let sealed = keyring.seal(Purpose::Session, principal(&caller).as_bytes(), &nonce)?;
-        let id: String = sealed.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = toolwarden_core::digest::hex(&sealed);
         let push = Push::Log(Arc::new(StreamLog::new(0)));
         let session = Arc::new(ClientSession::new(id.clone(), caller, scope, push));
         let mut sessions = lock(&self.by_id);
@@ -261,7 +261,8 @@ impl Sessions {
     /// The session of this id, if this caller opened it at this door.
     pub(crate) fn find(&self, id: &str, caller: &Caller, scope: &Scope) -> Option<Arc<ClientSession>> {
         let session = lock(&self.by_id).get(id).cloned()?;
-        let is_own = principal(&session.caller) == principal(caller) && session.scope == *scope;
+        // The same caller in every respect, which is stricter than the same principal and needs no text.
+        let is_own = *session.caller == *caller && session.scope == *scope;
         if !is_own {
             return None;
         }

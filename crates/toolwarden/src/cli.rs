@@ -1,9 +1,13 @@
 //! The command line, as people type it.
 
+mod audit;
+
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
+
+pub use audit::{AuditCommand, ExportFormat, RowArguments};
 
 /// The gate between AI agents and the tools they call.
 #[derive(Debug, Parser)]
@@ -18,7 +22,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "Exit codes: 0 done or allow, 1 failed, 2 usage or bad input, 3 deny, 4 hold.";
 
 /// Where things are; understood by every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Places {
     /// Config file; without it the nearest trusted toolwarden.toml, else the user's
     #[arg(long, global = true, value_name = "FILE")]
@@ -48,6 +52,11 @@ pub enum Command {
     #[command(subcommand)]
     Rules(RulesCommand),
     Trust(TrustArguments),
+    #[command(subcommand)]
+    Servers(ServersCommand),
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    Doctor(DoctorArguments),
     /// A small notes server, for trying things out
     #[command(hide = true)]
     DemoServer,
@@ -313,6 +322,40 @@ pub struct TrustArguments {
     /// List trusted directories
     #[arg(long, conflicts_with = "directory")]
     pub list: bool,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Look at upstream servers
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  toolwarden servers list\n  toolwarden servers show github --json")]
+pub enum ServersCommand {
+    /// List every server and how it is doing
+    #[command(after_help = "Example:\n  toolwarden servers list --json")]
+    List {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show one server, its tools, and what your calls of them would meet
+    #[command(after_help = "Example:\n  toolwarden servers show github")]
+    Show {
+        /// The server's name
+        name: String,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Check this installation: config, files, record, servers, port, clock, disk
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  toolwarden doctor\n\nExits with 1 if there is a problem among the findings.")]
+pub struct DoctorArguments {
+    /// The address a server would listen on, before `[gateway] listen`
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// The workspace whose files count, once trusted [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
     #[command(flatten)]
     pub format: Format,
 }

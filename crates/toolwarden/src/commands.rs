@@ -2,14 +2,17 @@
 
 mod allow;
 mod allowlist;
+mod audit;
 mod demo;
 mod describe;
+mod doctor;
 mod explain;
 mod lint;
 mod modes;
 mod reference;
 mod rules;
 mod serve;
+mod servers;
 mod stdio;
 mod trust;
 
@@ -33,6 +36,9 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Modes(command) => modes::run(&places, &command),
         Command::Rules(command) => rules::run(&places, &command),
         Command::Trust(arguments) => trust::run(&places, &arguments),
+        Command::Servers(command) => servers::run(&places, &command),
+        Command::Audit(command) => audit::run(&places, &command),
+        Command::Doctor(arguments) => doctor::run(&places, &arguments),
         Command::Completions { shell } => reference::completions(shell),
         Command::Man => reference::manual(),
     }

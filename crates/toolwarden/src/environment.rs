@@ -53,6 +53,16 @@ pub fn now() -> Timestamp {
     Timestamp::now()
 }
 
+/// The time zone people read times in: `TZ`, else the machine's, else UTC.
+pub fn time_zone() -> jiff::tz::TimeZone {
+    let of_machine = || {
+        let target = std::fs::read_link("/etc/localtime").ok()?;
+        target.to_string_lossy().split_once("zoneinfo/").map(|(_, name)| name.to_owned())
+    };
+    let name = text("TZ").map(|name| name.trim_start_matches(':').to_owned()).or_else(of_machine);
+    name.and_then(|name| jiff::tz::TimeZone::get(&name).ok()).unwrap_or(jiff::tz::TimeZone::UTC)
+}
+
 /// The real clock, for rooms that are handed one.
 #[derive(Debug)]
 pub struct SystemClock;

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_control::Remark;
 use toolwarden_core::Decision;
 use toolwarden_core::name::shown;
-use toolwarden_policy::{Finding, Severity};
+use toolwarden_policy::Finding;
 
 use crate::environment;
 
@@ -71,10 +72,16 @@ pub fn json(value: &impl Serialize) -> Result<()> {
 
 /// Prints text as it is. A reader who has gone away changes neither the answer nor the exit code.
 pub fn text(text: &str) -> Result<()> {
+    text_read(text).map(drop)
+}
+
+/// Prints text and says whether anybody still reads.
+pub fn text_read(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+        Err(_) => Ok(false),
+        Ok(()) => Ok(true),
     }
 }
 
@@ -144,16 +151,21 @@ impl From<&Finding> for FindingOut {
 
 /// One finding as people read it: place, what, what to do.
 pub fn finding_text(finding: &Finding) -> String {
-    let place = match (finding.origin.line, finding.origin.column) {
-        (0, _) => shown(&finding.origin.source).into_owned(),
-        (line, column) => format!("{}:{line}:{column}", shown(&finding.origin.source)),
+    remark_text(&Remark::from(finding))
+}
+
+/// The same for a finding that travelled.
+pub fn remark_text(finding: &Remark) -> String {
+    let place = match (finding.line, finding.column) {
+        (0, _) => shown(&finding.source).into_owned(),
+        (line, column) => format!("{}:{line}:{column}", shown(&finding.source)),
     };
-    let colour = match finding.severity {
-        Severity::Error => Colour::Red,
-        Severity::Warning => Colour::Yellow,
-        Severity::Note => Colour::Dim,
+    let colour = match finding.severity.as_str() {
+        "error" => Colour::Red,
+        "warning" => Colour::Yellow,
+        _ => Colour::Dim,
     };
     let help = finding.suggestion.as_ref().map(|help| format!("\n  help: {}", shown(help))).unwrap_or_default();
     let message = finding.message.lines().map(|line| shown(line).into_owned()).collect::<Vec<_>>().join("\n  ");
-    format!("{place}: {}: {message} [{}]{help}", coloured(finding.severity.as_str(), colour), finding.code)
+    format!("{place}: {}: {message} [{}]{help}", coloured(&finding.severity, colour), finding.code)
 }

@@ -1,13 +1,16 @@
 //! Builds a running gateway from the files of this place: keys, journal, index, servers.
 
+mod control;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use toolwarden_control::ServerView;
 use toolwarden_core::{Keyring, Secret};
 use toolwarden_gateway::{Gateway, Hold, Parts, Settings};
 use toolwarden_policy::input::{Declared, Launch};
-use toolwarden_sources::{ConfigFile, ServerDefinition};
+use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
 use toolwarden_store::{Index, Journal, JournalOptions, SyncLevel};
 use toolwarden_vault::FileKeyring;
@@ -24,6 +27,11 @@ pub struct Running {
     pub gateway: Arc<Gateway>,
     journal: Journal,
     shipper: Shipper,
+    index: Index,
+    keyring: Arc<dyn Keyring>,
+    locations: Locations,
+    /// The servers as they are configured.
+    configured: Vec<ServerView>,
 }
 
 /// Starts everything but the doors. `name` is the kind of process, for the journal.
@@ -42,19 +50,20 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         tracing::warn!("{}", recovery.sentence());
     }
     let index = Index::open(&locations.data_dir.join("audit.sqlite")).await?;
-    let shipper = spawn_shipper(root, index, Some(journal.clone()), DELIVERY);
+    let shipper = spawn_shipper(root, index.clone(), Some(journal.clone()), DELIVERY);
     let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
+    let configured = loaded.input.servers.iter().map(ServerView::configured).collect();
     let gateway = Gateway::new(Parts {
         policy,
         servers: loaded.input.servers,
         definitions,
         settings: settings(&loaded.config),
         journal: journal.clone(),
-        keyring,
+        keyring: keyring.clone(),
         clock: Arc::new(SystemClock),
-        local_user: locations.user,
+        local_user: locations.user.clone(),
     });
-    Ok(Running { gateway, journal, shipper })
+    Ok(Running { gateway, journal, shipper, index, keyring, locations, configured })
 }
 
 impl Running {

@@ -66,7 +66,7 @@ fn cursor(gateway: &Gateway, arrival: &Arrival, method: &str, from: usize) -> Re
     let bound = bound_to(arrival, method);
     let sealed = gateway.keyring.seal(Purpose::Cursor, bound.as_bytes(), from.to_string().as_bytes());
     let sealed = sealed.map_err(|_| Refusal::Params("no cursor could be made".to_owned()))?;
-    Ok(sealed.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(toolwarden_core::digest::hex(&sealed))
 }
 
 fn bound_to(arrival: &Arrival, method: &str) -> String {

@@ -130,7 +130,7 @@ pub(super) async fn tell_all(gateway: &Arc<Gateway>, arrival: &Arrival, method: 
             continue;
         };
         let told = match link {
-            Link::Http(http) => http.request(&outbound, &id, &[], None).await.map(drop),
+            Link::Http(http) => http.request(&outbound, &id, &[], None, gateway.settings.gather_time).await.map(drop),
             Link::Stdio(child) if child.is_own() => child.request(&outbound, &id, &[]).await.map(drop),
             Link::Stdio(_) => Ok(()),
         };

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::Frame;
@@ -37,8 +38,9 @@ pub(super) async fn inspected(
     let mut size = 0;
     let broken = |error: toolwarden_mcp::scan::ScanError| Refusal::Upstream(Failure::Protocol(error.to_string()));
     loop {
-        let chunk = body.chunk_within(asked.upstream.call_time).await;
-        let Some(chunk) = chunk.map_err(|error| Refusal::Upstream(http_failure(error)))? else { break };
+        let Some(chunk) = next_chunk(&mut body, asked.upstream.call_time).await.map_err(Refusal::Upstream)? else {
+            break;
+        };
         scanner.feed(&chunk).map_err(broken)?;
         size += chunk.len();
         chunks.push(chunk);
@@ -70,6 +72,19 @@ pub(super) async fn inspected(
         }
     }
     Ok(Answer::message(whole))
+}
+
+/// Most chunks are there already, and need no timer.
+async fn next_chunk(body: &mut Body, patience: Duration) -> Result<Option<Bytes>, Failure> {
+    let mut next = std::pin::pin!(body.chunk());
+    let at_once = std::future::poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
+    match at_once {
+        Poll::Ready(chunk) => chunk.map_err(http_failure),
+        Poll::Pending => match tokio::time::timeout(patience, next).await {
+            Ok(chunk) => chunk.map_err(http_failure),
+            Err(_) => Err(Failure::Timeout),
+        },
+    }
 }
 
 fn joined(mut chunks: Vec<Bytes>) -> Bytes {

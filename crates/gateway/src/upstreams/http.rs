@@ -1,5 +1,7 @@
 //! A conversation over HTTP: stateless in the modern era, one session in the legacy one.
 
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderValue};
 use toolwarden_core::Outbound;
 use toolwarden_mcp::upstream::UpstreamError;
@@ -62,8 +64,10 @@ impl HttpLink {
         id: &Id,
         edits: &[Edit<'_>],
         from_client: Option<&HeaderMap>,
+        within: Duration,
     ) -> Result<Reply, Failure> {
-        self.post(Wire::with_id(outbound, id, edits), self.headers(from_client)).await
+        let wire = Wire::with_id(outbound, id, edits);
+        self.upstream.post_within(wire, self.headers(from_client), within).await.map_err(failure)
     }
 
     pub(crate) async fn notify(&self, outbound: &Outbound) -> Result<Reply, Failure> {

@@ -46,13 +46,18 @@ impl Cursor {
 /// # Errors
 /// The root or the database cannot be used; what is wrong with single nodes is in the result.
 pub async fn ship(root: &Path, index: &Index) -> Result<Delivered, IndexError> {
+    ship_at_most(root, index, u64::MAX).await
+}
+
+/// The same for a background task: about so many lines of each node, the rest another time.
+pub(super) async fn ship_at_most(root: &Path, index: &Index, most: u64) -> Result<Delivered, IndexError> {
     let names = {
         let root = root.to_path_buf();
         blocking("root", move || nodes(&root)).await?
     };
     let mut delivered = Delivered::default();
     for node in names {
-        match ship_node(root.join(&node), &node, index).await {
+        match ship_node(root.join(&node), &node, index, most).await {
             Ok((lines, sequence)) => {
                 delivered.lines += lines;
                 delivered.nodes.push((node, sequence));
@@ -64,7 +69,7 @@ pub async fn ship(root: &Path, index: &Index) -> Result<Delivered, IndexError> {
     Ok(delivered)
 }
 
-async fn ship_node(directory: PathBuf, node: &str, index: &Index) -> Result<(u64, u64), IndexError> {
+async fn ship_node(directory: PathBuf, node: &str, index: &Index, most: u64) -> Result<(u64, u64), IndexError> {
     let mut lines = 0;
     loop {
         let cursor = {
@@ -80,8 +85,8 @@ async fn ship_node(directory: PathBuf, node: &str, index: &Index) -> Result<(u64
             let sequence = batch.end.position.sequence;
             return Err(IndexError::Broken { node: node.to_owned(), sequence, sentence });
         }
-        if batch.end == cursor {
-            return Ok((lines, cursor.position.sequence));
+        if batch.end == cursor || lines >= most {
+            return Ok((lines, batch.end.position.sequence));
         }
     }
 }

@@ -10,8 +10,12 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::{Index, IndexError, ship};
+use super::ship::ship_at_most;
+use super::{Index, IndexError};
 use crate::journal::Journal;
+
+/// Lines of one node that are delivered at each interval while nobody asks.
+const UNASKED_LINES: u64 = 4000;
 
 /// A delivery task; ends with `stop`, or when dropped.
 #[derive(Debug)]
@@ -63,13 +67,16 @@ impl Drop for Shipper {
 async fn run(root: PathBuf, index: Index, journal: Option<Journal>, interval: Duration, signals: Arc<Signals>) {
     loop {
         let mut stops = false;
+        // Whoever asks gets everything; on its own account delivery keeps a pace that leaves the
+        // machine to calls, and catches up when they are fewer.
+        let mut most = u64::MAX;
         tokio::select! {
             () = signals.stop.notified() => stops = true,
             () = signals.now.notified() => {}
             () = wanted(journal.as_ref()) => {}
-            () = tokio::time::sleep(interval) => {}
+            () = tokio::time::sleep(interval) => most = UNASKED_LINES,
         }
-        if let Err(error) = deliver(&root, &index, journal.as_ref()).await {
+        if let Err(error) = deliver(&root, &index, journal.as_ref(), most).await {
             tracing::warn!(%error, "the journal is not delivered; it is kept and tried again");
         }
         if stops {
@@ -85,8 +92,13 @@ async fn wanted(journal: Option<&Journal>) {
     }
 }
 
-async fn deliver(root: &std::path::Path, index: &Index, journal: Option<&Journal>) -> Result<(), IndexError> {
-    let delivered = ship(root, index).await?;
+async fn deliver(
+    root: &std::path::Path,
+    index: &Index,
+    journal: Option<&Journal>,
+    most: u64,
+) -> Result<(), IndexError> {
+    let delivered = ship_at_most(root, index, most).await?;
     if let Some(journal) = journal {
         let own = delivered.nodes.iter().find(|(node, _)| *node == **journal.node());
         if let Some((_, sequence)) = own {

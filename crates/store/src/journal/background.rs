@@ -84,9 +84,25 @@ impl Rounds {
 
     fn wait<'s>(&self, shared: &'s Shared) -> MutexGuard<'s, State> {
         let mut state = shared.lock();
-        if state.stops || (!state.waiters.is_empty() && !self.failed) {
-            return state;
+        loop {
+            if state.stops || (!state.waiters.is_empty() && !self.failed) {
+                return state;
+            }
+            let wait = self.pause(shared, &state);
+            state.sleeps_for = wait;
+            let woken = shared.wake.wait_timeout(state, wait).unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = woken.0;
+            state.sleeps_for = Duration::ZERO;
+            if woken.1.timed_out() || wait.is_zero() {
+                return state;
+            }
+            // Something is due sooner than we meant to sleep: how soon, is looked at again. An outcome
+            // waits its few milliseconds, in which the next intent usually takes it along.
         }
+    }
+
+    /// How long nothing is due.
+    fn pause(&self, shared: &Shared, state: &State) -> Duration {
         let now = shared.node.clock.now();
         let mut wait = IDLE;
         if state.chain.unsigned > 0 {
@@ -101,13 +117,13 @@ impl Rounds {
         if !state.chain.pending.is_empty() {
             wait = wait.min(FLUSH_AFTER);
         }
+        if !state.waiters.is_empty() {
+            wait = Duration::ZERO;
+        }
         if self.failed {
             wait = wait.max(RETRY_AFTER);
         }
-        state.sleeps_for = wait;
-        let (mut state, _) = shared.wake.wait_timeout(state, wait).unwrap_or_else(std::sync::PoisonError::into_inner);
-        state.sleeps_for = Duration::ZERO;
-        state
+        wait
     }
 }
 

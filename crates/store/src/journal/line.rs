@@ -36,7 +36,7 @@ impl ChainHash {
 
 impl fmt::Display for ChainHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        formatter.write_str(&toolwarden_core::digest::hex(&self.0))
     }
 }
 

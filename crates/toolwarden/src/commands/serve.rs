@@ -17,10 +17,10 @@ use crate::wire::{self, House};
 pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     serving::log_to_stderr();
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
-    let mut house = wire::open(places, &policy)?;
-    if arguments.demo && house.loaded.definitions.is_empty() {
-        add_demo(&mut house)?;
-    }
+    let demo = arguments.demo;
+    let house = with_demo(wire::open(places, &policy)?, demo)?;
+    let places = places.clone();
+    let reload = move || with_demo(wire::open_quietly(&places, &policy)?, demo);
     let address = serving::listen_address(&house.loaded.config, arguments.listen)?;
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
         let names: Vec<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
@@ -28,14 +28,16 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
             format!("cannot listen on {address}; another program may use the port: choose one with --listen")
         })?;
         let running = serving::start(house, "serve").await?;
+        let (stop, stopping) = watch::channel(false);
+        let control = running.open_control(listener.address(), reload, stopping.clone())?;
         announce(listener.address(), &names)?;
         tokio::spawn(running.gateway.clone().keep_house());
-        let (stop, stopping) = watch::channel(false);
         let serving = tokio::spawn(serve(running.gateway.clone(), listener, stopping));
         wait_for_signal().await?;
         tracing::info!("stopping");
         let _ = stop.send(true);
         serving.await.context("the door ended badly")?;
+        control.await.context("the control socket ended badly")?;
         running.stop().await?;
         Ok(Exit::Done)
     })
@@ -62,8 +64,11 @@ async fn wait_for_signal() -> Result<()> {
     Ok(())
 }
 
-/// A server to try things with: this program itself, keeping notes in memory.
-fn add_demo(house: &mut House) -> Result<()> {
+/// A server to try things with, where none is configured: this program itself, keeping notes in memory.
+fn with_demo(mut house: House, demo: bool) -> Result<House> {
+    if !demo || !house.loaded.definitions.is_empty() {
+        return Ok(house);
+    }
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let mut input = ServerInput::new("notes", Origin::record(Layer::Config, "--demo"), Declared::ByOperator);
     input.launch =
@@ -71,5 +76,5 @@ fn add_demo(house: &mut House) -> Result<()> {
     house.loaded.definitions.push(ServerDefinition::of(input.clone()));
     house.loaded.input.servers.push(input);
     house.policy = PolicySet::compile(&house.loaded.input).map_err(|refused| wire::policy_refused(&refused))?;
-    Ok(())
+    Ok(house)
 }

@@ -1,14 +1,17 @@
 //! `trust`: let the policy files of a workspace count, as they are now. It never asks.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_control::operations::trust_add::Request;
+use toolwarden_control::operations::trust_list::Trusted;
+use toolwarden_control::operations::{Nothing, TrustAdd, TrustList, TrustRemove};
 use toolwarden_core::name::shown;
-use toolwarden_sources::trust;
 
+use crate::clerk::{Desk, warn_of_server};
 use crate::cli::{Places, TrustArguments};
-use crate::environment;
-use crate::output::{self, BadInput, Exit, finding_text};
-use crate::wire;
+use crate::output::{self, Exit, remark_text};
 
 #[derive(Serialize)]
 struct Removed {
@@ -16,52 +19,45 @@ struct Removed {
     was_trusted: bool,
 }
 
-#[derive(Serialize)]
-struct TrustedOut {
-    directory: String,
-    files: Vec<String>,
+pub fn run(places: &Places, arguments: &TrustArguments) -> Result<Exit> {
+    let desk = Desk::open(places, None)?;
+    match &arguments.directory {
+        None => print(&desk.ask::<TrustList>(Nothing {})?.directories, arguments),
+        Some(directory) if arguments.remove => remove(&desk, directory, arguments),
+        Some(directory) => add(&desk, directory, arguments),
+    }
 }
 
-pub fn run(places: &Places, arguments: &TrustArguments) -> Result<Exit> {
-    let locations = environment::locations(places, None)?;
-    let Some(directory) = &arguments.directory else {
-        let rows: Vec<TrustedOut> = trust::list(&locations)?
-            .into_iter()
-            .map(|(directory, trusted)| TrustedOut { directory, files: trusted.files.into_keys().collect() })
-            .collect();
-        return print(&rows, arguments);
-    };
-    if arguments.remove {
-        let was_trusted = trust::untrust(&locations, directory)?;
-        if arguments.format.json {
-            output::json(&Removed { directory: directory.display().to_string(), was_trusted })?;
-            return Ok(Exit::Done);
-        }
-        let said = if was_trusted { "is no longer trusted" } else { "was not trusted; nothing changed" };
-        output::text(&format!("{} {said}\n", shown(&directory.to_string_lossy())))?;
-        return Ok(Exit::Done);
-    }
-    let trusted = trust::trust(&locations, directory, environment::now()).map_err(|error| match error {
-        trust::TrustError::NotADirectory(_) | trust::TrustError::NotText(_) | trust::TrustError::File { .. } => {
-            anyhow::Error::from(BadInput(error.to_string()))
-        }
-        stored @ trust::TrustError::Stored(_) => stored.into(),
-    })?;
-    trusted.findings.iter().for_each(|finding| output::remark(&finding_text(&wire::convert(finding))));
+fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit> {
+    let trusted = desk.ask::<TrustAdd>(Request { place: desk.place(), directory: directory.to_path_buf() })?;
+    trusted.findings.iter().for_each(|finding| output::remark(&remark_text(finding)));
+    let exit = warn_of_server(trusted.not_in_force.as_deref());
     if arguments.format.json {
-        output::json(&TrustedOut { directory: trusted.directory.display().to_string(), files: trusted.files })?;
-        return Ok(Exit::Done);
+        output::json(&Trusted { directory: trusted.directory, files: trusted.files })?;
+        return Ok(exit);
     }
     let what = if trusted.files.is_empty() {
         "it has no policy files yet; those that appear later need `toolwarden trust` again".to_owned()
     } else {
         format!("these files count from now on, until they change: {}", trusted.files.join(", "))
     };
-    output::text(&format!("trusted {}: {what}\n", shown(&trusted.directory.to_string_lossy())))?;
-    Ok(Exit::Done)
+    output::text(&format!("trusted {}: {what}\n", shown(&trusted.directory)))?;
+    Ok(exit)
 }
 
-fn print(rows: &[TrustedOut], arguments: &TrustArguments) -> Result<Exit> {
+fn remove(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit> {
+    let removed = desk.ask::<TrustRemove>(Request { place: desk.place(), directory: directory.to_path_buf() })?;
+    let exit = warn_of_server(removed.not_in_force.as_deref());
+    if arguments.format.json {
+        output::json(&Removed { directory: directory.display().to_string(), was_trusted: removed.was_trusted })?;
+        return Ok(exit);
+    }
+    let said = if removed.was_trusted { "is no longer trusted" } else { "was not trusted; nothing changed" };
+    output::text(&format!("{} {said}\n", shown(&directory.to_string_lossy())))?;
+    Ok(exit)
+}
+
+fn print(rows: &[Trusted], arguments: &TrustArguments) -> Result<Exit> {
     if arguments.format.json {
         output::json(&rows)?;
     } else if rows.is_empty() {

@@ -1,10 +1,16 @@
 //! The program as people use it: real files in a fresh home, the real binary, its words and exit codes.
 
 mod allowing;
+mod beside;
 mod breaking;
+mod doctoring;
 mod explaining;
 mod house;
 mod linting;
 mod looking;
+mod recording;
 mod reference;
+mod server;
+mod socket;
+mod tailing;
 mod trusting;

@@ -5,7 +5,20 @@ use crate::house::House;
 #[test]
 fn every_command_has_help_with_an_example() {
     let house = House::new();
-    for command in ["explain", "lint", "describe", "allow", "disallow", "allowlist", "modes", "rules", "trust"] {
+    for command in [
+        "explain",
+        "lint",
+        "describe",
+        "allow",
+        "disallow",
+        "allowlist",
+        "modes",
+        "rules",
+        "trust",
+        "audit",
+        "servers",
+        "doctor",
+    ] {
         let ran = house.run(&[command, "--help"]);
         assert_eq!(ran.code, 0, "{command}");
         assert!(

@@ -1,0 +1,112 @@
+//! `/api/v1/...`: one route per operation, JSON out, one form of error.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, Extension, Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http::{StatusCode, Uri, header};
+use serde::Serialize;
+use toolwarden_control::operations::{
+    AllowlistAdd, AllowlistRemove, AllowlistShow, AuditExport, AuditQuery, AuditStats, AuditVerify, ServersList,
+    ServersShow, Status, TrustAdd, TrustList, TrustRemove,
+};
+use toolwarden_control::{Clerk, ControlError, Fault, Kind, Operation};
+
+use crate::peer::Peer;
+
+/// Requests are a few names; more is a mistake.
+const LARGEST_REQUEST: usize = 256 * 1024;
+
+/// All operations of a clerk. Every request must carry a `Peer`.
+pub fn router(clerk: Arc<Clerk>) -> Router {
+    let router = Router::new();
+    let router = with::<Status>(router);
+    let router = with::<AuditQuery>(with::<AuditStats>(with::<AuditExport>(with::<AuditVerify>(router))));
+    let router = with::<AllowlistShow>(with::<AllowlistAdd>(with::<AllowlistRemove>(router)));
+    let router = with::<TrustList>(with::<TrustAdd>(with::<TrustRemove>(router)));
+    let router = with::<ServersList>(with::<ServersShow>(router));
+    router
+        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not_found", "there is no such operation") })
+        .method_not_allowed_fallback(|| async {
+            refuse(StatusCode::METHOD_NOT_ALLOWED, "bad_input", "operations that change something are POST, others GET")
+        })
+        .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
+        .with_state(clerk)
+}
+
+fn with<O: Operation>(router: Router<Arc<Clerk>>) -> Router<Arc<Clerk>> {
+    let method = match O::KIND {
+        Kind::Read => get(read::<O>),
+        Kind::Post => post(change::<O>),
+    };
+    router.route(O::PATH, method)
+}
+
+async fn read<O: Operation>(State(clerk): State<Arc<Clerk>>, peer: Option<Extension<Peer>>, uri: Uri) -> Response {
+    let request = Query::<O::Request>::try_from_uri(&uri).map(|Query(request)| request);
+    act::<O>(&clerk, peer, request.map_err(|error| error.body_text())).await
+}
+
+async fn change<O: Operation>(
+    State(clerk): State<Arc<Clerk>>,
+    peer: Option<Extension<Peer>>,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => return refuse(rejection.status(), "bad_input", &rejection.body_text()),
+    };
+    let request = serde_json::from_slice(&body).map_err(|error| error.to_string());
+    act::<O>(&clerk, peer, request).await
+}
+
+/// The life of a request: who asks, what, and what came of it.
+async fn act<O: Operation>(
+    clerk: &Clerk,
+    peer: Option<Extension<Peer>>,
+    request: Result<O::Request, String>,
+) -> Response {
+    let Some(Extension(peer)) = peer else {
+        return refuse(StatusCode::FORBIDDEN, "forbidden", "nobody vouches for who asks");
+    };
+    let outcome = match request {
+        Ok(request) => O::run(clerk, &peer.actor(clerk), request).await,
+        Err(message) => Err(ControlError::BadInput(format!("the request cannot be read: {message}"))),
+    };
+    match outcome {
+        Ok(outcome) => json(StatusCode::OK, &outcome),
+        Err(error) => {
+            let fault = error.fault();
+            json(status(&fault), &Failed { error: fault })
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Failed {
+    error: Fault,
+}
+
+fn status(fault: &Fault) -> StatusCode {
+    match fault.code.as_str() {
+        "not_found" => StatusCode::NOT_FOUND,
+        _ if fault.is_input() => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
+    let error = Fault { code: code.to_owned(), message: message.to_owned(), help: None, findings: Vec::new() };
+    json(status, &Failed { error })
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

@@ -1,0 +1,45 @@
+//! What every operation is: a name, a path, a request, an outcome, and a function between them.
+
+use std::fmt::Debug;
+use std::future::Future;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::actor::Actor;
+use crate::clerk::Clerk;
+use crate::error::ControlError;
+
+/// How a request travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Asks only, and is small and flat: GET, in the query string.
+    Read,
+    /// Changes something, or says too much for a query string: POST, as JSON.
+    Post,
+}
+
+/// What an operation cannot do without, so that the command line opens no more than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    Files,
+    Index,
+    IndexAndKey,
+    Journal,
+}
+
+/// One operation.
+pub trait Operation: Debug + Send + Sync + 'static {
+    const PATH: &'static str;
+    const KIND: Kind;
+    const NEEDS: Needs;
+    type Request: Serialize + DeserializeOwned + Debug + Send;
+    type Outcome: Serialize + DeserializeOwned + Debug + Send;
+
+    /// Does it.
+    fn run(
+        clerk: &Clerk,
+        actor: &Actor,
+        request: Self::Request,
+    ) -> impl Future<Output = Result<Self::Outcome, ControlError>> + Send;
+}

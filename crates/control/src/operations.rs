@@ -1,0 +1,34 @@
+//! Every operation, one file each.
+
+pub mod allowlist_add;
+pub mod allowlist_remove;
+pub mod allowlist_show;
+pub mod audit_export;
+pub mod audit_query;
+pub mod audit_stats;
+pub mod audit_verify;
+mod explain_again;
+pub mod servers_list;
+pub mod servers_show;
+pub mod status;
+pub mod trust_add;
+pub mod trust_list;
+pub mod trust_remove;
+
+pub use allowlist_add::AllowlistAdd;
+pub use allowlist_remove::AllowlistRemove;
+pub use allowlist_show::AllowlistShow;
+pub use audit_export::AuditExport;
+pub use audit_query::AuditQuery;
+pub use audit_stats::AuditStats;
+pub use audit_verify::AuditVerify;
+pub use servers_list::ServersList;
+pub use servers_show::ServersShow;
+pub use status::Status;
+pub use trust_add::TrustAdd;
+pub use trust_list::TrustList;
+pub use trust_remove::TrustRemove;
+
+/// A request that says nothing.
+#[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
+pub struct Nothing {}

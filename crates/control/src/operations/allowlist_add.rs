@@ -1,0 +1,136 @@
+//! Adds an entry to a user's allowlist where it takes effect, then explains again (ALLOW-4).
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{BUILTIN_SERVER, Entry, FETCH_TOOL, Operation as McpOperation, SHELL_TOOL, Side};
+use toolwarden_sources::edit::{self, Added};
+use toolwarden_sources::{List, Locations};
+
+use super::explain_again::{Again, explain_again};
+use crate::clerk::blocking;
+use crate::place::{self, Place};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark};
+
+/// The operation.
+#[derive(Debug)]
+pub struct AllowlistAdd;
+
+/// An entry and whose list it is for; the same for adding and removing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    pub place: Place,
+    pub entry: String,
+    /// A terminal entry.
+    pub shell: bool,
+    /// Another user than the owner.
+    pub user: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// `added`, `already_there` or `covered`.
+    pub outcome: String,
+    /// The entry that is there now.
+    pub entry: String,
+    pub place: String,
+    pub remark: Option<String>,
+    /// What a call of this entry would meet now.
+    pub decision: Option<String>,
+    pub reason: Option<String>,
+    pub sentence: Option<String>,
+    pub findings: Vec<Remark>,
+    /// Why a running server does not act on it.
+    pub not_in_force: Option<String>,
+}
+
+impl Request {
+    pub(super) fn list(&self) -> List {
+        if self.shell { List::Terminal } else { List::Mcp }
+    }
+
+    pub(super) fn user(&self, locations: &Locations) -> String {
+        self.user.clone().unwrap_or_else(|| locations.user.clone())
+    }
+
+    /// What is asked, for the record.
+    pub(super) fn words(&self, verb: &str, user: &str) -> String {
+        let kind = if self.shell { "terminal entry" } else { "entry" };
+        format!("{verb} {kind} `{}`, allowlist of {}", shown(&self.entry), shown(user))
+    }
+}
+
+impl Operation for AllowlistAdd {
+    const PATH: &'static str = "/api/v1/allowlist/add";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let locations = request.place.locations(&clerk.parts.locations);
+        let (user, list) = (request.user(&locations), request.list());
+        // What cannot be done is said before anything is written down or changed.
+        refuse_useless(&request)?;
+        let findings = {
+            let locations = locations.clone();
+            blocking(move || Ok(place::open(&locations, &[])?.remarks())).await?
+        };
+        if let Some(fault) = list.fault(&request.entry) {
+            let entry = shown(&request.entry).into_owned();
+            return Err(edit::EditError::Invalid { entry, fault }.into());
+        }
+        let words = request.words("add", &user);
+        let now = clerk.parts.clock.now();
+        let change = move || {
+            let added = edit::add_entry(&locations, &user, list, &request.entry)?;
+            let opened = place::open(&locations, &[])?;
+            let again = explain_again(&opened.policy, &locations, &user, list, &request.entry, now);
+            Ok(Outcome::of(added, request.entry, again, findings))
+        };
+        let (mut outcome, not_in_force) = clerk.change(actor, "allowlist_add", &words, change).await?;
+        outcome.not_in_force = not_in_force;
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    fn of(added: Added, asked: String, again: Option<Again>, findings: Vec<Remark>) -> Self {
+        let (outcome, entry, place, remark) = match added {
+            Added::Added { place, remark } => ("added", asked, place, remark),
+            Added::AlreadyThere { entry, place } => ("already_there", entry, place, None),
+            Added::CoveredBy { entry, place } => ("covered", entry, place, None),
+        };
+        Self {
+            outcome: outcome.to_owned(),
+            entry,
+            place,
+            remark,
+            decision: again.as_ref().map(|again| again.decision.as_str().to_owned()),
+            reason: again.as_ref().map(|again| again.reason.to_owned()),
+            sentence: again.map(|again| again.sentence),
+            findings,
+            not_in_force: None,
+        }
+    }
+}
+
+/// Entries that are well-formed but could never do what they seem to (MODE-4, SHELL-1).
+fn refuse_useless(request: &Request) -> Result<(), ControlError> {
+    let Some(Entry { server, tool: Side::Name(tool) }) = Entry::parse(&request.entry).ok().filter(|_| !request.shell)
+    else {
+        return Ok(());
+    };
+    let advice = if McpOperation::from_reserved_name(&tool) == Some(McpOperation::ReadResource) {
+        format!("only `{server}:*` lets resources be read unasked")
+    } else if tool.contains('/') {
+        "`/` is reserved: no tool may have it in its name, and prompts and completion never ask".to_owned()
+    } else if server == Side::Name(BUILTIN_SERVER.to_owned()) && tool == SHELL_TOOL {
+        "commands have their own entries: `toolwarden allow --shell 'command:arguments'`".to_owned()
+    } else if server == Side::Name(BUILTIN_SERVER.to_owned()) && tool == FETCH_TOOL {
+        "a fetch has no allowlist".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(ControlError::BadInput(format!("`{}` would allow nothing: {advice}", shown(&request.entry))))
+}

@@ -1,0 +1,125 @@
+//! The allowlists that count, entry by entry, with layer and place.
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{Entry, Sourced};
+use toolwarden_policy::PolicyInput;
+use toolwarden_policy::shell::ShellEntry;
+
+use crate::clerk::blocking;
+use crate::place::{self, Place};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark};
+
+/// The operation.
+#[derive(Debug)]
+pub struct AllowlistShow;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    pub place: Place,
+    /// Another user than the owner.
+    pub user: Option<String>,
+    /// Only terminal entries.
+    pub shell: bool,
+    /// As `--catalog` has them.
+    pub catalogs: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub rows: Vec<Row>,
+    pub findings: Vec<Remark>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Row {
+    /// `mcp` or `terminal`.
+    pub kind: String,
+    pub entry: String,
+    pub layer: String,
+    pub source: String,
+    /// Whether this list counts; another layer may replace it.
+    pub counts: bool,
+    /// Why the entry can never match.
+    pub invalid: Option<String>,
+}
+
+impl Operation for AllowlistShow {
+    const PATH: &'static str = "/api/v1/allowlist/show";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Files;
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, _actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let locations = request.place.locations(&clerk.parts.locations);
+        blocking(move || {
+            let opened = place::open(&locations, &request.catalogs)?;
+            let user = request.user.as_deref().unwrap_or(&locations.user);
+            let whose = Whose { input: &opened.loaded.input, user, is_local: user == locations.user };
+            let mut rows = if request.shell { Vec::new() } else { whose.mcp() };
+            rows.extend(whose.terminal());
+            Ok(Outcome { rows, findings: opened.remarks() })
+        })
+        .await
+    }
+}
+
+/// The lists of one user.
+struct Whose<'a> {
+    input: &'a PolicyInput,
+    user: &'a str,
+    is_local: bool,
+}
+
+impl Whose<'_> {
+    /// The lists of one kind, strongest layer first, each with whether it counts (PERM-2).
+    fn mcp(&self) -> Vec<Row> {
+        let input = self.input;
+        let fault = |text: &str| Entry::parse(text).err().map(|fault| fault.to_string());
+        let row = |counts: bool| move |entry: &Sourced<String>| row("mcp", entry, counts, fault(&entry.value));
+        let admin = input.base.admin.as_ref().filter(|admin| admin.enabled);
+        let files = input.local.files.iter().filter(|_| self.is_local);
+        let defined = files.clone().any(|file| file.broken || file.mcp_allowlist.is_some());
+        let mut rows: Vec<Row> = admin.iter().flat_map(|admin| &admin.mcp_tool_allowlist).map(row(true)).collect();
+        rows.extend(files.flat_map(|file| file.mcp_allowlist.iter().flatten()).map(row(admin.is_none())));
+        let counts = admin.is_none() && !defined;
+        rows.extend(input.users.get(self.user).into_iter().flat_map(|user| &user.mcp_allowlist).map(row(counts)));
+        if self.is_local {
+            let always = input.servers.iter().flat_map(|server| {
+                server
+                    .always_allow
+                    .iter()
+                    .map(|tool| Sourced::new(format!("{}:{}", server.name, tool.value), tool.origin.clone()))
+            });
+            rows.extend(always.map(|entry| row(counts)(&entry)));
+        }
+        rows
+    }
+
+    fn terminal(&self) -> Vec<Row> {
+        let input = self.input;
+        let fault = |text: &str| ShellEntry::parse(text).err().map(|fault| fault.to_string());
+        let row = |counts: bool| move |entry: &Sourced<String>| row("terminal", entry, counts, fault(&entry.value));
+        let admin = input.base.admin.as_ref().filter(|admin| admin.enabled);
+        let files = input.local.files.iter().filter(|_| self.is_local);
+        let defined = files.clone().any(|file| file.broken || file.terminal_allowlist.is_some());
+        let mut rows: Vec<Row> = admin.iter().flat_map(|admin| &admin.allowed).map(row(true)).collect();
+        rows.extend(files.flat_map(|file| file.terminal_allowlist.iter().flatten()).map(row(admin.is_none())));
+        let stored = input.users.get(self.user).into_iter().flat_map(|user| &user.terminal_allowlist);
+        rows.extend(stored.map(row(admin.is_none() && !defined)));
+        rows
+    }
+}
+
+fn row(kind: &str, entry: &Sourced<String>, counts: bool, invalid: Option<String>) -> Row {
+    Row {
+        kind: kind.to_owned(),
+        entry: shown(&entry.value).into_owned(),
+        layer: entry.origin.layer.as_str().to_owned(),
+        source: entry.origin.to_string(),
+        counts: counts && invalid.is_none(),
+        invalid,
+    }
+}

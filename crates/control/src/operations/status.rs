@@ -1,0 +1,31 @@
+//! Who answers here: version, process and address of the server behind a control socket.
+
+use serde::{Deserialize, Serialize};
+
+use super::Nothing;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+
+/// The operation.
+#[derive(Debug)]
+pub struct Status;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub version: String,
+    pub process: u32,
+    /// Where it listens for clients; none where no gateway runs.
+    pub address: Option<std::net::SocketAddr>,
+}
+
+impl Operation for Status {
+    const PATH: &'static str = "/api/v1/status";
+    const KIND: Kind = Kind::Read;
+    const NEEDS: Needs = Needs::Files;
+    type Request = Nothing;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, _actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Outcome { version, process: std::process::id(), address: clerk.parts.address })
+    }
+}

@@ -1,0 +1,34 @@
+//! Forgets that a directory was trusted.
+
+use serde::{Deserialize, Serialize};
+use toolwarden_sources::trust;
+
+use super::trust_add::Request;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+
+/// The operation.
+#[derive(Debug)]
+pub struct TrustRemove;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub was_trusted: bool,
+    /// Why a running server does not act on it.
+    pub not_in_force: Option<String>,
+}
+
+impl Operation for TrustRemove {
+    const PATH: &'static str = "/api/v1/trust/remove";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let locations = request.place.locations(&clerk.parts.locations);
+        let words = request.words("forget trust in");
+        let change = move || Ok(trust::untrust(&locations, &request.directory)?);
+        let (was_trusted, not_in_force) = clerk.change(actor, "trust_remove", &words, change).await?;
+        Ok(Outcome { was_trusted, not_in_force })
+    }
+}

@@ -1,0 +1,81 @@
+//! Where a request is asked from, and the policy that counts there.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::{Layer, Origin};
+use toolwarden_policy::input::RuleFile;
+use toolwarden_policy::{PolicySet, Severity, shipped};
+use toolwarden_sources::readers::catalog;
+use toolwarden_sources::{Loaded, Locations, WorkspaceTrust, load};
+
+use crate::error::ControlError;
+use crate::remark::Remark;
+
+/// The place a person stands in, as their own process sees it. Home, config and data directory are
+/// always those of the process that does the work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Place {
+    pub working_directory: Option<PathBuf>,
+    pub workspace: Option<PathBuf>,
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--trust-workspace`.
+    pub trust_workspace: bool,
+}
+
+impl Place {
+    /// The place of these locations.
+    #[must_use]
+    pub fn of(locations: &Locations) -> Self {
+        Self {
+            working_directory: Some(locations.working_directory.clone()),
+            workspace: locations.workspace.clone(),
+            config: locations.config.clone(),
+            trust_workspace: locations.workspace_trust == WorkspaceTrust::AsTheyAre,
+        }
+    }
+
+    /// The locations seen from this place; a place that says nothing is the process's own.
+    pub(crate) fn locations(&self, own: &Locations) -> Locations {
+        let mut locations = own.clone();
+        let Some(working_directory) = &self.working_directory else { return locations };
+        locations.working_directory.clone_from(working_directory);
+        locations.workspace = self.workspace.clone().or_else(|| Some(working_directory.clone()));
+        locations.config.clone_from(&self.config);
+        locations.workspace_trust =
+            if self.trust_workspace { WorkspaceTrust::AsTheyAre } else { WorkspaceTrust::Recorded };
+        locations
+    }
+}
+
+/// A policy and the files it was made of.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) loaded: Loaded,
+    pub(crate) policy: PolicySet,
+}
+
+impl Opened {
+    /// What is wrong with files that are used all the same.
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
+        let findings = self.loaded.findings.iter();
+        findings.filter(|finding| finding.severity != Severity::Note).map(Remark::from).collect()
+    }
+}
+
+/// Loads and compiles the policy that counts at these locations.
+pub(crate) fn open(locations: &Locations, catalogs: &[String]) -> Result<Opened, ControlError> {
+    let mut loaded = load(locations).map_err(|refusal| ControlError::BadInput(refusal.to_string()))?;
+    if loaded.shipped_rules {
+        let origin = Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1);
+        loaded.input.base.rules.push(RuleFile { origin, text: shipped::RULES.to_owned() });
+    }
+    for argument in catalogs {
+        catalog::apply(argument, &locations.working_directory, &mut loaded.input)
+            .map_err(|error| ControlError::BadInput(error.to_string()))?;
+    }
+    let policy = PolicySet::compile(&loaded.input)?;
+    Ok(Opened { loaded, policy })
+}

@@ -1,0 +1,39 @@
+//! What the clerk knows of upstream servers. A running gateway tells it through `Servers`; the two
+//! rooms do not know each other.
+
+use std::fmt::Debug;
+
+use serde::{Deserialize, Serialize};
+
+/// One server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerView {
+    pub name: String,
+    /// `connected`, `idle` (not needed yet), `error`, `disabled`, `not running` (no gateway runs).
+    pub status: String,
+    /// How many tools it has listed so far.
+    pub tools: usize,
+    pub detail: Option<String>,
+    /// `command`, `url` or `none`.
+    pub reached_by: String,
+    /// Where it is configured.
+    pub source: String,
+}
+
+/// One tool, and what a call of it would meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolView {
+    pub name: String,
+    pub description: Option<String>,
+    /// For the owner, with arguments unknown; none where that cannot be said.
+    pub decision: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// The servers of a running gateway.
+pub trait Servers: Debug + Send + Sync {
+    /// In the order they are configured.
+    fn list(&self) -> Vec<ServerView>;
+    /// The tools a server listed so far, as name and description.
+    fn tools(&self, server: &str) -> Vec<(String, Option<String>)>;
+}

@@ -1,0 +1,205 @@
+//! The clerk's operations by themselves: recorded before they are done, announced after, or not done.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+use toolwarden_control::operations::{
+    AllowlistAdd, AllowlistRemove, AuditQuery, AuditVerify, Nothing, ServersShow, TrustAdd, TrustList, allowlist_add,
+    audit_query, servers_show, trust_add,
+};
+use toolwarden_control::{Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, Via};
+use toolwarden_core::{Clock, Keyring};
+use toolwarden_sources::{Locations, WorkspaceTrust};
+use toolwarden_store::{Index, Journal, JournalOptions};
+use toolwarden_vault::FileKeyring;
+
+#[derive(Debug)]
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::constant(1_800_000_000, 0)
+    }
+}
+
+#[derive(Debug)]
+struct OneServer;
+
+impl Servers for OneServer {
+    fn list(&self) -> Vec<ServerView> {
+        vec![ServerView {
+            name: "gw".to_owned(),
+            status: "connected".to_owned(),
+            tools: 1,
+            detail: None,
+            reached_by: "command".to_owned(),
+            source: "test".to_owned(),
+        }]
+    }
+
+    fn tools(&self, _server: &str) -> Vec<(String, Option<String>)> {
+        vec![("read".to_owned(), None)]
+    }
+}
+
+/// A clerk over a fresh directory; the directory lives as long as this.
+struct Office {
+    clerk: Clerk,
+    actor: Actor,
+    directory: TempDir,
+}
+
+async fn office(records: bool) -> Office {
+    let Ok(directory) = tempfile::tempdir() else { unreachable!("a temporary directory can be made") };
+    let home = directory.path().to_path_buf();
+    let data_dir = home.join("data");
+    let user_id = std::fs::metadata(&home).map(|found| std::os::unix::fs::MetadataExt::uid(&found)).unwrap_or_default();
+    let locations = Locations {
+        config_dir: home.join("config"),
+        data_dir: data_dir.clone(),
+        config: None,
+        working_directory: home.clone(),
+        workspace: None,
+        user: "ada".to_owned(),
+        user_id,
+        system_admin_file: None,
+        workspace_trust: WorkspaceTrust::Recorded,
+        home,
+    };
+    assert!(toolwarden_sources::make_data_directory(&locations).is_ok());
+    let keyring = FileKeyring::open(&locations.config_dir).ok().map(|keyring| Arc::new(keyring) as Arc<dyn Keyring>);
+    let options = JournalOptions::new(data_dir.join("journal"), "test");
+    let journal =
+        keyring.clone().filter(|_| records).and_then(|keyring| Journal::open(&options, keyring, Arc::new(Noon)).ok());
+    let index = Index::open(&data_dir.join("audit.sqlite")).await.ok();
+    let clerk = Clerk::new(ClerkParts {
+        locations,
+        clock: Arc::new(Noon),
+        keyring,
+        journal: journal.map(|(journal, _)| journal),
+        index,
+        servers: Some(Arc::new(OneServer)),
+        address: None,
+    });
+    Office { clerk, actor: Actor { user: "ada".to_owned(), via: Via::ControlSocket }, directory }
+}
+
+impl Office {
+    async fn run<O: Operation>(&self, request: O::Request) -> Result<O::Outcome, ControlError> {
+        // Through JSON and back, as it travels.
+        let text = serde_json::to_string(&request).unwrap_or_default();
+        let request = serde_json::from_str(&text);
+        assert!(request.is_ok(), "{text}");
+        let Ok(request) = request else { return Err(ControlError::Ended) };
+        let outcome = O::run(&self.clerk, &self.actor, request).await?;
+        let text = serde_json::to_string(&outcome).unwrap_or_default();
+        let travelled = serde_json::from_str(&text);
+        assert!(travelled.is_ok(), "{text}");
+        travelled.map_err(|_| ControlError::Ended)
+    }
+
+    async fn details(&self) -> Vec<String> {
+        let found = self.run::<AuditQuery>(audit_query::Request::default()).await;
+        let rows = found.map(|found| found.rows).unwrap_or_default();
+        rows.iter().filter_map(|row| Some(row.get("detail")?.as_str()?.to_owned())).collect()
+    }
+
+    fn lists(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("data/lists.json")).unwrap_or_default()
+    }
+}
+
+fn entry(text: &str) -> allowlist_add::Request {
+    allowlist_add::Request { entry: text.to_owned(), ..allowlist_add::Request::default() }
+}
+
+#[tokio::test]
+async fn a_change_is_recorded_with_who_and_what_and_announced() {
+    let office = office(true).await;
+    let mut follower = office.clerk.changes().follow();
+    let follow = tokio::spawn(async move {
+        let mut seen = Vec::new();
+        while let Some(change) = follower.next().await {
+            seen.push(change);
+            follower.took(change, (change == 2).then(|| "broken".to_owned()));
+            if change == 2 {
+                break;
+            }
+        }
+        seen
+    });
+    let added = office.run::<AllowlistAdd>(entry("gw:read")).await;
+    assert!(added.is_ok_and(|added| added.outcome == "added" && added.decision.as_deref() == Some("allow")));
+    let removed = office.run::<AllowlistRemove>(entry("gw:read")).await;
+    assert!(removed.is_ok_and(|removed| removed.not_in_force.as_deref() == Some("broken")));
+    assert_eq!(follow.await.ok(), Some(vec![1, 2]));
+    assert_eq!(
+        office.details().await,
+        ["remove entry `gw:read`, allowlist of ada", "add entry `gw:read`, allowlist of ada"]
+    );
+    assert!(office.run::<AuditVerify>(Nothing {}).await.is_ok_and(|report| report.whole && report.nodes.len() == 1));
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_is_not_done() {
+    let office = office(false).await;
+    let refused = office.run::<AllowlistAdd>(entry("gw:read")).await;
+    assert!(matches!(refused, Err(ControlError::Without("the journal"))), "{refused:?}");
+    assert_eq!(office.lists(), "");
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_neither_recorded_nor_done() {
+    let office = office(true).await;
+    for text in ["no entry", "gw:re*", "builtin:shell.run", "gw:a/b"] {
+        let refused = office.run::<AllowlistAdd>(entry(text)).await;
+        assert!(refused.is_err_and(|error| error.fault().is_input()), "{text}");
+    }
+    assert_eq!(office.details().await, Vec::<String>::new());
+    assert_eq!(office.lists(), "");
+}
+
+#[tokio::test]
+async fn a_change_that_fails_is_recorded_as_failed() {
+    let office = office(true).await;
+    let request = trust_add::Request { directory: "nowhere".into(), ..trust_add::Request::default() };
+    assert!(office.run::<TrustAdd>(request).await.is_err_and(|error| error.code() == "bad_input"));
+    let details = office.details().await;
+    assert!(matches!(details.as_slice(), [failed, asked] if failed == &format!("failed: {asked}")), "{details:?}");
+    assert!(office.run::<TrustList>(Nothing {}).await.is_ok_and(|list| list.directories.is_empty()));
+}
+
+#[tokio::test]
+async fn pages_lead_through_all_rows() {
+    let office = office(true).await;
+    for number in 0..5 {
+        assert!(office.run::<AllowlistAdd>(entry(&format!("gw:t{number}"))).await.is_ok());
+    }
+    let (mut after, mut seen) = (None, Vec::new());
+    for _ in 0..10 {
+        let request = audit_query::Request { selection: Selection::default(), limit: Some(2), after };
+        let page = office.run::<AuditQuery>(request).await;
+        let Ok(page) = page else { unreachable!("{page:?}") };
+        seen.extend(page.rows.iter().filter_map(|row| row.get("sequence")?.as_u64()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 5);
+    assert!(seen.is_sorted_by(|newer, older| newer > older), "{seen:?}");
+    let wrong = audit_query::Request { after: Some("nonsense".to_owned()), ..audit_query::Request::default() };
+    assert!(office.run::<AuditQuery>(wrong).await.is_err_and(|error| error.code() == "bad_input"));
+}
+
+#[tokio::test]
+async fn a_server_shows_its_tools_with_hints() {
+    let office = office(true).await;
+    assert!(office.run::<AllowlistAdd>(entry("gw:read")).await.is_ok());
+    let shown = office.run::<ServersShow>(servers_show::Request { name: "gw".to_owned() }).await;
+    let decision = shown.ok().and_then(|shown| shown.tools.first()?.decision.clone());
+    assert_eq!(decision.as_deref(), Some("allow"));
+    let missing = office.run::<ServersShow>(servers_show::Request { name: "other".to_owned() }).await;
+    assert!(missing.is_err_and(|error| error.fault().help.as_deref() == Some("there are: gw")));
+}

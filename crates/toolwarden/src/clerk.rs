@@ -1,0 +1,170 @@
+//! Reaches the clerk: the running server's over the control socket, or one made here for a single
+//! operation. Commands ask the same way and print the same words either way.
+
+mod line;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+use toolwarden_console::SOCKET_NAME;
+use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
+use toolwarden_core::Keyring;
+use toolwarden_sources::Locations;
+use toolwarden_store::{Index, Journal, JournalOptions};
+use toolwarden_vault::{FileKeyring, KEY_FILE};
+
+use crate::cli::Places;
+use crate::environment::{self, SystemClock};
+use crate::output::{self, BadInput, remark_text};
+
+/// The way to the clerk.
+pub struct Desk {
+    runtime: Runtime,
+    locations: Locations,
+    /// Kept open between questions, for those who ask again and again.
+    index: OnceCell<Index>,
+}
+
+impl Desk {
+    pub fn open(places: &Places, workspace: Option<&Path>) -> Result<Self> {
+        let locations = environment::locations(places, workspace)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { runtime, locations, index: OnceCell::new() })
+    }
+
+    /// Where the person stands, for requests that depend on it.
+    pub fn place(&self) -> Place {
+        Place::of(&self.locations)
+    }
+
+    /// Lets time pass.
+    pub fn pause(&self, span: std::time::Duration) {
+        self.runtime.block_on(async { tokio::time::sleep(span).await });
+    }
+
+    /// Asks the running server where one answers, else does the operation here.
+    pub fn ask<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
+        self.runtime.block_on(async {
+            let socket = self.locations.data_dir.join(SOCKET_NAME);
+            match line::connect(&socket).await? {
+                Some(stream) => line::ask::<O>(stream, &request, &socket).await?.map_err(|fault| failed(&fault)),
+                None => self.here::<O>(request).await,
+            }
+        })
+    }
+
+    /// Asks only a running server; none where no server answers.
+    pub fn ask_server<O: Operation>(&self, request: &O::Request) -> Result<Option<O::Outcome>> {
+        self.runtime.block_on(async {
+            let socket = self.locations.data_dir.join(SOCKET_NAME);
+            let Some(stream) = line::connect(&socket).await? else { return Ok(None) };
+            line::ask::<O>(stream, request, &socket).await?.map(Some).map_err(|fault| failed(&fault))
+        })
+    }
+
+    async fn here<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
+        let (mut keyring, mut journal, mut index) = (None, None, None);
+        match O::NEEDS {
+            Needs::Files => {}
+            Needs::Index => index = Some(self.index().await?),
+            Needs::IndexAndKey => {
+                index = Some(self.index().await?);
+                keyring = self.keyring_of_journal()?;
+            }
+            Needs::Journal => {
+                let opened = self.keyring()?;
+                journal = Some(self.journal(&opened)?);
+                keyring = Some(opened);
+            }
+        }
+        let clerk = Clerk::new(ClerkParts {
+            locations: self.locations.clone(),
+            clock: Arc::new(SystemClock),
+            keyring,
+            journal: journal.clone(),
+            index,
+            servers: None,
+            address: None,
+        });
+        let actor = Actor { user: self.locations.user.clone(), via: Via::CommandLine };
+        let outcome = O::run(&clerk, &actor, request).await;
+        if let Some(journal) = journal {
+            journal.close().await.context("the journal could not be closed")?;
+        }
+        outcome.map_err(|error| failed(&error.fault()))
+    }
+
+    async fn index(&self) -> Result<Index> {
+        let open = || async {
+            toolwarden_sources::make_data_directory(&self.locations)?;
+            anyhow::Ok(Index::open(&self.locations.data_dir.join("audit.sqlite")).await?)
+        };
+        self.index.get_or_try_init(open).await.cloned()
+    }
+
+    fn keyring(&self) -> Result<Arc<dyn Keyring>> {
+        Ok(Arc::new(FileKeyring::open(&self.locations.config_dir)?))
+    }
+
+    /// The key a journal was signed with. One that is gone is not replaced: a new key would only say
+    /// that everything was signed by somebody else.
+    fn keyring_of_journal(&self) -> Result<Option<Arc<dyn Keyring>>> {
+        if !self.locations.data_dir.join("journal").is_dir() {
+            return Ok(None);
+        }
+        let key = self.locations.config_dir.join(KEY_FILE);
+        if !key.exists() {
+            return Err(anyhow!(
+                "{} is missing, so signatures cannot be checked; restore it from a backup",
+                key.display()
+            ));
+        }
+        self.keyring().map(Some)
+    }
+
+    fn journal(&self, keyring: &Arc<dyn Keyring>) -> Result<Journal> {
+        toolwarden_sources::make_data_directory(&self.locations)?;
+        let options = JournalOptions::new(self.locations.data_dir.join("journal"), "cli");
+        let (journal, recovery) = Journal::open(&options, keyring.clone(), Arc::new(SystemClock))?;
+        if !recovery.is_clean() {
+            output::remark(&recovery.sentence());
+        }
+        Ok(journal)
+    }
+}
+
+impl Drop for Desk {
+    /// A database that is closed leaves no write-ahead files behind.
+    fn drop(&mut self) {
+        if let Some(index) = self.index.take() {
+            self.runtime.block_on(index.close());
+        }
+    }
+}
+
+/// An error of the clerk as people read it, with the right exit code.
+fn failed(fault: &Fault) -> anyhow::Error {
+    let mut text = fault.message.clone();
+    for finding in &fault.findings {
+        text.push('\n');
+        text.push_str(&remark_text(finding));
+    }
+    if let Some(help) = &fault.help {
+        text.push_str(&format!("; {help}"));
+    }
+    if fault.is_input() { BadInput(text).into() } else { anyhow!(text) }
+}
+
+/// Says on stderr what a running server did not take over; the exit code must not hide it.
+pub fn warn_of_server(not_in_force: Option<&str>) -> output::Exit {
+    match not_in_force {
+        None => output::Exit::Done,
+        Some(why) => {
+            output::remark(&format!("the change is stored, but the running server keeps its former policy: {why}"));
+            output::Exit::Failed
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Whether the data and config directory and the key belong to the owner alone.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use toolwarden_core::name::shown;
+use toolwarden_sources::Locations;
+use toolwarden_vault::{FileKeyring, KEY_FILE};
+
+use super::Check;
+
+pub(super) fn check(locations: &Locations) -> Vec<Check> {
+    vec![
+        private("data directory", &locations.data_dir, locations.user_id, 0o077),
+        // Others may read the config; whoever writes there could put another key in place.
+        private("config directory", &locations.config_dir, locations.user_id, 0o022),
+        key(locations),
+    ]
+}
+
+fn private(name: &str, path: &Path, user_id: u32, forbidden: u32) -> Check {
+    let label = shown(&path.to_string_lossy()).into_owned();
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Check::ok(name, format!("{label} is made when first needed"));
+        }
+        Err(error) => {
+            return Check::problem(name, format!("{label} cannot be looked at: {error}"), "check its parents");
+        }
+    };
+    if !found.is_dir() {
+        return Check::problem(name, format!("{label} is not a directory"), "move it away");
+    }
+    if found.uid() != user_id {
+        let message = format!("{label} belongs to user {}, not to user {user_id}", found.uid());
+        return Check::problem(name, message, format!("run `chown -R {user_id} {label}`"));
+    }
+    let mode = found.mode() & 0o777;
+    if mode & forbidden != 0 {
+        let message = format!("{label} is open to others (mode {mode:o})");
+        return Check::problem(name, message, format!("run `chmod 700 {label}`"));
+    }
+    Check::ok(name, format!("{label} is the owner's alone (mode {mode:o})"))
+}
+
+fn key(locations: &Locations) -> Check {
+    let path = locations.config_dir.join(KEY_FILE);
+    let label = shown(&path.to_string_lossy()).into_owned();
+    if std::fs::symlink_metadata(&path).is_err() {
+        if locations.data_dir.join("journal").is_dir() {
+            let message = format!("{label} is missing, and there is a record that was signed with it");
+            return Check::problem("key", message, "restore it from a backup: a new key cannot verify what exists");
+        }
+        return Check::ok("key", format!("{label} is made when first needed"));
+    }
+    match FileKeyring::open(&locations.config_dir) {
+        Ok(_) => Check::ok("key", format!("{label} can be used; keep a backup of it")),
+        Err(error) => Check::problem("key", error.to_string(), "do what the message says, then run doctor again"),
+    }
+}

@@ -1,0 +1,65 @@
+//! Whether the port is free or ours, and whether the disk has room for the record.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use toolwarden_control::operations::{Nothing, Status};
+use toolwarden_core::name::shown;
+use toolwarden_sources::{ConfigFile, Loaded, Locations};
+
+use super::Check;
+use crate::clerk::Desk;
+use crate::serving;
+
+const MEBIBYTE: u64 = 1024 * 1024;
+const LITTLE: u64 = 1024 * MEBIBYTE;
+/// A call whose record cannot be written does not run.
+const TOO_LITTLE: u64 = 100 * MEBIBYTE;
+
+pub(super) fn port(desk: &Desk, loaded: Option<&Loaded>, listen: Option<SocketAddr>) -> Check {
+    let defaults = ConfigFile::default();
+    let config = loaded.map_or(&defaults, |loaded| &loaded.config);
+    let address = match serving::listen_address(config, listen) {
+        Ok(address) => address,
+        Err(error) => return Check::problem("port", format!("{error:#}"), "correct [gateway] listen"),
+    };
+    let server = match desk.ask_server::<Status>(&Nothing {}) {
+        Ok(server) => server,
+        Err(error) => return Check::problem("port", format!("{error:#}"), "restart the server"),
+    };
+    if let Some(status) = server {
+        let place = status.address.map(|address| address.to_string()).unwrap_or_default();
+        let own = env!("CARGO_PKG_VERSION");
+        if status.version != own {
+            let message = format!("a server of version {} serves {place}, and this is {own}", status.version);
+            return Check::warning("port", message, "restart the server");
+        }
+        return Check::ok("port", format!("a server runs and serves {place} (process {})", status.process));
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Check::ok("port", format!("{address} is free; no server runs")),
+        Err(error) => {
+            let next = "stop the other program, or choose another port with `[gateway] listen` or --listen";
+            Check::problem("port", format!("{address} is not free, and it is not ours: {error}"), next)
+        }
+    }
+}
+
+pub(super) fn disk(locations: &Locations) -> Check {
+    // The directory may not exist yet; then its nearest parent is on the same disk.
+    let place = locations.data_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let label = shown(&place.to_string_lossy()).into_owned();
+    let free = match rustix::fs::statvfs(place) {
+        Ok(found) => found.f_bavail.saturating_mul(found.f_frsize),
+        Err(error) => {
+            return Check::warning("disk", format!("{label}: free space is unknown: {error}"), "look yourself");
+        }
+    };
+    let message = format!("{} MiB free at {label}", free / MEBIBYTE);
+    let next = "make room: calls are refused when their record cannot be written";
+    match free {
+        0..TOO_LITTLE => Check::problem("disk", message, next),
+        TOO_LITTLE..LITTLE => Check::warning("disk", message, next),
+        _ => Check::ok("disk", message),
+    }
+}

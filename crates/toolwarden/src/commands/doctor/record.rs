@@ -1,0 +1,121 @@
+//! Whether the record is whole, can be asked, and was not written in the future.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use toolwarden_sources::Locations;
+use toolwarden_store::Index;
+use toolwarden_store::index::{Filter, ship};
+use toolwarden_store::journal::verify;
+use toolwarden_vault::{FileKeyring, KEY_FILE};
+
+use super::Check;
+use crate::environment;
+
+/// A larger record is left to `audit verify`: doctor should answer within seconds.
+const LARGEST_RECORD: u64 = 256 * 1024 * 1024;
+/// Clocks of processes on one machine agree better than this.
+const TOLERANCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// No machine that runs this was built before.
+const EARLIEST: &str = "2025-01-01T00:00:00Z";
+
+pub(super) fn check(locations: &Locations) -> Vec<Check> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return Vec::new() };
+    let root = locations.data_dir.join("journal");
+    let (index, index_check) = runtime.block_on(index(&locations.data_dir.join("audit.sqlite")));
+    let journal = runtime.block_on(journal(&root, locations, index.as_ref()));
+    let clock = runtime.block_on(clock(&root, index.as_ref()));
+    if let Some(index) = index {
+        runtime.block_on(index.close());
+    }
+    vec![journal, index_check, clock]
+}
+
+async fn index(path: &Path) -> (Option<Index>, Check) {
+    if !path.exists() {
+        return (None, Check::ok("index", "is made when first needed"));
+    }
+    match Index::open(path).await {
+        Ok(index) => (Some(index), Check::ok("index", "can be asked")),
+        Err(error) => {
+            let next = format!(
+                "stop the server and move {} away: it is built again from the journals",
+                toolwarden_core::name::shown(&path.to_string_lossy())
+            );
+            (None, Check::problem("index", error.to_string(), next))
+        }
+    }
+}
+
+async fn journal(root: &Path, locations: &Locations, index: Option<&Index>) -> Check {
+    if !root.is_dir() {
+        return Check::ok("journal", "nothing was recorded yet");
+    }
+    let size = size_below(root);
+    if size > LARGEST_RECORD {
+        let message = format!("not checked here, because it has {} MiB", size / 1024 / 1024);
+        return Check::warning("journal", message, "run `toolwarden audit verify`");
+    }
+    if !locations.config_dir.join(KEY_FILE).exists() {
+        return Check::problem("journal", "cannot be checked without its key", "restore the key from a backup");
+    }
+    let seen = match index {
+        Some(index) => index.seen().await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let checked = FileKeyring::open(&locations.config_dir)
+        .map_err(|error| error.to_string())
+        .and_then(|keyring| verify(root, &keyring, &seen).map_err(|error| error.to_string()));
+    let report = match checked {
+        Ok(report) => report,
+        Err(message) => return Check::problem("journal", message, "make it readable for you alone"),
+    };
+    let broken = report.nodes.iter().find_map(|node| Some((node, node.problem.as_ref()?)));
+    match broken {
+        None => Check::ok("journal", format!("every chain is whole ({} of them)", report.nodes.len())),
+        Some((node, problem)) => {
+            let message = format!("{}/{}:{}: {}", node.node, problem.file, problem.line, problem.sentence);
+            let next = "run `toolwarden audit verify`, keep a copy of the directory, and find out who changed it";
+            Check::problem("journal", message, next)
+        }
+    }
+}
+
+fn size_below(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size_below(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}
+
+async fn clock(root: &Path, index: Option<&Index>) -> Check {
+    let now = environment::now();
+    let next = "set the clock, for instance with `timedatectl set-ntp true`";
+    if EARLIEST.parse::<Timestamp>().is_ok_and(|earliest| now < earliest) {
+        return Check::problem("clock", format!("says {now}, which cannot be"), next);
+    }
+    let last = match index {
+        Some(index) => last_record(root, index).await,
+        None => None,
+    };
+    match last {
+        Some(last) if now.checked_add(TOLERANCE).is_ok_and(|now| last > now) => {
+            let message = format!("says {now}, but something was recorded at {last} already");
+            Check::problem("clock", message, next)
+        }
+        _ => Check::ok("clock", format!("says {}", now.strftime("%Y-%m-%dT%H:%M:%SZ"))),
+    }
+}
+
+async fn last_record(root: &Path, index: &Index) -> Option<Timestamp> {
+    if root.is_dir() {
+        // What cannot be delivered is the journal check's matter.
+        let _ = ship(root, index).await;
+    }
+    let rows = index.query(&Filter::default(), 1, None).await.ok()?;
+    rows.first()?.time.parse().ok()
+}

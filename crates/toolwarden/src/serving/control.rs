@@ -1,0 +1,156 @@
+//! The clerk of a running server: its socket, and the policy read again after every change.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
+use toolwarden_control::{Clerk, ClerkParts, Follower, ServerView, Servers};
+use toolwarden_gateway::Gateway;
+
+use super::Running;
+use crate::environment::SystemClock;
+use crate::wire::{self, House};
+
+/// The records the command line writes.
+const RECORDS: [&str; 3] = ["lists.json", "trust.json", "settings.json"];
+/// How often they are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Reads the policy again, from the files that counted at the start.
+pub trait Reload: Fn() -> Result<House> + Send + Sync + 'static {}
+
+impl<F: Fn() -> Result<House> + Send + Sync + 'static> Reload for F {}
+
+impl Running {
+    /// Opens the control socket and serves it until told to stop.
+    ///
+    /// # Errors
+    /// The socket cannot be made. Where another server has it, or none can be, this one goes without.
+    pub fn open_control(
+        &self,
+        address: SocketAddr,
+        reload: impl Reload,
+        stop: watch::Receiver<bool>,
+    ) -> Result<JoinHandle<()>> {
+        let socket = match ControlSocket::bind(&self.locations.data_dir) {
+            Ok(socket) => socket,
+            Err(SocketError::InUse(_)) => {
+                tracing::warn!(
+                    "another server has the control socket of this data directory: the command line speaks to that \
+                     one, and this one reads its policy again when the stored lists change"
+                );
+                return Ok(self.watch_files(reload, stop));
+            }
+            Err(error @ SocketError::TooLong(_)) => {
+                tracing::warn!("there is no control socket: {error}; stored lists are read again when they change");
+                return Ok(self.watch_files(reload, stop));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let clerk = Arc::new(self.clerk(address));
+        tokio::spawn(follow(clerk.changes().follow(), Arc::downgrade(&self.gateway), Arc::new(reload)));
+        Ok(tokio::spawn(serve_socket(socket, router(clerk), stop)))
+    }
+
+    /// Reads the policy again when a file changes that the command line writes: for processes that
+    /// have no control socket, so that what a person takes back does not go on acting there.
+    pub fn watch_files(&self, reload: impl Reload, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
+        let (gateway, reload) = (Arc::downgrade(&self.gateway), Arc::new(reload));
+        let data = &self.locations.data_dir;
+        let mut files: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
+        files.push(self.locations.user_permissions());
+        let mut known = fingerprints(&files);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    _ = stop.changed() => return,
+                }
+                let found = fingerprints(&files);
+                if found != known {
+                    known = found;
+                    // What is wrong is in the log; nobody waits for an answer here.
+                    let _ = take_over(&gateway, reload.clone()).await;
+                }
+            }
+        })
+    }
+
+    fn clerk(&self, address: SocketAddr) -> Clerk {
+        let servers = GatewayServers { gateway: Arc::downgrade(&self.gateway), configured: self.configured.clone() };
+        Clerk::new(ClerkParts {
+            locations: self.locations.clone(),
+            clock: Arc::new(SystemClock),
+            keyring: Some(self.keyring.clone()),
+            journal: Some(self.journal.clone()),
+            index: Some(self.index.clone()),
+            servers: Some(Arc::new(servers)),
+            address: Some(address),
+        })
+    }
+}
+
+/// What of a file changes with its content: replaced files have another number.
+fn fingerprints(files: &[PathBuf]) -> Vec<Option<(u64, u64, i64, i64)>> {
+    let of = |path: &PathBuf| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
+    };
+    files.iter().map(of).collect()
+}
+
+/// Takes every change over, until the clerk is gone.
+async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl Reload>) {
+    while let Some(change) = changes.next().await {
+        let taken = take_over(&gateway, reload.clone()).await;
+        changes.took(change, taken.err().map(|error| format!("{error:#}")));
+    }
+}
+
+/// Reads the policy again and puts it in force. One that cannot be used changes nothing.
+async fn take_over(gateway: &Weak<Gateway>, reload: Arc<impl Reload>) -> Result<()> {
+    let read = tokio::task::spawn_blocking(move || reload()).await.map_err(|error| anyhow!(error)).flatten();
+    let gateway = gateway.upgrade().context("the server is stopping")?;
+    let taken = read.and_then(|house| {
+        let servers = house.loaded.input.servers;
+        Ok(gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?)
+    });
+    match &taken {
+        Ok(()) => tracing::info!("the policy was read again and is in force"),
+        Err(error) => tracing::error!("the policy cannot be used, the former one stays in force: {error:#}"),
+    }
+    taken
+}
+
+/// The gateway's servers, in the clerk's words.
+#[derive(Debug)]
+struct GatewayServers {
+    gateway: Weak<Gateway>,
+    configured: Vec<ServerView>,
+}
+
+impl Servers for GatewayServers {
+    fn list(&self) -> Vec<ServerView> {
+        let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
+        let view = |status: toolwarden_gateway::ServerStatus| {
+            let mut view = self.configured.iter().find(|server| server.name == status.name)?.clone();
+            view.tools = gateway.listed_tools(&status.name).len();
+            view.status = status.state.as_str().to_owned();
+            view.detail = status.detail;
+            Some(view)
+        };
+        gateway.server_statuses().into_iter().filter_map(view).collect()
+    }
+
+    fn tools(&self, server: &str) -> Vec<(String, Option<String>)> {
+        let gateway = self.gateway.upgrade();
+        let listed = gateway.map(|gateway| gateway.listed_tools(server)).unwrap_or_default();
+        listed.into_iter().map(|tool| (tool.name, tool.description)).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! `doctor`: fine on a good setup, and a problem with its remedy on broken ones.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::house::House;
+use crate::server::Server;
+
+const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
+
+/// Any free port, so that tests do not meet each other or a real server.
+const ANY_PORT: &str = "127.0.0.1:0";
+/// A port nobody listens on: below those that are given away.
+const NOBODY: &str = "127.0.0.1:1";
+
+/// Exit code, and the checks that are not fine as `name: status: message: next`.
+fn examine(house: &House) -> (i32, Vec<String>) {
+    let ran = house.run(&["doctor", "--json", "--listen", ANY_PORT]);
+    let json: Value = serde_json::from_str(&ran.out).unwrap_or_default();
+    let text = |check: &Value, name: &str| check.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let checks = json.get("checks").and_then(Value::as_array).into_iter().flatten();
+    let line = |check: &Value| ["name", "status", "message", "next"].map(|name| text(check, name)).join(": ");
+    (ran.code, checks.filter(|check| text(check, "status") != "ok").map(line).collect())
+}
+
+/// Whether exactly one check complains, with these words.
+fn complains(house: &House, begins: &str, contains: &[&str]) {
+    let (code, complaints) = examine(house);
+    assert_eq!(code, i32::from(begins.contains("problem")), "{complaints:?}");
+    let found = complaints.iter().find(|line| line.starts_with(begins));
+    assert!(found.is_some_and(|line| contains.iter().all(|part| line.contains(part))), "{complaints:?}");
+}
+
+fn good() -> House {
+    let house = House::new();
+    house.write(CONFIG, "[servers.gw]\ncommand = \"sh\"\n");
+    house.run(&["allow", "gw:x"]);
+    house
+}
+
+#[test]
+fn a_good_setup_has_no_complaint_and_the_boundary_is_said() {
+    let house = good();
+    assert_eq!(examine(&house), (0, Vec::new()));
+    let shown = house.run(&["doctor", "--listen", ANY_PORT]).out;
+    assert!(shown.contains("0 problem(s), 0 warning(s)"), "{shown}");
+    assert!(shown.contains("only when agents run under another user"), "{shown}");
+}
+
+#[test]
+fn it_changes_nothing() {
+    let house = House::new();
+    assert_eq!(examine(&house).0, 0);
+    assert!(!house.path("home/.config").exists() && !house.path("home/.local").exists());
+}
+
+#[test]
+fn broken_and_untrusted_configs() {
+    let house = good();
+    house.write(CONFIG, "[servers.gw\n");
+    complains(&house, "config: problem", &["toolwarden.toml:1", "toolwarden lint"]);
+    let house = good();
+    house.write("space/toolwarden.toml", "[auto_run]\n");
+    complains(&house, "config: problem", &["nobody trusted", "toolwarden trust"]);
+    let house = good();
+    house.write("space/.cursor/permissions.json", "{\"mcpAllowlist\": []}");
+    complains(&house, "workspace: warning", &["permissions.json", "toolwarden trust"]);
+}
+
+#[test]
+fn files_open_to_others() {
+    let open = |house: &House, path: &str, mode| fs::set_permissions(house.path(path), Permissions::from_mode(mode));
+    let house = good();
+    assert!(open(&house, "home/.config/toolwarden", 0o777).is_ok());
+    complains(&house, "config directory: problem", &["mode 777", "chmod 700"]);
+    let house = good();
+    assert!(open(&house, "home/.config/toolwarden/master.key", 0o644).is_ok());
+    complains(&house, "key: problem", &["master.key", "chmod 600"]);
+    let house = good();
+    assert!(open(&house, "home/.local/share/toolwarden", 0o755).is_ok());
+    complains(&house, "data directory: problem", &["mode 755", "chmod 700"]);
+}
+
+#[test]
+fn a_broken_record_a_lost_key_and_a_broken_index() {
+    let house = good();
+    let node = house.path("home/.local/share/toolwarden/journal/cli-1");
+    let head = fs::read_dir(&node).into_iter().flatten().flatten().find(|entry| entry.file_name() == "head");
+    assert!(head.is_some_and(|head| fs::write(head.path(), "nonsense").is_ok()));
+    complains(&house, "journal: problem", &["cli-1", "audit verify"]);
+    let house = good();
+    assert!(fs::remove_file(house.path("home/.config/toolwarden/master.key")).is_ok());
+    complains(&house, "key: problem", &["missing", "backup"]);
+    let house = good();
+    house.run(&["audit", "query"]);
+    house.write("home/.local/share/toolwarden/audit.sqlite", "this is no database, whatever its name says");
+    complains(&house, "index: problem", &["built again from the journals"]);
+}
+
+#[test]
+fn servers_that_cannot_be_reached() {
+    let house = good();
+    house.write(
+        CONFIG,
+        &format!(
+            "[servers.gone]\ncommand = \"no-such-program\"\n[servers.web]\nurl = \"http://{NOBODY}/mcp?key=hidden\"\n"
+        ),
+    );
+    complains(&house, "server gone: problem", &["no-such-program", "not found on PATH", "install it"]);
+    complains(&house, "server web: problem", &[NOBODY, "cannot be reached", "start that server"]);
+    assert!(!house.run(&["doctor"]).out.contains("hidden"));
+}
+
+#[test]
+fn the_port_is_free_taken_or_ours() {
+    let house = good();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0");
+    let address = taken.as_ref().ok().and_then(|taken| taken.local_addr().ok()).map(|address| address.to_string());
+    let ran = house.run(&["doctor", "--listen", &address.unwrap_or_default()]);
+    assert!(ran.code == 1 && ran.out.contains("is not free, and it is not ours"), "{}", ran.out);
+    let server = Server::start(&house);
+    let ran = house.run(&["doctor"]);
+    assert!(ran.code == 0 && ran.out.contains("a server runs and serves 127.0.0.1:"), "{}", ran.out);
+    drop(server);
+}
+
+#[test]
+fn a_clock_that_went_back() {
+    let house = good();
+    house.run(&["audit", "query"]);
+    // As if the last record had been written tomorrow: only the index is asked for its time.
+    let database = house.path("home/.local/share/toolwarden/audit.sqlite");
+    let ran = std::process::Command::new("sqlite3")
+        .arg(&database)
+        .arg("UPDATE audit_calls SET time_text = '2999-01-01T00:00:00Z', time_us = 32472144000000000")
+        .status();
+    // Without that program there is no simple way to write into the database.
+    if ran.is_ok_and(|status| status.success()) {
+        complains(&house, "clock: problem", &["2999-01-01", "set the clock"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! A running server of one test: the real binary with its demo notes, on a port of its own.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::house::House;
+
+/// A server that ends with the test.
+pub struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts `serve --demo` in the workspace of a house and waits until it listens.
+    pub fn start(house: &House) -> Self {
+        let log = File::create(house.path("server.log"));
+        assert!(log.is_ok());
+        let child = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
+            .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
+            .current_dir(house.path("space"))
+            .env_clear()
+            .env("HOME", house.path("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log.map_or_else(|_| Stdio::null(), Stdio::from))
+            .spawn();
+        let Ok(mut child) = child else { unreachable!("the program starts") };
+        let mut lines =
+            child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines().map_while(Result::ok));
+        let address = lines.find_map(|line| Some(line.split_once("http://")?.1.split_once('/')?.0.to_owned()));
+        assert!(address.is_some(), "{}", house.read("server.log"));
+        let server = Self { child, address: address.unwrap_or_default() };
+        server.rpc("tools/list", None, &json!({}));
+        server
+    }
+
+    /// Calls a tool of the demo server, and gives the text of its result.
+    pub fn call(&self, tool: &str, arguments: &Value) -> String {
+        let answer = self.rpc("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
+        let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
+        text.map_or_else(|| answer.to_string(), str::to_owned)
+    }
+
+    pub fn read_note(&self) -> String {
+        self.call("read_note", &json!({ "name": "welcome" }))
+    }
+
+    fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
+        let mut parameters = parameters.clone();
+        if let Some(fields) = parameters.as_object_mut() {
+            let about = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            fields.insert("_meta".to_owned(), about);
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters }).to_string();
+        let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+        let request = format!(
+            "POST /mcp/notes HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: {method}\r\n{name}Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        let answer = exchange(TcpStream::connect(&self.address), &request);
+        let start = answer.find("{\"jsonrpc\"").unwrap_or_default();
+        let json = answer.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
+        let parsed = serde_json::from_str(json);
+        assert!(parsed.is_ok(), "{answer}");
+        parsed.unwrap_or_default()
+    }
+
+    /// Ends it as a person would, and waits.
+    pub fn stop(mut self) {
+        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        assert!(told.is_ok_and(|status| status.success()));
+        assert!(self.child.wait().is_ok_and(|status| status.success()));
+    }
+
+    /// Ends it without giving it a chance to tidy up.
+    pub fn kill(mut self) {
+        assert!(self.child.kill().is_ok() && self.child.wait().is_ok());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a request and reads until the other side closes.
+pub fn exchange(stream: std::io::Result<impl Read + Write>, request: &str) -> String {
+    assert!(stream.is_ok());
+    let Ok(mut stream) = stream else { return String::new() };
+    let mut answer = Vec::new();
+    // Whoever closes without an answer may do so while we write.
+    let _ = stream.write_all(request.as_bytes());
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Asks until something is so, for a few seconds.
+pub fn eventually(check: impl Fn() -> bool) -> bool {
+    (0..100).any(|_| {
+        let is_so = check();
+        if !is_so {
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        is_so
+    })
+}
