@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use toolwarden_control::ServerView;
 use toolwarden_core::{Keyring, Secret};
+use toolwarden_gateway::doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Gateway, Hold, Parts, Settings};
 use toolwarden_policy::input::{Declared, Launch};
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
@@ -153,6 +154,16 @@ fn filled(text: &str, may_read: bool) -> Result<String, String> {
     }
     done.push_str(rest);
     Ok(done)
+}
+
+/// The certificate and key of `[gateway] tls`, paths as written in the config's directory.
+pub fn tls(house: &House) -> Result<Option<TlsAcceptor>> {
+    let Some(files) = &house.loaded.config.gateway.tls else { return Ok(None) };
+    let base = house.loaded.config_path.as_deref().and_then(std::path::Path::parent);
+    let base = base.unwrap_or(&house.locations.working_directory);
+    let place = |written: &Option<String>| house.locations.resolve(base, written.as_deref().unwrap_or_default());
+    let acceptor = tls::acceptor(&place(&files.cert), &place(&files.key));
+    Ok(Some(acceptor.map_err(|error| BadInput(format!("[gateway] tls: {error}")))?))
 }
 
 /// The address to listen on. Only loopback, as long as nobody can prove who they are (SELF-4).

@@ -22,15 +22,21 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     let places = places.clone();
     let reload = move || with_demo(wire::open_quietly(&places, &policy)?, demo);
     let address = serving::listen_address(&house.loaded.config, arguments.listen)?;
+    let tls = serving::tls(&house)?;
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
         let names: Vec<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
         let listener = Listener::bind(address).await.with_context(|| {
             format!("cannot listen on {address}; another program may use the port: choose one with --listen")
         })?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let listener = match tls {
+            Some(tls) => listener.with_tls(tls),
+            None => listener,
+        };
         let running = serving::start(house, "serve").await?;
         let (stop, stopping) = watch::channel(false);
         let control = running.open_control(listener.address(), reload, stopping.clone())?;
-        announce(listener.address(), &names)?;
+        announce(scheme, listener.address(), &names)?;
         tokio::spawn(running.gateway.clone().keep_house());
         let serving = tokio::spawn(serve(running.gateway.clone(), listener, stopping));
         wait_for_signal().await?;
@@ -43,10 +49,10 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     })
 }
 
-fn announce(address: std::net::SocketAddr, servers: &[String]) -> Result<()> {
-    let mut text = format!("Toolwarden is listening.\n  all servers   http://{address}/mcp\n");
+fn announce(scheme: &str, address: std::net::SocketAddr, servers: &[String]) -> Result<()> {
+    let mut text = format!("Toolwarden is listening.\n  all servers   {scheme}://{address}/mcp\n");
     for server in servers {
-        text.push_str(&format!("  {server:<13} http://{address}/mcp/{server}\n"));
+        text.push_str(&format!("  {server:<13} {scheme}://{address}/mcp/{server}\n"));
     }
     if servers.is_empty() {
         text.push_str("No server is configured yet: add [servers.NAME] to toolwarden.toml, or start with --demo.\n");

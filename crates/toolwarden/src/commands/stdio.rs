@@ -20,10 +20,17 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         Some(name) => return Err(BadInput(format!("--server {name}: no server of that name is configured")).into()),
     };
     let mode = arguments.mode.clone();
+    let places = places.clone();
+    let reload = move || wire::open_quietly(&places, &policy);
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
         let running = serving::start(house, "stdio").await?;
+        // A person who is told to run `toolwarden allow` expects it to act without a restart.
+        let (stop, stopping) = tokio::sync::watch::channel(false);
+        let watching = running.watch_files(reload, stopping);
         let served =
             stdio::serve(&running.gateway, scope, mode.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;
+        let _ = stop.send(true);
+        let _ = watching.await;
         running.stop().await?;
         served.map_err(|error| BadInput(error.to_string()))?;
         Ok(Exit::Done)
