@@ -16,6 +16,7 @@ use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
 use toolwarden_policy::Message as Admitted;
 
+pub(crate) use names::Alias;
 #[cfg(test)]
 pub(crate) use opening::conversation;
 
@@ -105,6 +106,11 @@ fn reachable(gateway: &Gateway, arrival: &Arrival) -> Vec<Arc<Upstream>> {
         toolwarden_policy::admit(&policy, &query, hello).is_ok()
     };
     gateway.upstreams.all().iter().filter(may_reach).cloned().collect()
+}
+
+/// The same with their aliases.
+fn named(gateway: &Gateway, arrival: &Arrival) -> Vec<(Alias, Arc<Upstream>)> {
+    reachable(gateway, arrival).into_iter().map(|upstream| (upstream.alias.clone(), upstream)).collect()
 }
 
 /// The same message with other params.

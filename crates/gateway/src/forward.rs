@@ -7,7 +7,9 @@ use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::upstream::http::Reply as HttpReply;
 use toolwarden_mcp::{Edit, Era, Id};
 
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Via};
+use crate::gateway::Gateway;
+use crate::parameters;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What};
 use crate::sessions::{Flight, FlightGuard, principal};
@@ -31,13 +33,13 @@ pub(crate) struct Forwarded {
     pub(crate) flight: Option<FlightGuard>,
 }
 
-pub(crate) async fn forward(asked: &Asked, outbound: &Outbound) -> Result<Forwarded, Refusal> {
+pub(crate) async fn forward(gateway: &Gateway, asked: &Asked, outbound: &Outbound) -> Result<Forwarded, Refusal> {
     let link = match &asked.what {
         What::Answer(question, _) => question.link.clone(),
         What::Cancel(flight) => flight.link.clone(),
         _ => link(&asked.arrival, &asked.upstream).await?,
     };
-    let sent = send(asked, outbound, &link).await;
+    let sent = send(gateway, asked, outbound, &link).await;
     match &sent {
         Ok(_) => asked.upstream.works(),
         Err(failure) => asked.upstream.fails(failure),
@@ -46,18 +48,31 @@ pub(crate) async fn forward(asked: &Asked, outbound: &Outbound) -> Result<Forwar
     Ok(Forwarded { reply, link, flight })
 }
 
-async fn send(asked: &Asked, outbound: &Outbound, link: &Link) -> Result<(Reply, Option<FlightGuard>), Failure> {
+async fn send(
+    gateway: &Gateway,
+    asked: &Asked,
+    outbound: &Outbound,
+    link: &Link,
+) -> Result<(Reply, Option<FlightGuard>), Failure> {
     match (&asked.what, &asked.id) {
         (What::Answer(question, _), _) => {
             answer(link, outbound, &question.upstream).await.map(|()| (Reply::Sent, None))
         }
         (What::Cancel(flight), _) => cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None)),
-        (_, None) => notify(link, outbound).await.map(|()| (Reply::Sent, None)),
-        (_, Some(id)) => request(asked, outbound, link, id).await,
+        (_, None) => {
+            notify(link, outbound).await?;
+            let on_a_pipe = asked.arrival.via == Via::Stdio && &*asked.method == "notifications/initialized";
+            if let (true, Link::Http(http), Some(session)) = (on_a_pipe, link, &asked.arrival.session) {
+                crate::news::follow(session, &asked.upstream, http);
+            }
+            Ok((Reply::Sent, None))
+        }
+        (_, Some(id)) => request(gateway, asked, outbound, link, id).await,
     }
 }
 
 async fn request(
+    gateway: &Gateway,
     asked: &Asked,
     outbound: &Outbound,
     link: &Link,
@@ -73,7 +88,9 @@ async fn request(
     match link {
         Link::Http(http) => {
             let guard = depart(id.clone());
-            let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(&*asked.arrival.headers);
+            let made = (asked.arrival.via == Via::Stdio).then(|| parameters::mirrors(gateway, asked));
+            let mirrors = made.as_ref().unwrap_or(&asked.arrival.headers);
+            let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(mirrors);
             let reply = http.request(outbound, id, &edits, mirrors, asked.upstream.call_time).await?;
             Ok((Reply::Http(reply), guard))
         }

@@ -92,9 +92,7 @@ impl Gateway {
             clock.tick().await;
             let Some(gateway) = weak.upgrade() else { return };
             for session in gateway.sessions.close_idle(gateway.settings.session_idle) {
-                for (_, link) in session.links() {
-                    link.close().await;
-                }
+                session.leave().await;
             }
         }
     }
@@ -103,9 +101,7 @@ impl Gateway {
     pub async fn close(&self) {
         for session in self.sessions.all() {
             self.sessions.close(&session.id);
-            for (_, link) in session.links() {
-                link.close().await;
-            }
+            session.leave().await;
         }
         for upstream in self.upstreams.all() {
             upstream.end().await;

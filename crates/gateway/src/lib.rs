@@ -15,6 +15,7 @@ mod gateway;
 mod identify;
 mod inspect;
 mod live;
+mod news;
 mod opening;
 mod parameters;
 mod pipeline;

@@ -3,17 +3,17 @@
 //! The body is what is judged and sent; a header that says otherwise would be acted on by whoever
 //! trusts headers, so the call is refused.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value as Schema;
 use toolwarden_core::json::{Kind, Value};
-use toolwarden_mcp::Era;
 use toolwarden_mcp::headers::{PARAMETER_PREFIX, decode};
-use toolwarden_mcp::ladder::Rung;
+use toolwarden_mcp::ladder::{self, Rung};
+use toolwarden_mcp::{Era, headers};
 
 use crate::arrival::Via;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
-use crate::resolve::{Asked, What};
+use crate::resolve::{Asked, What, text_member};
 
 /// Deepest schema that is followed.
 const DEPTH: usize = 16;
@@ -60,6 +60,45 @@ fn compare(name: &str, value: Option<Value<'_>>, headers: &HeaderMap) -> Result<
             let text = sent.to_str().ok().and_then(|text| decode(text.trim()));
             let same = text.is_some_and(|text| matches(&text, value));
             if same { Ok(()) } else { Err(format!("header `{header}` does not say what the body says")) }
+        }
+    }
+}
+
+/// The headers that mirror a modern request which came without any: over a pipe.
+pub(crate) fn mirrors(gateway: &Gateway, asked: &Asked) -> HeaderMap {
+    let mut made = HeaderMap::new();
+    if let Ok(method) = HeaderValue::from_str(&asked.method) {
+        made.insert(headers::METHOD, method);
+    }
+    let params = asked.query.call.params.as_ref();
+    let name = ladder::named_by(&asked.method).and_then(|key| text_member(params, key));
+    if let Some(name) = name {
+        made.insert(headers::NAME, headers::encode(&name));
+    }
+    let policy = gateway.live.policy();
+    let tool = policy.servers().get(&asked.upstream.name).and_then(|server| server.tool(&asked.query.call.tool));
+    let schema = tool.and_then(|tool| tool.definition.as_ref()?.input_schema.as_ref());
+    let arguments = asked.query.call.arguments.as_ref().map(toolwarden_core::json::Part::value);
+    if let (Some(schema), What::Call) = (schema, &asked.what) {
+        repeat(schema, arguments, &mut made, 0);
+    }
+    made
+}
+
+fn repeat(schema: &Schema, value: Option<Value<'_>>, made: &mut HeaderMap, depth: usize) {
+    let properties = schema.get("properties").and_then(Schema::as_object);
+    for (key, property) in properties.into_iter().flatten().filter(|_| depth <= DEPTH) {
+        let inner = value.and_then(|value| value.get(key)).filter(|value| value.kind() != Kind::Null);
+        match property.get("x-mcp-header").and_then(Schema::as_str) {
+            None => repeat(property, inner, made, depth + 1),
+            Some(name) => {
+                let header = HeaderName::try_from(format!("{PARAMETER_PREFIX}{}", name.to_ascii_lowercase()));
+                let text =
+                    inner.map(|value| value.as_str().map_or(value.raw().to_owned(), std::borrow::Cow::into_owned));
+                if let (Ok(header), Some(text)) = (header, text) {
+                    made.insert(header, headers::encode(&text));
+                }
+            }
         }
     }
 }

@@ -71,7 +71,7 @@ pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Opti
     if let Some(answer) = shared::answered(asked) {
         return Ok(answer);
     }
-    let forwarded = forward(asked, &outbound).await?;
+    let forwarded = forward(gateway, asked, &outbound).await?;
     inspect(gateway, asked, forwarded, trail).await
 }
 

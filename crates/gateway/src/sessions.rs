@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose};
@@ -71,6 +72,8 @@ pub struct ClientSession {
     watched: Mutex<Vec<(Arc<str>, String)>>,
     streams: Mutex<HashMap<u64, Arc<StreamLog>>>,
     parked: Mutex<HashMap<Id, Parked>>,
+    /// Tasks that follow servers' streams for this session.
+    followers: Mutex<Vec<AbortHandle>>,
     numbers: AtomicU64,
     used: Mutex<Instant>,
 }
@@ -95,6 +98,7 @@ impl ClientSession {
             watched: Mutex::default(),
             streams: Mutex::default(),
             parked: Mutex::default(),
+            followers: Mutex::default(),
             numbers: AtomicU64::new(1),
             used: Mutex::new(Instant::now()),
         }
@@ -181,6 +185,18 @@ impl ClientSession {
 
     pub(crate) fn unpark(&self, id: &Id) -> Option<Parked> {
         lock(&self.parked).remove(id)
+    }
+
+    pub(crate) fn followed_by(&self, follower: AbortHandle) {
+        lock(&self.followers).push(follower);
+    }
+
+    /// Ends everything that was opened for this session alone.
+    pub(crate) async fn leave(&self) {
+        lock(&self.followers).drain(..).for_each(|follower| follower.abort());
+        for (_, link) in self.links() {
+            link.close().await;
+        }
     }
 
     /// A new stream of events that the client can resume.

@@ -24,9 +24,13 @@ pub(crate) use http::{HttpLink, failure as http_failure};
 pub(crate) use may_ask::MayAsk;
 pub(crate) use stdio::{Last, Opened, StdioLink, StdioReply, agreed_version};
 
+use crate::aggregate::Alias;
 use crate::inspect::ListMemo;
 use crate::refusal::Failure;
 use crate::settings::Settings;
+
+/// How long a server counts as speaking older revisions only: it may be replaced by a newer one.
+const VERDICT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A conversation with a server.
 #[derive(Debug, Clone)]
@@ -78,6 +82,8 @@ pub(crate) enum Reach {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
+    /// How it is called behind the common door.
+    pub(crate) alias: Alias,
     pub(crate) reach: Reach,
     pub(crate) may_ask: MayAsk,
     pub(crate) call_time: Duration,
@@ -107,6 +113,8 @@ struct Health {
     backoff: Backoff,
     /// No new child before this.
     not_before: Option<tokio::time::Instant>,
+    /// When it was found to speak older revisions only: it is not started again to be asked again.
+    older_only: Option<tokio::time::Instant>,
 }
 
 /// All servers, by name.
@@ -123,7 +131,9 @@ impl Upstreams {
             // The first definition of a name counts; the judge refuses names with rivals.
             let name: Arc<str> = definition.input.name.as_str().into();
             if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
-                let upstream = place.insert(Arc::new(Upstream::new(definition, settings)));
+                let taken: Vec<_> = upstreams.order.iter().map(|one| one.alias.clone()).collect();
+                let alias = Alias::among(&definition.input.name, &taken);
+                let upstream = place.insert(Arc::new(Upstream::new(definition, settings, alias)));
                 upstreams.order.push(upstream.clone());
             }
         }
@@ -141,13 +151,14 @@ impl Upstreams {
 }
 
 impl Upstream {
-    fn new(definition: &ServerDefinition, settings: &Settings) -> Self {
+    fn new(definition: &ServerDefinition, settings: &Settings, alias: Alias) -> Self {
         let connection = &definition.connection;
         let limits = &definition.limits;
         let name: Arc<str> = definition.input.name.as_str().into();
         Self {
             reach: reach(&name, definition, settings),
             name,
+            alias,
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
             call_time: limits.time.or(connection.timeout).unwrap_or(settings.call_time),
             response_bytes: limits.response_bytes.unwrap_or(settings.response_bytes),
@@ -160,6 +171,7 @@ impl Upstream {
                 detail: None,
                 backoff: Backoff::new(),
                 not_before: None,
+                older_only: None,
             }),
             lists: ListMemo::default(),
             asked_for_tools: Mutex::default(),
@@ -222,6 +234,10 @@ impl Upstream {
         if let Some(link) = shared.get(&key) {
             return Ok(link.clone());
         }
+        let verdict = self.health().older_only.is_some_and(|found| found.elapsed() < VERDICT);
+        if key.era == Era::Modern && verdict {
+            return Err(Failure::OtherEra("revisions before 2026-07-28"));
+        }
         let link = self.spawn(key.era)?;
         let greeting = async {
             match key.era {
@@ -229,7 +245,12 @@ impl Upstream {
                 Era::Modern => crate::catalog::check_modern(self, &link).await,
             }
         };
-        tokio::time::timeout(self.open_time, greeting).await.map_err(|_| Failure::Timeout)??;
+        let greeted = tokio::time::timeout(self.open_time, greeting).await.map_err(|_| Failure::Timeout)?;
+        if let Err(Failure::OtherEra(_)) = &greeted {
+            self.health().older_only = Some(tokio::time::Instant::now());
+            link.end().await;
+        }
+        greeted?;
         shared.insert(key, link.clone());
         Ok(link)
     }
@@ -241,7 +262,7 @@ impl Upstream {
         let now = tokio::time::Instant::now();
         if let Some(wait) = self.health().not_before.and_then(|time| time.checked_duration_since(now)) {
             let seconds = wait.as_secs() + 1;
-            return Err(Failure::Unreachable(format!("it ended again and again; the next try is in {seconds} s")));
+            return Err(Failure::Unreachable(format!("it ended; the next try is in {seconds} s")));
         }
         let link = StdioLink::spawn(self, spec, era, self.depth).inspect_err(|failure| {
             self.fails(failure);

@@ -100,7 +100,8 @@ pub fn check(headers: &HeaderMap, request: &Request) -> Result<Claims, Rung> {
 }
 
 /// The member of params that `Mcp-Name` mirrors.
-fn named_by(method: &str) -> Option<&'static str> {
+#[must_use]
+pub fn named_by(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),

@@ -30,6 +30,8 @@ pub struct Shared {
     pub record: Record,
     pub sessions: Arc<LocalSessionManager>,
     pub news: broadcast::Sender<Change>,
+    /// Streams whose client was or will be told that it listens, but which do not hear news yet.
+    pub opening: AtomicUsize,
     pub with_tool: AtomicBool,
     pub with_prompt: AtomicBool,
 }
@@ -39,7 +41,7 @@ impl Shared {
         let sessions = Arc::new(LocalSessionManager::default());
         let news = broadcast::Sender::new(64);
         let (with_tool, with_prompt) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { catalogue, record, sessions, news, with_tool, with_prompt }
+        Self { catalogue, record, sessions, news, opening: AtomicUsize::new(0), with_tool, with_prompt }
     }
 }
 
@@ -252,10 +254,14 @@ impl ServerHandler for Fixture {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.shared.opening.fetch_add(1, Ordering::SeqCst);
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        changes::listen(context, self.shared.news.subscribe()).await
+        let news = self.shared.news.subscribe();
+        // A stream that was late is not counted any more.
+        let _ = self.shared.opening.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
+        changes::listen(context, news).await
     }
 }

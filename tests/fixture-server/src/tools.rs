@@ -42,13 +42,13 @@ pub async fn call(fixture: &Fixture, asked: &Asked, context: &RequestContext<Rol
         "test_reconnection" => reconnection(fixture, context).await,
         "test_trigger_tool_change" => {
             fixture.shared.with_tool.fetch_xor(true, Ordering::Relaxed);
-            changed(fixture, Change::Tools)
+            changed(fixture, Change::Tools).await
         }
         "test_trigger_prompt_change" => {
             fixture.shared.with_prompt.fetch_xor(true, Ordering::Relaxed);
-            changed(fixture, Change::Prompts)
+            changed(fixture, Change::Prompts).await
         }
-        "test_trigger_resource_change" => changed(fixture, Change::Watched),
+        "test_trigger_resource_change" => changed(fixture, Change::Watched).await,
         "test_custom_header" => line(format!("The region is {}.", asked.argument("region")?)),
         "json_schema_2020_12_tool" | "test_echo" => echo(asked),
         "test_delay" => delay(fixture, asked, context).await?,
@@ -63,7 +63,17 @@ fn echo(asked: &Asked) -> Value {
     json!({"content": [text(arguments.to_string())], "structuredContent": arguments})
 }
 
-fn changed(fixture: &Fixture, change: Change) -> Value {
+/// Tells everybody, after whoever was told that it listens really does.
+async fn changed(fixture: &Fixture, change: Change) -> Value {
+    let opening = &fixture.shared.opening;
+    for _ in 0..200 {
+        if opening.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+        sleep(PAUSE / 10).await;
+    }
+    // What is left of them never opened.
+    opening.store(0, Ordering::SeqCst);
     // Nobody listening is fine.
     let _ = fixture.shared.news.send(change);
     line(format!("Changed: {change:?}."))

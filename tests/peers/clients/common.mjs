@@ -14,6 +14,7 @@ const usage = `usage: PROGRAM [options] URL
   --sample TEXT               offer sampling and answer with this text
   --progress                  report the progress notifications of the call
   --cancel-after MS           give up the call after so many milliseconds
+  --watch URI                 watch this resource and the list of tools, report the news (ts1, ts2)
   --header 'NAME: VALUE'      send this header (may be repeated)`;
 
 /** Lets imports find the installed packages, which are not in the repository. */
@@ -39,7 +40,7 @@ export function readOptions() {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
       options: {
-        mode: text, tool: text, args: text, elicit: text, content: text, sample: text, 'cancel-after': text,
+        mode: text, tool: text, args: text, elicit: text, content: text, sample: text, 'cancel-after': text, watch: text,
         progress: { type: 'boolean' }, header: { type: 'string', multiple: true }, help: { type: 'boolean' },
       },
     });
@@ -105,8 +106,16 @@ export function callOptions(options, seen) {
   return call;
 }
 
+/** Watches a resource, and notes what the server tells. */
+async function watch(seen, client, uri) {
+  seen.news = [];
+  client.fallbackNotificationHandler = async ({ method, params }) => seen.news.push({ method, uri: params?.uri });
+  if (seen.mode === 'modern') await client.listen({ resourceSubscriptions: [uri], toolsListChanged: true });
+  else await client.subscribeResource({ uri });
+}
+
 /** Connects, lists, calls; prints what was seen as one line of JSON. */
-export async function run(seen, client, connect, call) {
+export async function run(seen, client, connect, call, watched) {
   let failed = false;
   try {
     await connect();
@@ -114,7 +123,10 @@ export async function run(seen, client, connect, call) {
     seen.protocol = seen.readProtocol();
     seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
     try {
+      if (watched) await watch(seen, client, watched);
       seen.result = await call();
+      // News may come on a stream of their own, after the answer.
+      if (watched) await new Promise((done) => setTimeout(done, 700));
     } catch (error) {
       seen.error = describe(error);
     }
@@ -122,13 +134,18 @@ export async function run(seen, client, connect, call) {
     seen.error = describe(error);
     failed = true;
   }
-  process.stdout.write(`${JSON.stringify(seen)}\n`);
+  await print(seen);
   // Giving up is itself a message, which has to leave before the connection closes.
   if (seen.cancelled) await new Promise((done) => setTimeout(done, 300));
   // A server that never answers must not keep the program alive.
   setTimeout(() => process.exit(failed ? 1 : 0), 2000).unref();
   await client.close().catch(() => {});
   process.exit(failed ? 1 : 0);
+}
+
+/** Prints what was seen, and waits until it is out: leaving drops what a pipe has not taken. */
+export function print(seen) {
+  return new Promise((done) => process.stdout.write(`${JSON.stringify(seen)}\n`, done));
 }
 
 function describe(error) {

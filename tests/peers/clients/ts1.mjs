@@ -32,4 +32,5 @@ await run(
   () =>
     options.tool &&
     client.callTool({ name: options.tool, arguments: options.args }, undefined, callOptions(options, seen)),
+  options.watch,
 );

@@ -26,4 +26,5 @@ await run(
   client,
   () => client.connect(transport),
   () => options.tool && client.callTool({ name: options.tool, arguments: options.args }, callOptions(options, seen)),
+  options.watch,
 );

@@ -10,8 +10,8 @@ use toolwarden_core::json::{Document, Kind, Limits, Part};
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Id, Message, compose};
 
-use super::names::{Alias, aliases};
-use super::{reachable, with_params};
+use super::names::Alias;
+use super::{named, with_params};
 use crate::answer::{Answer, Events};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
@@ -31,7 +31,7 @@ pub(super) async fn listen(
     let Some(params) = params else { return Err(Refusal::Params("`notifications` is missing".to_owned())) };
     let wanted = params.member("notifications").filter(|wanted| wanted.value().kind() == Kind::Object);
     let Some(wanted) = wanted else { return Err(Refusal::Params("`notifications` must be an object".to_owned())) };
-    let servers = aliases(&reachable(gateway, &arrival));
+    let servers = named(gateway, &arrival);
     let opening = servers.into_iter().map(|(alias, upstream)| {
         let (arrival, params, wanted) = (&arrival, params, &wanted);
         async move { open_one(gateway, arrival, params, wanted, alias, upstream).await }

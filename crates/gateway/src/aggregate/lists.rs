@@ -9,8 +9,8 @@ use toolwarden_core::json::{Part, Value};
 use toolwarden_mcp::compose::{self, push_spliced, quoted};
 use toolwarden_mcp::{Era, Id};
 
-use super::names::{Alias, aliases};
-use super::{opening, reachable};
+use super::names::Alias;
+use super::{named, opening};
 use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::catalog;
@@ -81,7 +81,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 /// Every visible entry under its common name, and the servers that did not answer.
 async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, method: &str) -> (Vec<String>, Vec<String>) {
-    let asking = aliases(&reachable(gateway, arrival)).into_iter().map(|(alias, upstream)| async move {
+    let asking = named(gateway, arrival).into_iter().map(|(alias, upstream)| async move {
         let listing = of_one(gateway, arrival, method, &alias, &upstream);
         let entries = timeout(gateway.settings.gather_time, listing).await.unwrap_or(Err(Failure::Timeout));
         (upstream, entries)
@@ -131,7 +131,7 @@ async fn of_one(
         let page = match catalog::ask(upstream, &link, method, cursor.as_deref()).await {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.
-            Err(Failure::Answered { .. }) => return Ok(entries),
+            Err(Failure::Answered { error, .. }) if error.contains("-32601") => return Ok(entries),
             Err(failure) => return Err(failure),
         };
         let listed = page.value().get(key);

@@ -4,11 +4,8 @@
 //! are never split to find out what they mean: the alias is looked up, then the tool as listed.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use toolwarden_core::Digest;
-
-use crate::upstreams::Upstream;
 
 /// Longest name shown to clients.
 const LONGEST: usize = 128;
@@ -18,24 +15,6 @@ const SCHEME: &str = "toolwarden://";
 /// How a server is called behind the common door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Alias(String);
-
-/// The aliases of servers, in their order; unique whatever the case.
-pub(crate) fn aliases(upstreams: &[Arc<Upstream>]) -> Vec<(Alias, Arc<Upstream>)> {
-    let mut taken: Vec<String> = Vec::new();
-    let mut found = Vec::new();
-    for upstream in upstreams {
-        let plain = plain(&upstream.name);
-        let mut alias = plain.clone();
-        let mut number = 2;
-        while taken.contains(&alias.to_ascii_lowercase()) {
-            alias = format!("{plain}-{number}");
-            number += 1;
-        }
-        taken.push(alias.to_ascii_lowercase());
-        found.push((Alias(alias), upstream.clone()));
-    }
-    found
-}
 
 /// Letters, digits, dashes and single inner underscores.
 fn plain(name: &str) -> String {
@@ -56,6 +35,19 @@ fn plain(name: &str) -> String {
 }
 
 impl Alias {
+    /// The alias of a server beside others; unique whatever the case.
+    pub(crate) fn among(name: &str, others: &[Self]) -> Self {
+        let plain = plain(name);
+        let is_taken = |alias: &str| others.iter().any(|other| other.0.eq_ignore_ascii_case(alias));
+        let mut alias = plain.clone();
+        let mut number = 2;
+        while is_taken(&alias) {
+            alias = format!("{plain}-{number}");
+            number += 1;
+        }
+        Self(alias)
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

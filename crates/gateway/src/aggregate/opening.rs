@@ -109,7 +109,10 @@ pub(crate) async fn conversation(
     }
     if let Ok(ready) = housekeeping(upstream.name.clone(), "notifications/initialized", None) {
         match &link {
-            Link::Http(http) => drop(http.notify(&ready).await?),
+            Link::Http(http) => {
+                drop(http.notify(&ready).await?);
+                crate::news::follow(session, upstream, http);
+            }
             Link::Stdio(child) if child.is_own() => child.notify(&ready, &[] as &[Edit<'_>]).await?,
             Link::Stdio(_) => {}
         }

@@ -7,8 +7,8 @@ use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
 use super::lists::link_of;
-use super::names::{Alias, aliases, is_web};
-use super::{reachable, results, with_params};
+use super::names::{Alias, is_web};
+use super::{named, results, with_params};
 use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;
@@ -27,7 +27,7 @@ pub(super) async fn call(
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let (place, exposed) = target(method, params.as_ref())?;
-    let servers = aliases(&reachable(gateway, &arrival));
+    let servers = named(gateway, &arrival);
     let found = match place.last() {
         Some(&"uri") => by_uri(&servers, &exposed),
         _ => by_name(gateway, &arrival, &servers, &exposed).await,

@@ -71,9 +71,7 @@ pub async fn serve(
     }
     let all = u32::try_from(MOST_AT_ONCE).unwrap_or(u32::MAX);
     let _ = tokio::time::timeout(std::time::Duration::from_secs(2), room.acquire_many(all)).await;
-    for (_, link) in session.links() {
-        link.close().await;
-    }
+    session.leave().await;
     drop((lines, session));
     let _ = tokio::time::timeout(std::time::Duration::from_secs(2), writer).await;
     Ok(())

@@ -83,18 +83,11 @@ pub(super) async fn delete(gateway: &Arc<Gateway>, visit: &Visit) -> Response<An
     };
     gateway.sessions.close(&session.id);
     let mut status = StatusCode::OK;
-    for (_, link) in session.links() {
-        match link {
-            Link::Http(http) => {
-                if let Ok(reply) = http.end().await
-                    && matches!(visit.scope, Scope::One(_))
-                {
-                    status = reply.status;
-                }
-            }
-            Link::Stdio(child) if child.is_own() => child.end().await,
-            Link::Stdio(_) => {}
-        }
+    // Through the transparent door the client hears what the server says to it.
+    if let (Scope::One(_), Some((_, Link::Http(http)))) = (&visit.scope, session.links().pop()) {
+        status = http.end().await.map_or(status, |reply| reply.status);
+    } else {
+        session.leave().await;
     }
     let mut response = Response::new(AnswerBody::empty());
     *response.status_mut() = status;

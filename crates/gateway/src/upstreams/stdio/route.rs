@@ -11,6 +11,7 @@ use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request
 use toolwarden_policy::{acknowledge, decline};
 
 use super::{InFlight, Last, StdioLink};
+use crate::arrival::Scope;
 use crate::sessions::{ClientSession, Question};
 use crate::upstreams::Link;
 
@@ -81,7 +82,7 @@ impl StdioLink {
                 let uri = uri.unwrap_or_default();
                 for session in self.sessions() {
                     if self.is_own() || session.watches(&self.server, &uri) {
-                        session.tell(line.clone());
+                        session.tell(self.shown_to(&session, line, news));
                     }
                 }
             }
@@ -90,6 +91,14 @@ impl StdioLink {
                     session.tell(line.clone());
                 }
             }
+        }
+    }
+
+    /// Behind the common door a resource has another name.
+    fn shown_to(&self, session: &ClientSession, line: &Bytes, news: &Notification) -> Bytes {
+        match (&session.scope, self.upstream.upgrade()) {
+            (Scope::All, Some(upstream)) => crate::news::renamed(news, &upstream.alias).unwrap_or_else(|| line.clone()),
+            _ => line.clone(),
         }
     }
 

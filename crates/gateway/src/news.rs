@@ -1,0 +1,68 @@
+//! News of servers over HTTP for clients that do not open the server's stream themselves: those behind
+//! the common door, and those on a pipe. The gateway opens it and tells them.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use toolwarden_core::json::Limits;
+use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::upstream::http::ReplyBody;
+use toolwarden_mcp::{Message, Notification};
+
+use crate::aggregate::Alias;
+use crate::arrival::Scope;
+use crate::inspect::{Heard, stream_events};
+use crate::sessions::ClientSession;
+use crate::upstreams::{HttpLink, Link, Upstream};
+
+/// A stream that ended is opened again after this.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Follows a server's stream for a session, as long as there is one.
+pub(crate) fn follow(session: &Arc<ClientSession>, upstream: &Arc<Upstream>, link: &Arc<HttpLink>) {
+    let (listener, upstream, link) = (Arc::downgrade(session), upstream.clone(), link.clone());
+    let following = tokio::spawn(async move {
+        while listen(&listener, &upstream, &link).await {
+            tokio::time::sleep(AGAIN).await;
+        }
+    });
+    session.followed_by(following.abort_handle());
+}
+
+/// One stream to its end; says whether another is worth a try.
+async fn listen(session: &Weak<ClientSession>, upstream: &Arc<Upstream>, link: &Arc<HttpLink>) -> bool {
+    let Ok(reply) = link.stream(None).await else { return session.strong_count() > 0 };
+    // A server that offers no such stream says so.
+    let ReplyBody::Events(body) = reply.body else { return false };
+    let Some(listening) = session.upgrade() else { return false };
+    let heard = Heard::standalone(listening, upstream.clone(), Link::Http(link.clone()));
+    let mut events = stream_events(body, heard);
+    while let Some(event) = events.next().await {
+        let Some(session) = session.upgrade() else { return false };
+        if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+            session.tell(shown(&session, upstream, data));
+        }
+    }
+    session.strong_count() > 0
+}
+
+fn shown(session: &ClientSession, upstream: &Upstream, data: Bytes) -> Bytes {
+    let limits = Limits { bytes: data.len(), depth: 256 };
+    match (&session.scope, read_one(&data, limits)) {
+        (Scope::All, Ok(Message::Notification(news))) => renamed(&news, &upstream.alias).unwrap_or(data),
+        _ => data,
+    }
+}
+
+/// News of a resource under the name it has behind the common door; none where it names none.
+pub(crate) fn renamed(news: &Notification, alias: &Alias) -> Option<Bytes> {
+    let params = news.params.as_ref()?;
+    let place = params.value().get("uri")?;
+    let shown = compose::quoted(&alias.expose_uri(&place.as_str()?));
+    let mut text = String::with_capacity(params.raw().len() + shown.len());
+    push_spliced(&mut text, params.raw(), &[(params.span_of(place), &shown)]);
+    Some(compose::to_client(None, &news.method, Some(&text)))
+}

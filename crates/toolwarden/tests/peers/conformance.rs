@@ -1,0 +1,97 @@
+//! The protocol's own conformance suite: a gateway in front of a server scores what the server scores.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::house::{House, MAY_ASK, PERMISSIVE, root};
+use crate::peers::{Target, fixture_command, fixture_over_http, installed, server_table};
+use crate::processes::run;
+
+const SUITE: Duration = Duration::from_secs(240);
+
+/// What a server behind pipes cannot score as it does over HTTP: it has no event streams, so none can be resumed, and
+/// each of its answers is one message. The suite notes that there is nothing to look at; none of it fails.
+const PIPES_2025_11_25: [&str; 5] = [
+    "server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO",
+    "server-sse-polling: server-sse-content-type: absent -> INFO",
+    "server-sse-polling: server-sse-disconnect-resume: SUCCESS -> absent",
+    "server-sse-polling: server-sse-priming-event: SUCCESS -> absent",
+    "server-sse-polling: server-sse-retry-field: SUCCESS -> absent",
+];
+/// The revision has neither sessions nor resumption, so its list is shorter.
+const PIPES_2026_07_28: [&str; 1] = ["server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO"];
+
+/// Runs the suite; every scored scenario must pass. Gives the verdict of each check.
+fn suite(house: &House, url: &str, revision: &str, name: &str) -> BTreeMap<String, String> {
+    let out = house.path(name);
+    let mut command = house.command(root().join("tests/conformance/run"));
+    let ran = run(command.args([url, revision]).arg(&out).env("TOOLWARDEN_PEERS", installed()), SUITE);
+    let text = fs::read_to_string(out.join("summary.json")).unwrap_or_default();
+    let summary: Value = serde_json::from_str(&text).unwrap_or_default();
+    let count = |pointer: &str| summary.pointer(pointer).and_then(Value::as_u64);
+    let verdicts = verdicts(&summary);
+    let bad: Vec<_> = verdicts.iter().filter(|(_, verdict)| *verdict != "SUCCESS").collect();
+    assert_eq!(ran.code, 0, "{name}, {revision}: {bad:#?}\n{}", ran.err);
+    assert_eq!(count("/scored/failed"), Some(0), "{name}, {revision}: {bad:#?}");
+    assert!(count("/scored/scenarios") > Some(20), "{name}, {revision}: too few scenarios ran\n{text}");
+    assert_eq!(summary.get("missing"), Some(&Value::Array(Vec::new())), "{name}, {revision}");
+    verdicts
+}
+
+/// `scenario: check` → verdict, without tasks: the suite's scenarios of them are drafts, and not scored.
+fn verdicts(summary: &Value) -> BTreeMap<String, String> {
+    let scenarios = summary.get("scenarios").and_then(Value::as_object).into_iter().flatten();
+    let mut all = BTreeMap::new();
+    for (scenario, details) in scenarios.filter(|(scenario, _)| !scenario.starts_with("tasks-")) {
+        for (check, verdict) in details.get("checks").and_then(Value::as_object).into_iter().flatten() {
+            all.insert(format!("{scenario}: {check}"), verdict.as_str().unwrap_or_default().to_owned());
+        }
+    }
+    all
+}
+
+/// Every check that two runs do not agree on.
+fn differences(direct: &BTreeMap<String, String>, through: &BTreeMap<String, String>) -> Vec<String> {
+    let checks: BTreeSet<&String> = direct.keys().chain(through.keys()).collect();
+    let absent = "absent".to_owned();
+    let verdict = |of: &BTreeMap<String, String>, check| of.get(check).unwrap_or(&absent).clone();
+    let pairs = checks.into_iter().map(|check| (check, verdict(direct, check), verdict(through, check)));
+    pairs.filter(|(_, was, is)| was != is).map(|(check, was, is)| format!("{check}: {was} -> {is}")).collect()
+}
+
+fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
+    let house = House::new("");
+    let fixture = fixture_over_http(&house);
+    let direct = suite(&house, &fixture.url, revision, "direct");
+    // Calls made past the gateway have no intent.
+    house.write("record", "");
+    let target = Target::Url(fixture.url.clone());
+    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table("fixture", &target)));
+    let gateway = house.serve();
+    let through = suite(&house, &gateway.url("/mcp/fixture"), revision, "through");
+    gateway.stop();
+    assert_eq!(differences(&direct, &through), Vec::<String>::new());
+    assert!(house.recorded().len() > 20, "{:?}", house.recorded());
+    house.audited();
+
+    let child = Target::Command(fixture_command(&house));
+    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table("fixture", &child)));
+    let gateway = house.serve();
+    let through = suite(&house, &gateway.url("/mcp/fixture"), revision, "child");
+    gateway.stop();
+    assert_eq!(differences(&direct, &through), over_pipes);
+    house.audited();
+}
+
+#[test]
+fn the_gateway_scores_what_the_server_scores_2025_11_25() {
+    scores_what_the_server_scores("2025-11-25", &PIPES_2025_11_25);
+}
+
+#[test]
+fn the_gateway_scores_what_the_server_scores_2026_07_28() {
+    scores_what_the_server_scores("2026-07-28", &PIPES_2026_07_28);
+}

@@ -1,0 +1,100 @@
+//! Which clients, servers and doors meet, and what they are asked: every one of each at least twice.
+
+use crate::peers::{Client, Target};
+
+pub const TS1: Client = Client { name: "ts1", mode: "" };
+pub const TS2_LEGACY: Client = Client { name: "ts2", mode: "legacy" };
+pub const TS2_AUTO: Client = Client { name: "ts2", mode: "auto" };
+pub const TS2_MODERN: Client = Client { name: "ts2", mode: "modern" };
+pub const PYTHON_LEGACY: Client = Client { name: "python", mode: "legacy" };
+pub const PYTHON_AUTO: Client = Client { name: "python", mode: "auto" };
+pub const PYTHON_MODERN: Client = Client { name: "python", mode: "modern" };
+pub const INSPECTOR: Client = Client { name: "inspector", mode: "legacy" };
+
+/// How a client reaches the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// `/mcp/{server}`
+    One,
+    /// `/mcp`
+    Common,
+    /// `toolwarden stdio --server NAME`
+    PipeOne,
+    /// `toolwarden stdio`
+    PipeCommon,
+}
+
+impl Door {
+    pub fn is_common(self) -> bool {
+        matches!(self, Self::Common | Self::PipeCommon)
+    }
+
+    /// What a client connects to; `gateway` is the address of a running one.
+    pub fn target(self, gateway: &str, server: &str) -> Target {
+        let program = env!("CARGO_BIN_EXE_toolwarden").to_owned();
+        match self {
+            Self::One => Target::Url(format!("{gateway}/mcp/{server}")),
+            Self::Common => Target::Url(format!("{gateway}/mcp")),
+            Self::PipeOne => {
+                Target::Command(vec![program, "stdio".to_owned(), "--server".to_owned(), server.to_owned()])
+            }
+            Self::PipeCommon => Target::Command(vec![program, "stdio".to_owned()]),
+        }
+    }
+}
+
+/// Clients and the server each one calls.
+pub type Rows = &'static [(Client, &'static str)];
+
+/// Servers written in TypeScript, behind their own doors.
+pub const ONE_NODE: Rows = &[
+    (TS1, "everything"),
+    (TS2_AUTO, "everything"),
+    (INSPECTOR, "everything"),
+    (TS2_LEGACY, "filesystem"),
+    (PYTHON_LEGACY, "filesystem"),
+    (PYTHON_AUTO, "memory"),
+    (TS1, "everything-http"),
+    (TS2_AUTO, "everything-http"),
+    (PYTHON_AUTO, "everything-http"),
+];
+
+/// Servers that speak the modern revision, behind their own doors.
+pub const ONE_BOTH_ERAS: Rows = &[
+    (TS2_LEGACY, "git"),
+    (TS2_MODERN, "time"),
+    (PYTHON_MODERN, "git"),
+    (PYTHON_AUTO, "time"),
+    (TS1, "fixture"),
+    (TS2_MODERN, "fixture"),
+    (TS2_AUTO, "fixture"),
+    (PYTHON_LEGACY, "fixture"),
+    (PYTHON_MODERN, "fixture"),
+    (INSPECTOR, "fixture"),
+    (TS2_MODERN, "fixture-child"),
+    (PYTHON_LEGACY, "fixture-child"),
+];
+
+/// All servers under one roof, for clients of the legacy era.
+pub const COMMON_LEGACY: Rows =
+    &[(TS1, "filesystem"), (TS2_LEGACY, "everything-http"), (PYTHON_LEGACY, "fixture"), (INSPECTOR, "filesystem")];
+
+/// The same where every server and client knows the modern era.
+pub const COMMON_MODERN: Rows =
+    &[(TS2_MODERN, "time"), (TS2_AUTO, "fixture"), (PYTHON_AUTO, "time"), (PYTHON_MODERN, "fixture-child")];
+
+pub const PIPE_ONE: Rows = &[
+    (TS2_AUTO, "memory"),
+    (PYTHON_LEGACY, "git"),
+    (TS1, "time"),
+    (TS2_MODERN, "fixture-child"),
+    (PYTHON_AUTO, "everything-http"),
+    (INSPECTOR, "filesystem"),
+];
+
+pub const PIPE_COMMON: Rows = &[(TS2_LEGACY, "memory"), (PYTHON_LEGACY, "git"), (TS1, "git"), (TS2_LEGACY, "fixture")];
+
+pub const PIPE_COMMON_MODERN: Rows = &[(TS2_MODERN, "fixture-child"), (PYTHON_MODERN, "time")];
+
+/// Modern requests that come in by a pipe and leave over HTTP, where headers must say what the body says.
+pub const PIPE_TO_HTTP: Rows = &[(TS2_MODERN, "fixture"), (PYTHON_AUTO, "fixture")];
