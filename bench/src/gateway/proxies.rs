@@ -18,7 +18,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        // Asked, not killed: the workers of a killed nginx would stay.
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status().is_ok_and(|status| status.success());
+        if !asked {
+            let _ = self.0.kill();
+        }
         let _ = self.0.wait();
     }
 }
