@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
-use toolwarden_core::{AuditRecord, Caller, Digest, Purpose, RecordKind, Status};
+use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_policy::Explanation;
 use toolwarden_store::journal::Receipt;
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
+
+/// Longest name that is recorded whole.
+const LONGEST_NAME: usize = 256;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,11 +120,16 @@ impl Trail {
         }
         // What never reached a decision is a stranger's noise: counted, not recorded.
         let (Refusal::Denied(denial) | Refusal::Held(denial)) = refusal else {
-            if !matches!(refusal, Refusal::UnknownTool(_)) {
-                return;
-            }
+            let reason = match refusal {
+                Refusal::UnknownTool(_) => Some(Reason::UnknownTool),
+                Refusal::Method(_) => Some(Reason::MethodNotListed),
+                // A header that says another thing than the body: the caller is known, so it is told.
+                Refusal::Rung(_) => None,
+                _ => return,
+            };
             let mut record = self.record(RecordKind::Refusal);
-            (record.decision, record.reason) = (Some("deny"), Some("unknown_tool"));
+            (record.decision, record.reason) = (Some(Decision::Deny.as_str()), reason.map(Reason::code));
+            record.detail = reason.is_none().then_some("a header does not say what the body says");
             record.status = Some(Status::Denied);
             return self.keep(&record).await;
         };
@@ -143,9 +151,9 @@ impl Trail {
         let caller = &*self.caller;
         let mut record = AuditRecord::new(kind, self.gateway.clock.now(), self.call);
         record.door = Some(self.via.as_str());
-        record.method = Some(&self.method);
+        record.method = Some(bounded(&self.method));
         record.server = self.server.as_deref();
-        record.tool = self.tool.as_deref();
+        record.tool = self.tool.as_deref().map(bounded);
         record.user = caller.user.as_deref();
         record.groups = &caller.groups;
         record.agent_type = caller.role.as_deref();
@@ -174,6 +182,11 @@ impl Drop for Trail {
         // The client went away, or the answer was dropped half-way.
         self.outcome(Status::Cancelled, 0);
     }
+}
+
+/// Names come from clients; a record has no room for a whole request in one.
+fn bounded(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
 }
 
 fn explain<'a>(record: &mut AuditRecord<'a>, why: &'a Explanation) {

@@ -141,6 +141,14 @@ async fn a_method_no_table_lists_is_refused() {
     }
     let calls = house.recorder.calls();
     assert!(calls.is_empty(), "{calls:?}");
+    let long = "x/".repeat(10_000);
+    send(&house, Entrance::Http(Reach::One), Speech::Legacy, &long, "").await;
+    let records = house.records().await;
+    let refused =
+        |record: &&serde_json::Value| record.get("reason").is_some_and(|reason| reason == "method_not_listed");
+    let named =
+        |name: &str| records.iter().filter(refused).any(|record| record.get("method").is_some_and(|is| is == name));
+    assert!(named("shell/run") && named(&"x/".repeat(128)), "{records:?}");
 }
 
 #[tokio::test]
