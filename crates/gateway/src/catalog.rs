@@ -3,7 +3,7 @@
 //! The gateway asks on its own account, on the caller's own conversation, and only when a call names a
 //! tool nobody listed yet.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -40,27 +40,25 @@ pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) {
 
 /// The same on a conversation that is at hand.
 pub(crate) async fn know_tool(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, tool: &str, link: &Link) {
-    if is_known(gateway, &upstream.name, tool) || !is_time(upstream) {
+    if is_known(gateway, &upstream.name, tool) {
+        return;
+    }
+    // Held while the server is asked: calls that come meanwhile wait for the same list.
+    let mut asked = upstream.asked_for_tools.lock().await;
+    let lately = asked.is_some_and(|time| time.elapsed() < AGAIN);
+    if lately || is_known(gateway, &upstream.name, tool) {
         return;
     }
     if let Err(failure) = learn(gateway, upstream, link).await {
         tracing::warn!(server = %upstream.name, "its tools could not be listed: {failure}");
     }
+    *asked = Some(Instant::now());
 }
 
 fn is_known(gateway: &Gateway, server: &str, tool: &str) -> bool {
     let policy = gateway.live.policy();
     let known = policy.servers().get(server).and_then(|server| server.tool(tool));
     known.is_some_and(|tool| tool.definition.is_some())
-}
-
-fn is_time(upstream: &Upstream) -> bool {
-    let mut asked = upstream.asked_for_tools.lock().unwrap_or_else(PoisonError::into_inner);
-    if asked.is_some_and(|time| time.elapsed() < AGAIN) {
-        return false;
-    }
-    *asked = Some(Instant::now());
-    true
 }
 
 /// Lists all tools of a server, page by page.

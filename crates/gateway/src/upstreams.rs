@@ -96,7 +96,7 @@ pub(crate) struct Upstream {
     health: Mutex<Health>,
     pub(crate) lists: ListMemo,
     /// When its tools were last asked for on a caller's behalf.
-    pub(crate) asked_for_tools: Mutex<Option<tokio::time::Instant>>,
+    pub(crate) asked_for_tools: tokio::sync::Mutex<Option<tokio::time::Instant>>,
 }
 
 /// Who may use the same child: the same era, and for legacy children the same principal.
@@ -174,7 +174,7 @@ impl Upstream {
                 older_only: None,
             }),
             lists: ListMemo::default(),
-            asked_for_tools: Mutex::default(),
+            asked_for_tools: tokio::sync::Mutex::default(),
         }
     }
 

@@ -129,3 +129,29 @@ async fn cursors_of_another_list_or_caller_are_refused() {
         assert!(said.contains("-32602"), "{cursor}: {said}");
     }
 }
+
+#[tokio::test]
+async fn batches_are_split_and_each_member_judged_where_the_revision_has_them() {
+    let given = Given { allowlist: &["notes:other"], ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let call = |id: u8, tool: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"notes__{tool}","arguments":{{}}}}}}"#
+        )
+    };
+    let batch = format!("[{},{},{{\"jsonrpc\":\"2.0\",\"id\":{{}}}}]", call(1, "write"), call(2, "other"));
+    let old = HELLO.replace("2025-11-25", "2025-03-26");
+    let opened = serve_request(&house.gateway, request(Method::POST, "/mcp", &old)).await;
+    let session = opened.headers().get(SESSION).cloned();
+    let Some(session) = session else { return assert!(session.is_some()) };
+    let (_, said) = with_session(&house, "/mcp", &batch, &session).await;
+    let answers: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap_or_default();
+    assert_eq!(answers.len(), 3, "{said}");
+    assert!(said.contains("not_in_allowlist") && said.contains("done") && said.contains("-32600"), "{said}");
+    assert_eq!(house.recorder.calls().len(), 1, "only the member that is allowed leaves");
+    // Newer revisions know no batches.
+    let Some(newer) = open(&house, "/mcp").await else { return assert!(open(&house, "/mcp").await.is_some()) };
+    house.recorder.forget();
+    assert_eq!(with_session(&house, "/mcp", &batch, &newer).await.0, StatusCode::BAD_REQUEST);
+    assert!(house.recorder.calls().is_empty());
+}
