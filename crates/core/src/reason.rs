@@ -61,6 +61,7 @@ reasons! {
     ModeNotIssued "mode_not_issued" Deny [] "the credential was not issued for this mode" "use a mode of the token, or issue another token";
     ModeRequired "mode_required" Deny [] "a mode is required and none was given" "choose a mode, or set `default_mode`";
     MethodNotListed "method_not_listed" Deny [] "no table of methods lists this one" "list it under `[gateway] methods` if its server may have it";
+    ForeignId "foreign_id" Deny [] "the id of a request, question or task is not the caller's own" "use the ids this client was given, in the session and mode it was given them";
     UnknownTool "unknown_tool" Deny [] "no such tool" "check the name against the server's list";
     ServerDisabled "server_disabled" Deny [] "the server is disabled" "enable it where it is configured";
     ServerConflict "server_conflict" Deny [] "two definitions of this server's name differ, so it is off until a person chooses" "remove or rename one of the definitions";

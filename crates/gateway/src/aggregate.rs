@@ -24,9 +24,9 @@ use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::gateway::Gateway;
-use crate::pipeline::pass;
+use crate::pipeline::{drop_foreign, pass};
 use crate::refusal::Refusal;
-use crate::resolve::{Resolved, resolve};
+use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, resolve};
 use crate::upstreams::Upstream;
 
 /// Walks a message of the common door.
@@ -41,6 +41,7 @@ pub(crate) async fn handle(
         Message::Response(response) => {
             let asked = response.id.as_ref().zip(arrival.session.as_ref());
             let server = asked.and_then(|(id, session)| session.asked_by(id));
+            let Some(server) = server else { return Ok(drop_foreign(FOREIGN_ANSWER, trail).await) };
             return onward(gateway, arrival, server, trail).await;
         }
     };
@@ -51,7 +52,8 @@ pub(crate) async fn handle(
         (Some(Treatment::Cancel), _) => {
             let cancelled = params.as_ref().and_then(|params| Id::from_raw(params.value().get("requestId")?.raw()));
             let flight = cancelled.zip(arrival.session.as_ref()).and_then(|(id, session)| session.flight(&id));
-            onward(gateway, arrival, flight.map(|flight| flight.server), trail).await
+            let Some(flight) = flight else { return Ok(drop_foreign(FOREIGN_CANCEL, trail).await) };
+            onward(gateway, arrival, flight.server, trail).await
         }
         // What a client tells everybody concerns conversations that the gateway opened itself.
         (_, None) => Ok(Answer::Accepted),
@@ -86,13 +88,13 @@ fn empty(version: Version) -> &'static str {
 async fn onward(
     gateway: &Arc<Gateway>,
     arrival: Arrival,
-    server: Option<Arc<str>>,
+    server: Arc<str>,
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
-    let Some(server) = server else { return Ok(Answer::Accepted) };
     match resolve(gateway, arrival, &server)? {
         Resolved::Asked(asked) => pass(gateway, &asked, trail).await,
         Resolved::Dropped(_) => Ok(Answer::Accepted),
+        Resolved::Foreign(what) => Ok(drop_foreign(what, trail).await),
     }
 }
 

@@ -154,6 +154,7 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
             (bad, INVALID_REQUEST, format!("Bad Request: Unsupported protocol version: {}", name::shown(version)))
         }
         Refusal::Params(what) => (StatusCode::OK, INVALID_PARAMS, what.clone()),
+        Refusal::ForeignTask => (StatusCode::OK, INVALID_PARAMS, "no such task".to_owned()),
         Refusal::UnknownServer(server) => {
             (StatusCode::NOT_FOUND, INVALID_PARAMS, format!("no server is called `{}`", name::shown(server)))
         }

@@ -14,6 +14,7 @@ use toolwarden_store::journal::Receipt;
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
+use crate::resolve::{Asked, text_member};
 
 /// Longest name that is recorded whole.
 const LONGEST_NAME: usize = 256;
@@ -40,6 +41,8 @@ pub(crate) struct Trail {
     method: Arc<str>,
     server: Option<Arc<str>>,
     tool: Option<Arc<str>>,
+    /// Which resource, prompt or argument; the tool's name says it for tools.
+    target: Option<String>,
     size: usize,
     digest: Option<String>,
     state: State,
@@ -58,6 +61,7 @@ impl Trail {
             method,
             server: None,
             tool: None,
+            target: None,
             size: arrival.size,
             digest: None,
             state: State::Open,
@@ -66,8 +70,9 @@ impl Trail {
     }
 
     /// What is being asked for, once that is known.
-    pub(crate) fn asks(&mut self, server: &Arc<str>, tool: &Arc<str>) {
-        (self.server, self.tool) = (Some(server.clone()), Some(tool.clone()));
+    pub(crate) fn asks(&mut self, asked: &Asked) {
+        (self.server, self.tool) = (Some(asked.upstream.name.clone()), Some(asked.query.call.tool.clone()));
+        self.target = target(asked);
     }
 
     /// Records that the call is about to leave.
@@ -78,6 +83,7 @@ impl Trail {
             explain(&mut record, why);
             let source = why.rule.as_ref().map(|rule| rule.origin.to_string());
             record.rule_source = source.as_deref();
+            record.detail = self.target.as_deref();
             self.gateway.journal.record(&record).await
         };
         match receipt {
@@ -123,21 +129,34 @@ impl Trail {
             let reason = match refusal {
                 Refusal::UnknownTool(_) => Some(Reason::UnknownTool),
                 Refusal::Method(_) => Some(Reason::MethodNotListed),
+                Refusal::ForeignTask => Some(Reason::ForeignId),
                 // A header that says another thing than the body: the caller is known, so it is told.
                 Refusal::Rung(_) => None,
                 _ => return,
             };
-            let mut record = self.record(RecordKind::Refusal);
-            (record.decision, record.reason) = (Some(Decision::Deny.as_str()), reason.map(Reason::code));
-            record.detail = reason.is_none().then_some("a header does not say what the body says");
-            record.status = Some(Status::Denied);
-            return self.keep(&record).await;
+            let detail = reason.is_none().then_some("a header does not say what the body says");
+            return self.keep_denial(reason, detail).await;
         };
         let source = denial.explanation.rule.as_ref().map(|rule| rule.origin.to_string());
         let mut record = self.record(RecordKind::Refusal);
         explain(&mut record, &denial.explanation);
         record.rule_source = source.as_deref();
+        record.detail = self.target.as_deref();
         record.status = Some(status_of(refusal));
+        self.keep(&record).await;
+    }
+
+    /// Records a message that is dropped because it speaks of what is not its caller's own.
+    pub(crate) async fn dropped(mut self, what: &str) {
+        self.state = State::Closed;
+        self.keep_denial(Some(Reason::ForeignId), Some(what)).await;
+    }
+
+    async fn keep_denial(&self, reason: Option<Reason>, detail: Option<&str>) {
+        let mut record = self.record(RecordKind::Refusal);
+        (record.decision, record.reason) = (Some(Decision::Deny.as_str()), reason.map(Reason::code));
+        record.detail = detail;
+        record.status = Some(Status::Denied);
         self.keep(&record).await;
     }
 
@@ -184,9 +203,46 @@ impl Drop for Trail {
     }
 }
 
+/// What a call that names no tool is about. Of an address only the place: what follows may be a secret.
+fn target(asked: &Asked) -> Option<String> {
+    let params = asked.query.call.params.as_ref();
+    let named = match &*asked.method {
+        "resources/read" | "resources/subscribe" => text_member(params, "uri"),
+        "prompts/get" => text_member(params, "name"),
+        "completion/complete" => {
+            let reference = params.and_then(|params| params.member("ref"));
+            text_member(reference.as_ref(), "uri").or_else(|| text_member(reference.as_ref(), "name"))
+        }
+        _ => None,
+    }?;
+    Some(bounded(&place_in(&named)).to_owned())
+}
+
+fn place_in(address: &str) -> String {
+    let address = address.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
 /// Names come from clients; a record has no room for a whole request in one.
 fn bounded(name: &str) -> &str {
     name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[test]
+fn addresses_are_recorded_without_what_may_be_secret() {
+    for (address, place) in [
+        ("note://a", "note://a"),
+        ("https://u:p@h/x/@y?key=1#f", "https://h/x/@y"),
+        ("file:///a@b", "file:///a@b"),
+        ("plain?token=1", "plain"),
+        ("https://u:p@h", "https://h"),
+    ] {
+        assert_eq!(place_in(address), place);
+    }
 }
 
 fn explain<'a>(record: &mut AuditRecord<'a>, why: &'a Explanation) {

@@ -8,7 +8,9 @@ mod post;
 pub mod stdio;
 mod streams;
 pub mod tls;
+mod workers;
 
 pub use body::AnswerBody;
 pub use http::serve_request;
 pub use listener::{Listener, serve};
+pub use workers::Workers;

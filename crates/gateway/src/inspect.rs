@@ -41,12 +41,10 @@ pub(crate) async fn inspect(
 ) -> Result<Answer, Refusal> {
     match (&asked.what, forwarded.reply) {
         (_, Reply::Sent) => Ok(Answer::Accepted),
-        (What::List, reply) => {
-            let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
+        (What::List, reply) => lists::answer(gateway, asked, reply).await,
+        (What::Task, reply) if &*asked.method == "tasks/list" => {
             let result = whole_result(asked, reply).await?;
-            let body = lists::filtered(gateway, asked, &result);
-            // In the form the server chose: clients may count on streams where it streams.
-            Ok(if as_events { Answer::one_event(body) } else { Answer::message(body) })
+            Ok(Answer::message(asked.upstream.tasks.own(asked, &result)))
         }
         (What::Watch, reply) if &*asked.method == "resources/subscribe" => {
             let result = whole_result(asked, reply).await?;

@@ -26,6 +26,7 @@ mod sessions;
 pub mod settings;
 mod shared;
 mod stream_log;
+mod tasks;
 mod upstreams;
 
 pub use answer::Answer;

@@ -49,14 +49,23 @@ async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail
             tracing::debug!("dropped: {what}");
             return Ok(Answer::Accepted);
         }
+        Resolved::Foreign(what) => return Ok(drop_foreign(what, trail).await),
     };
     pass(gateway, &asked, trail).await
+}
+
+/// A message that speaks of what is not its caller's own reaches nobody, and is recorded (GATE-19).
+pub(crate) async fn drop_foreign(what: &'static str, trail: &mut Option<Trail>) -> Answer {
+    if let Some(trail) = trail.take() {
+        trail.dropped(what).await;
+    }
+    Answer::Accepted
 }
 
 /// The steps for a message whose server is known.
 pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
     if let Some(trail) = trail.as_mut() {
-        trail.asks(&asked.upstream.name, &asked.query.call.tool);
+        trail.asks(asked);
     }
     catalog::know(gateway, asked).await;
     parameters::check(gateway, asked)?;

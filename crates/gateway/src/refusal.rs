@@ -27,6 +27,8 @@ pub(crate) enum Refusal {
     VersionHeader(String),
     /// Params lack something the method needs.
     Params(String),
+    /// The task is another's, or nobody's.
+    ForeignTask,
     /// No such server at this door.
     UnknownServer(String),
     /// Unknown, or hidden from a caller who may not know why.

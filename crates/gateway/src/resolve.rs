@@ -16,6 +16,9 @@ use crate::refusal::Refusal;
 use crate::sessions::{Flight, Question};
 use crate::upstreams::Upstream;
 
+pub(crate) const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
+pub(crate) const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";
+
 /// A message with everything known that the judge needs.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -50,8 +53,10 @@ pub(crate) enum What {
 #[derive(Debug)]
 pub(crate) enum Resolved {
     Asked(Box<Asked>),
-    /// Nothing to do, and nothing to say: a notification nobody lists, an answer to no question.
+    /// Nothing to do, and nothing to say: a notification nobody lists.
     Dropped(&'static str),
+    /// The same, and somebody should know: it speaks of an id that is not its caller's own.
+    Foreign(&'static str),
 }
 
 pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
@@ -77,11 +82,18 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         Some(Treatment::Plain) => What::Plain,
         Some(Treatment::Cancel) => match own_flight(&arrival, params.as_ref()) {
             Some(flight) => What::Cancel(flight),
-            None => return Ok(Resolved::Dropped("a cancellation of no request of its own")),
+            None => return Ok(Resolved::Foreign(FOREIGN_CANCEL)),
         },
         // These come from servers.
         Some(Treatment::Question | Treatment::News) => return Err(Refusal::Method(method.to_string())),
     };
+    if matches!(what, What::Task) && &*method != "tasks/list" {
+        let task = text_member(params.as_ref(), "taskId");
+        let task = task.ok_or_else(|| Refusal::Params(format!("`{method}` needs `taskId`, a string")))?;
+        if !upstream.tasks.is_of(&task, &arrival.caller) {
+            return Err(Refusal::ForeignTask);
+        }
+    }
     if let (Some(id), Some(session)) = (&id, &arrival.session)
         && session.is_in_flight(id)
     {
@@ -136,7 +148,7 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
     let Message::Response(response) = &arrival.message else { return Ok(Resolved::Dropped("no response")) };
     let asked = |session: &crate::sessions::ClientSession| session.answered(response.id.as_ref()?);
     let Some(question) = arrival.session.as_deref().and_then(asked) else {
-        return Ok(Resolved::Dropped("an answer to nothing that was asked"));
+        return Ok(Resolved::Foreign(FOREIGN_ANSWER));
     };
     let outcome = response.outcome.clone();
     let call = Call::asked(question.server.clone(), Operation::ReadResource, None);

@@ -6,4 +6,5 @@ mod house;
 mod oracle;
 mod oracle_cases;
 mod recorder;
+mod tasks;
 mod transparency;

@@ -28,6 +28,7 @@ use crate::aggregate::Alias;
 use crate::inspect::ListMemo;
 use crate::refusal::Failure;
 use crate::settings::Settings;
+use crate::tasks::Tasks;
 
 /// How long a server counts as speaking older revisions only: it may be replaced by a newer one.
 const VERDICT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -95,6 +96,7 @@ pub(crate) struct Upstream {
     shared: tokio::sync::Mutex<HashMap<SharedKey, Arc<StdioLink>>>,
     health: Mutex<Health>,
     pub(crate) lists: ListMemo,
+    pub(crate) tasks: Tasks,
     /// When its tools were last asked for on a caller's behalf.
     pub(crate) asked_for_tools: tokio::sync::Mutex<Option<tokio::time::Instant>>,
 }
@@ -174,6 +176,7 @@ impl Upstream {
                 older_only: None,
             }),
             lists: ListMemo::default(),
+            tasks: Tasks::default(),
             asked_for_tools: tokio::sync::Mutex::default(),
         }
     }

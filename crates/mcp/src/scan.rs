@@ -152,7 +152,7 @@ impl Scanner {
     pub fn new(depth_limit: usize) -> Self {
         Self {
             state: State::Start,
-            open: Vec::new(),
+            open: Vec::with_capacity(16),
             depth_limit,
             position: 0,
             utf8: Utf8::default(),
@@ -161,7 +161,7 @@ impl Scanner {
             section: None,
             seen: 0,
             capture: None,
-            captured: Vec::new(),
+            captured: Vec::with_capacity(32),
             facts: Facts::default(),
         }
     }

@@ -6,6 +6,7 @@
 mod background;
 mod chain;
 mod disk;
+mod inbox;
 mod line;
 mod recover;
 mod segments;
@@ -17,7 +18,7 @@ mod walk;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use toolwarden_core::{AuditRecord, Clock, Keyring, KeyringError};
 
 use chain::{Chain, Node};
 pub(crate) use disk::check_private;
+use inbox::Inbox;
 pub(crate) use line::check_line;
 pub use line::{ChainHash, LineFault};
 pub use recover::Recovery;
@@ -102,7 +104,7 @@ impl JournalOptions {
     }
 }
 
-/// Where a record stands in the chain. For an outcome, the place it will have once it is written.
+/// Where a record stands in the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receipt {
     pub node: Arc<str>,
@@ -162,11 +164,12 @@ impl Journal {
             Some(tail) => Chain::resume(Arc::clone(&node), tail)?,
             None => Chain::begin(Arc::clone(&node))?,
         };
-        let state = State { chain, waiters: Vec::new(), sleeps_for: Duration::ZERO, stops: false };
         let shared = Arc::new(Shared {
             node,
-            state: Mutex::new(state),
+            state: Mutex::new(State::new(chain)),
+            inbox: Mutex::new(Inbox::new()),
             wake: Condvar::new(),
+            open_calls: AtomicI64::new(0),
             sync: options.sync,
             checkpoint_every: options.checkpoint_every,
             checkpoint_records: options.checkpoint_records.max(1),
@@ -201,25 +204,27 @@ impl Journal {
     /// It is not written as the sync level asks; the call must not run.
     pub async fn record(&self, record: &AuditRecord<'_>) -> Result<Receipt, JournalError> {
         let shared = self.shared();
-        let (receipt, waiter) = shared.append(record)?;
-        let Some(waiter) = waiter else { return Ok(receipt) };
-        let mut reached = shared::synced(waiter).await;
-        if reached.is_ok() && shared.sync == SyncLevel::Store {
-            reached = shared.wait_for_delivery(receipt.sequence).await;
+        let mut handed_in = shared.hand_in(record)?;
+        if shared.is_busy() {
+            // Whoever is ready to hand in as well does so now, and the first to come back writes for all.
+            tokio::task::yield_now().await;
         }
-        if let Err(error) = reached {
-            shared.take_back(record);
-            return Err(error);
+        if shared.inbox().awaited > 0 {
+            shared.serve();
         }
+        let receipt = handed_in.answer().await?;
+        if shared.sync == SyncLevel::Store {
+            shared.wait_for_delivery(receipt.sequence).await?;
+        }
+        handed_in.keep();
         Ok(receipt)
     }
 
-    /// Takes an outcome: part of the chain at once, written with the next record or within about
-    /// 5 ms. An outcome lost with the process in between is recovered as `unknown`.
+    /// Takes an outcome: written with the next record or within about 5 ms. An outcome lost with the process in between is recovered as `unknown`.
     ///
     /// # Errors
     /// The journal is closed, the record too long, or nothing could be written for a long time.
-    pub fn note(&self, record: &AuditRecord<'_>) -> Result<Receipt, JournalError> {
+    pub fn note(&self, record: &AuditRecord<'_>) -> Result<(), JournalError> {
         self.shared().queue(record)
     }
 
@@ -230,14 +235,14 @@ impl Journal {
     pub async fn flush(&self) -> Result<(), JournalError> {
         let (sender, waiter) = oneshot::channel();
         {
-            let mut state = self.shared().lock();
-            if state.stops {
+            let mut inbox = self.shared().inbox();
+            if inbox.stops {
                 return Err(JournalError::Closed);
             }
-            state.waiters.push(sender);
-            self.shared().nudge(&mut state, Duration::ZERO);
+            inbox.flushes.push(sender);
+            self.shared().nudge(&mut inbox, Duration::ZERO);
         }
-        shared::synced(waiter).await
+        waiter.await.map_err(|_| JournalError::Closed)?.map_err(JournalError::Sync)
     }
 
     /// Writes, signs and syncs what is there, and takes no more records from any clone.
@@ -248,8 +253,9 @@ impl Journal {
         let handle = Arc::clone(&self.handle);
         let ended = tokio::task::spawn_blocking(move || handle.stop()).await;
         ended.map_err(|error| JournalError::Sync(error.to_string()))?;
-        let state = self.shared().lock();
-        let is_whole = state.chain.pending.is_empty() && state.chain.unsigned == 0 && !state.chain.is_unsynced;
+        let is_whole = self
+            .shared()
+            .with_state(|State { chain, .. }| chain.pending.is_empty() && chain.unsigned == 0 && !chain.is_unsynced);
         if is_whole { Ok(()) } else { Err(JournalError::Sync("see the log".to_owned())) }
     }
 
@@ -267,7 +273,7 @@ impl Journal {
         self.shared().delivery_wanted.notified().await;
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &Arc<Shared> {
         &self.handle.shared
     }
 }
@@ -287,7 +293,7 @@ impl Drop for Handle {
 impl Handle {
     /// Lets the thread do its last round and waits for it.
     fn stop(&self) {
-        self.shared.lock().stops = true;
+        self.shared.inbox().stops = true;
         self.shared.wake.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The thread does not panic; if it did, there is nothing left to do here.

@@ -23,6 +23,7 @@ struct FailingDisk {
     no_sync: AtomicBool,
     no_create: AtomicBool,
     syncs: AtomicU64,
+    appends: AtomicU64,
 }
 
 impl Disk for FailingDisk {
@@ -34,6 +35,7 @@ impl Disk for FailingDisk {
     }
 
     fn append(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+        self.appends.fetch_add(1, Ordering::SeqCst);
         let room = usize::try_from(self.room.load(Ordering::SeqCst)).unwrap_or_default();
         let fits = bytes.get(..room.min(bytes.len())).unwrap_or_default();
         if fits.is_empty() {
@@ -96,6 +98,7 @@ impl Place {
             no_sync: AtomicBool::new(false),
             no_create: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
+            appends: AtomicU64::new(0),
         };
         let keyring = Arc::new(FileKeyring::open(&root.path().join("config"))?);
         Ok(Self { directory: root.path().join("journal"), disk: Arc::new(disk), keyring, _root: root })
@@ -284,5 +287,82 @@ async fn what_is_due_by_time_is_synced_and_signed_in_the_background() -> Outcome
     let report = verify(&place.directory, place.keyring.as_ref(), &[])?;
     assert!(report.nodes.iter().all(|node| node.signed_through > receipt.sequence), "{report:?}");
     assert!(place.disk.syncs.load(Ordering::SeqCst) > before);
+    Ok(())
+}
+
+/// Runs while somebody holds the chain: what is handed in meanwhile is written when it is let go.
+async fn together(journal: &Journal, calls: std::ops::RangeInclusive<u64>, note: u64) -> Vec<bool> {
+    let mut writers = Vec::new();
+    journal.shared().with_state(|_| {
+        for call in calls {
+            let handed_in = journal.shared().hand_in(&intent(call));
+            journal.shared().serve();
+            writers.extend(handed_in);
+        }
+        // An outcome in between; the records around it share its fate only as far as they must.
+        assert!(journal.note(&outcome(note)).is_ok());
+    });
+    let mut taken = Vec::new();
+    for mut writer in writers {
+        taken.push(writer.answer().await.is_ok());
+        writer.keep();
+    }
+    taken
+}
+
+#[tokio::test]
+async fn records_that_come_together_share_one_write() -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|_| ())?;
+    journal.record(&intent(1)).await?;
+    let before = place.disk.appends.load(Ordering::SeqCst);
+    assert_eq!(together(&journal, 2..=9, 1).await, [true; 8]);
+    assert_eq!(place.disk.appends.load(Ordering::SeqCst) - before, 1);
+    journal.close().await?;
+    assert_eq!(place.problem()?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn gate_15_a_shared_write_that_fails_refuses_every_record_and_keeps_the_outcome() -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|_| ())?;
+    journal.record(&intent(1)).await?;
+    // Room for some of the lines, not for all of them.
+    place.disk.room.store(500, Ordering::SeqCst);
+    assert_eq!(together(&journal, 2..=9, 1).await, [false; 8]);
+    place.disk.room.store(i64::MAX, Ordering::SeqCst);
+    journal.record(&intent(10)).await?;
+    journal.close().await?;
+    assert_eq!(place.problem()?, None);
+    let text = place.text()?;
+    assert!((2..=9).all(|call| !text.contains(&format!("\"call\":{call}}}"))), "{text}");
+    assert!(text.contains("\"call\":1,\"status\":\"ok\"") && text.contains("\"call\":10}"), "{text}");
+    Ok(())
+}
+
+/// Ends a record's future before its answer was taken; the journal must know that the call never left.
+async fn abandoned(sync: SyncLevel, is_written: bool) -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|options| options.sync = sync)?;
+    let handed_in = journal.shared().hand_in(&intent(1))?;
+    if is_written {
+        journal.shared().serve();
+    }
+    drop(handed_in);
+    journal.shared().serve();
+    journal.close().await?;
+    assert_eq!(place.problem()?, None);
+    let text = place.text()?;
+    assert!(text.contains("\"call\":1,\"status\":\"cancelled\""), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_intent_whose_writer_went_away_is_taken_back() -> Outcome {
+    for is_written in [false, true] {
+        abandoned(SyncLevel::Os, is_written).await?;
+        abandoned(SyncLevel::Always, is_written).await?;
+    }
     Ok(())
 }

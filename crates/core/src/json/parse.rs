@@ -11,11 +11,16 @@ pub(super) fn parse(text: &str, limits: Limits) -> Result<(Vec<Node>, usize), Js
     if text.len() > limits.bytes || u32::try_from(text.len()).is_err() {
         return Err(JsonError { fault: Fault::TooLarge, position: limits.bytes });
     }
-    let mut parser =
-        Parser { text, bytes: text.as_bytes(), position: 0, nodes: Vec::new(), open: Vec::new(), depth: 0, limits };
+    // Room for the nodes of a usual message, so that the vector does not grow step by step.
+    let nodes = Vec::with_capacity((text.len() / 8).clamp(4, 64));
+    let bytes = text.as_bytes();
+    let mut parser = Parser { text, bytes, position: 0, nodes, open: Vec::with_capacity(8), depth: 0, limits };
     parser.run()?;
     Ok((parser.nodes, parser.depth))
 }
+
+/// Objects with more keys are looked through by hashes.
+const FEW_KEYS: usize = 12;
 
 /// What the parser waits for.
 enum Expect {
@@ -152,16 +157,41 @@ impl Parser<'_> {
     }
 
     fn refuse_duplicate_keys(&self, object: usize) -> Result<(), JsonError> {
-        let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
-        let mut index = object + 1;
-        while let Some(key) = self.nodes.get(index) {
-            let raw = self.text.get(key.start as usize..key.end as usize).unwrap_or_default();
-            if !seen.insert(unescape(raw)) {
-                return Err(JsonError { fault: Fault::DuplicateKey, position: key.start as usize });
+        // Most objects have few keys, all of them plain: comparing them costs less than hashing.
+        let mut few = [""; FEW_KEYS];
+        let mut count = 0;
+        for (raw, position) in self.keys(object) {
+            let Some(place) = few.get_mut(count).filter(|_| !raw.contains('\\')) else {
+                return self.refuse_duplicates_of_many(object);
+            };
+            *place = raw;
+            if few.iter().take(count).any(|seen| *seen == raw) {
+                return Err(JsonError { fault: Fault::DuplicateKey, position });
             }
-            index = self.nodes.get(index + 1).map_or(usize::MAX, |value| value.next as usize);
+            count += 1;
         }
         Ok(())
+    }
+
+    fn refuse_duplicates_of_many(&self, object: usize) -> Result<(), JsonError> {
+        let mut seen: HashSet<Cow<'_, str>> = HashSet::new();
+        for (raw, position) in self.keys(object) {
+            if !seen.insert(unescape(raw)) {
+                return Err(JsonError { fault: Fault::DuplicateKey, position });
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys of an object that was just closed, as written, with their positions.
+    fn keys(&self, object: usize) -> impl Iterator<Item = (&str, usize)> {
+        let mut index = object + 1;
+        std::iter::from_fn(move || {
+            let key = self.nodes.get(index)?;
+            index = self.nodes.get(index + 1).map_or(usize::MAX, |value| value.next as usize);
+            let (start, end) = (key.start as usize, key.end as usize);
+            Some((self.text.get(start..end).unwrap_or_default(), start))
+        })
     }
 
     fn word(&mut self, word: &str, kind: Kind) -> Result<Expect, JsonError> {

@@ -14,7 +14,7 @@ use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::catalog;
 use crate::gateway::Gateway;
-use crate::pipeline::pass;
+use crate::pipeline::{drop_foreign, pass};
 use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve, text_member};
 use crate::upstreams::Upstream;
@@ -50,6 +50,7 @@ pub(super) async fn call(
             Ok(results::shown(answer, alias, method).await)
         }
         Resolved::Dropped(_) => Ok(Answer::Accepted),
+        Resolved::Foreign(what) => Ok(drop_foreign(what, trail).await),
     }
 }
 

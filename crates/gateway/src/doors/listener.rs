@@ -9,11 +9,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::http::serve_request;
+use super::workers::Workers;
 use crate::gateway::Gateway;
 
 /// How long a client may take to send its headers.
@@ -60,7 +61,7 @@ impl Listener {
 }
 
 /// Serves until told to stop; then lets answers on their way finish.
-pub async fn serve(gateway: Arc<Gateway>, listener: Listener, mut stop: watch::Receiver<bool>) {
+pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(place) = room.clone().acquire_owned().await else { return };
@@ -78,8 +79,11 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, mut stop: watch::R
             }
         };
         let _ = stream.set_nodelay(true);
+        // Out of this thread's hands: it is registered again where it is served.
+        let Ok(stream) = stream.into_std() else { continue };
         let (gateway, stopping, tls) = (gateway.clone(), stop.clone(), listener.tls.clone());
-        tokio::spawn(async move {
+        workers.spawn(async move {
+            let Ok(stream) = TcpStream::from_std(stream) else { return };
             match tls {
                 None => converse(gateway, stream, stopping).await,
                 Some(tls) => match tokio::time::timeout(HEADER_TIME, tls.accept(stream)).await {

@@ -11,7 +11,7 @@ use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::scan::Scanner;
 use toolwarden_mcp::upstream::http::Body;
-use toolwarden_mcp::{Id, Message};
+use toolwarden_mcp::{Era, Id, Message};
 
 use super::{judged_facts, questions_permitted, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
@@ -19,6 +19,7 @@ use crate::audit::Trail;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::Asked;
 use crate::sessions::FlightGuard;
+use crate::tasks;
 use crate::upstreams::http_failure;
 
 /// Up to this size an answer is gathered before it is sent on.
@@ -32,7 +33,13 @@ pub(super) async fn inspected(
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let wants_receipt = receipt_is_wanted(&asked.query);
-    let gather = if wants_receipt { usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL) } else { SMALL };
+    let task_owner = tasks::owner_of_made(asked);
+    let may_be_legacy_task = task_owner.is_some() && asked.arrival.version.era() == Era::Legacy;
+    let gather = if wants_receipt || may_be_legacy_task {
+        usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL)
+    } else {
+        SMALL
+    };
     let mut scanner = Scanner::new(DEPTH);
     let mut chunks: Vec<Bytes> = Vec::new();
     let mut size = 0;
@@ -64,6 +71,11 @@ pub(super) async fn inspected(
     if facts.has_input_requests {
         let asks = result_of(&whole).ok_or_else(|| super::broke("its questions cannot be read"))?;
         questions_permitted(asked, &asks).map_err(Refusal::Upstream)?;
+    }
+    if let Some(owner) = task_owner.filter(|_| may_be_legacy_task || tasks::is_task(facts.result_type.as_deref()))
+        && let Some(result) = result_of(&whole)
+    {
+        asked.upstream.tasks.bind(&owner, &result).map_err(Refusal::Upstream)?;
     }
     if let Some(mut trail) = trail.take() {
         trail.outcome(status, size as u64);
@@ -122,9 +134,9 @@ impl InspectedBody {
         let Some(scanner) = self.scanner.take() else { return Ok(()) };
         let facts = scanner.finish().map_err(|error| Failure::Protocol(error.to_string()))?;
         let is_own = facts.id.as_deref() == Some(self.id.raw());
-        if !is_own || facts.has_input_requests {
-            // Questions this large are no questions; and they were not judged.
-            return Err(Failure::Protocol("a large answer must answer its own request, and ask nothing".to_owned()));
+        if !is_own || facts.has_input_requests || tasks::is_task(facts.result_type.as_deref()) {
+            // Questions and tasks this large are neither; and they were not judged.
+            return Err(Failure::Protocol("a large answer must answer its own request, and no more".to_owned()));
         }
         let failed = facts.is_error == Some(true) || facts.error_code.is_some();
         self.close(if failed { Status::ToolError } else { Status::Ok });

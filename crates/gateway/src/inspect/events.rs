@@ -24,6 +24,7 @@ use crate::audit::Trail;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What};
 use crate::sessions::{ClientSession, FlightGuard, Question};
+use crate::tasks::owner_of_made;
 use crate::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
 
 /// What must be known to look at the messages of one stream.
@@ -36,6 +37,8 @@ pub(crate) struct Heard {
     /// The request whose response ends the stream; none for a standalone stream.
     id: Option<Id>,
     wants_receipt: bool,
+    /// Who will own the task the response may make.
+    task_owner: Option<String>,
     /// How long the server may be silent; none for streams that wait for news.
     patience: Option<Duration>,
     trail: Option<Trail>,
@@ -56,6 +59,7 @@ impl Heard {
             version: asked.arrival.version,
             id: asked.id.clone(),
             wants_receipt: receipt_is_wanted(&asked.query),
+            task_owner: owner_of_made(asked),
             patience: (!waits_for_news).then_some(asked.upstream.call_time),
             trail,
             flight,
@@ -74,6 +78,7 @@ impl Heard {
             link,
             id: None,
             wants_receipt: false,
+            task_owner: None,
             patience: None,
             trail: None,
             flight: None,
@@ -96,7 +101,9 @@ impl Heard {
             }
             Ok(Message::Notification(news)) => {
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
-                row.is_some().then_some(event)
+                let caller = self.session.as_ref().map(|session| &session.caller);
+                let is_own = caller.is_none_or(|caller| self.upstream.tasks.may_hear(&news, caller));
+                (row.is_some() && is_own).then_some(event)
             }
             Ok(Message::Request(question)) => {
                 let id = self.ask(&question).await?;
@@ -120,7 +127,9 @@ impl Heard {
         self.done = true;
         if let Ok(result) = &response.outcome {
             let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
-            let fine = result_type(kind.as_deref()).and_then(|()| permitted(&self.upstream, result));
+            let fine = result_type(kind.as_deref())
+                .and_then(|()| permitted(&self.upstream, result))
+                .and_then(|()| self.bind_task(result));
             if let Err(failure) = fine {
                 return Some(self.fail(&failure));
             }
@@ -137,6 +146,11 @@ impl Heard {
     /// The response of another request: one of this session whose own stream broke off.
     fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
         let mut parked = self.session.as_ref()?.unpark(response.id.as_ref()?)?;
+        if let (Ok(result), Some(owner)) = (&response.outcome, &parked.task_owner)
+            && let Err(failure) = self.upstream.tasks.bind(owner, result)
+        {
+            return Some(crate::answer::failure_message(response.id.as_ref(), &failure));
+        }
         if let Some(trail) = &mut parked.trail {
             trail.outcome(status_of(&response.outcome), data.len() as u64);
         }
@@ -191,11 +205,19 @@ impl Heard {
         }
         self.done = true;
         let resumes = self.version.era() == Era::Legacy && self.has_ids && *failure == Failure::Died;
-        if let (true, Some(session), Some(id)) = (resumes, &self.session, &self.id) {
-            session.park(id.clone(), Parked { trail: self.trail.take(), _flight: self.flight.take() });
+        if let (true, Some(session), Some(id)) = (resumes, self.session.clone(), self.id.clone()) {
+            session.park(id, self.parked());
             return None;
         }
         Some(Event::of(self.fail(failure)))
+    }
+
+    fn parked(&mut self) -> Parked {
+        Parked { trail: self.trail.take(), task_owner: self.task_owner.take(), _flight: self.flight.take() }
+    }
+
+    fn bind_task(&self, result: &Part) -> Result<(), Failure> {
+        self.task_owner.as_ref().map_or(Ok(()), |owner| self.upstream.tasks.bind(owner, result))
     }
 
     fn fail(&mut self, failure: &Failure) -> Bytes {
@@ -212,6 +234,7 @@ impl Heard {
 #[derive(Debug)]
 pub(crate) struct Parked {
     trail: Option<Trail>,
+    task_owner: Option<String>,
     _flight: Option<FlightGuard>,
 }
 
@@ -362,6 +385,7 @@ impl Heard {
         if let Ok(result) = &last.outcome {
             let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
             result_type(kind.as_deref()).and_then(|()| permitted(&self.upstream, result))?;
+            self.bind_task(result)?;
         }
         self.done = true;
         self.flight = None;

@@ -9,10 +9,15 @@ use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::Id;
 use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_policy::{PolicySet, is_visible};
 
+use super::whole::{self, whole_result};
+use crate::answer::Answer;
+use crate::forward::Reply;
 use crate::gateway::Gateway;
 use crate::live;
+use crate::refusal::Refusal;
 use crate::resolve::{Asked, query};
 use crate::sessions::principal;
 
@@ -36,7 +41,7 @@ struct Remembered {
 const MOST_REMEMBERED: usize = 32;
 
 impl ListMemo {
-    fn find(&self, asked: &Asked, result: &Part, policy: &Arc<PolicySet>) -> Option<Arc<str>> {
+    fn find(&self, asked: &Asked, policy: &Arc<PolicySet>, is_same: impl Fn(&Part) -> bool) -> Option<Arc<str>> {
         let memo = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let principal = principal(&asked.arrival.caller);
         let known = memo.iter().find(|known| {
@@ -44,7 +49,7 @@ impl ListMemo {
                 && Arc::ptr_eq(&known.policy, policy)
                 && known.principal == principal
                 && known.made.elapsed() < FRESH
-                && known.raw.raw() == result.raw()
+                && is_same(&known.raw)
         });
         known.map(|known| known.filtered.clone())
     }
@@ -61,12 +66,46 @@ impl ListMemo {
     }
 }
 
-pub(super) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part) -> Bytes {
+/// The answer to a list: what the caller may see of it.
+pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Result<Answer, Refusal> {
     let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
-    let memo = &asked.upstream.lists;
-    if let Some(known) = memo.find(asked, result, &gateway.live.snapshot()) {
-        return compose::result(&id, &known);
+    let policy = gateway.live.snapshot();
+    match reply {
+        Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
+            let message = whole::message(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
+            // A list that did not change is known by its bytes, and need not be read.
+            let known = asked.upstream.lists.find(asked, &policy, |raw| is_same_message(raw, &message, &id));
+            if let Some(known) = known {
+                return Ok(Answer::message(compose::result(&id, &known)));
+            }
+            let result = whole::outcome(&message, &id, status.as_u16()).map_err(Refusal::Upstream)?;
+            Ok(Answer::message(filtered(gateway, asked, &result, &id)))
+        }
+        reply => {
+            // In the form the server chose: clients may count on streams where it streams.
+            let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
+            let result = whole_result(asked, reply).await?;
+            let known = asked.upstream.lists.find(asked, &policy, |raw| raw.raw() == result.raw());
+            let body = match known {
+                Some(known) => compose::result(&id, &known),
+                None => filtered(gateway, asked, &result, &id),
+            };
+            Ok(if as_events { Answer::one_event(body) } else { Answer::message(body) })
+        }
     }
+}
+
+/// Whether a message is the one a known result came in, but for the id of its own request.
+fn is_same_message(known: &Part, message: &[u8], id: &Id) -> bool {
+    let document = known.document();
+    let Some(id_span) = document.root().get("id").map(|id| id.span()) else { return false };
+    let text = document.text().as_bytes();
+    let (Some(before), Some(after)) = (text.get(..id_span.start), text.get(id_span.end..)) else { return false };
+    let rest = message.strip_prefix(before).and_then(|rest| rest.strip_prefix(id.raw().as_bytes()));
+    rest == Some(after)
+}
+
+fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Bytes {
     if &*asked.method == "tools/list"
         && let Some(tools) = result.value().get("tools")
     {
@@ -74,8 +113,8 @@ pub(super) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part) -> Bytes
     }
     let policy = gateway.live.snapshot();
     let text: Arc<str> = visible(gateway, asked, result, &policy).into();
-    memo.keep(asked, result, policy, text.clone());
-    compose::result(&id, &text)
+    asked.upstream.lists.keep(asked, result, policy, text.clone());
+    compose::result(id, &text)
 }
 
 /// The key of a list's entries, and what using an entry would be.

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::Item;
-use toolwarden_mcp::upstream::http::ReplyBody;
+use toolwarden_mcp::upstream::http::{Body, ReplyBody};
 use toolwarden_mcp::{Id, Message};
 
 use crate::forward::Reply;
@@ -26,6 +26,12 @@ pub(crate) async fn whole_result(asked: &Asked, reply: Reply) -> Result<Part, Re
 pub(crate) async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {
     let gathering = gather(reply, id);
     timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
+}
+
+/// A whole answer as it came.
+pub(super) async fn message(upstream: &Upstream, body: Body) -> Result<Bytes, Failure> {
+    let gathering = timeout(upstream.call_time, body.collect(LARGEST));
+    gathering.await.map_err(|_| Failure::Timeout)?.map_err(http_failure)
 }
 
 async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
@@ -62,7 +68,7 @@ fn read(bytes: &[u8]) -> Option<Message> {
     read_one(bytes, Limits { bytes: LARGEST, depth: DEPTH }).ok()
 }
 
-fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
+pub(super) fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
     let Some(Message::Response(response)) = read(bytes) else {
         return Err(Failure::Protocol(format!("it answered with status {status} and no message")));
     };

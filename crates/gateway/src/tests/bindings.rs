@@ -89,6 +89,9 @@ async fn gate_19_ids_count_only_for_their_own_session() {
     }
     let calls = house.recorder.calls();
     assert!(calls.is_empty(), "{calls:?}");
+    let records = house.records().await;
+    let foreign = records.iter().filter(|record| record.get("reason").is_some_and(|reason| reason == "foreign_id"));
+    assert_eq!(foreign.count(), 2, "{records:?}");
 }
 
 #[tokio::test]

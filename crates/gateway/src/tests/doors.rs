@@ -132,7 +132,8 @@ fn mirrors(text: &str) -> Vec<(HeaderName, HeaderValue)> {
     let message: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let text =
         |pointer: &str| message.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
-    let name = Some(text("/params/name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("/params/uri"));
+    let names = ["/params/name", "/params/uri", "/params/taskId"].map(&text);
+    let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
     vec![
         (headers::VERSION, HeaderValue::from_static("2026-07-28")),
         (headers::METHOD, HeaderValue::try_from(text("/method")).unwrap_or(HeaderValue::from_static("?"))),

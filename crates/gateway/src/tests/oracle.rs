@@ -11,9 +11,10 @@ use super::oracle_cases::{Case, cases};
 use crate::arrival::Scope;
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 11] = [
+const ELSEWHERE: [(Reason, &str); 12] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
+    (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
     (Reason::DomainDenied, "fetch"),
     (Reason::FetchReview, "fetch"),
     (Reason::UrlUnparsable, "fetch"),
@@ -171,6 +172,20 @@ async fn an_allowed_call_reaches_its_server_once_and_is_recorded_before() {
     let count = |kind: &str| records.iter().filter(|record| record.get("kind").is_some_and(|is| is == kind)).count();
     assert_eq!((count("intent"), count("outcome"), count("refusal")), (8, 8, 0), "{records:?}");
     assert_eq!(ada().user.as_deref(), Some("ada"));
+}
+
+#[tokio::test]
+async fn records_say_which_resource_prompt_or_argument() {
+    let given = Given { config: "[auto_run]\nmode = \"run_everything\"\n", ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let one = Entrance::Http(Reach::One);
+    send(&house, one, Speech::Legacy, "resources/read", r#""uri":"note://a?key=1""#).await;
+    send(&house, one, Speech::Legacy, "prompts/get", r#""name":"hello""#).await;
+    let reference = r#""ref":{"type":"ref/prompt","name":"hey"},"argument":{"name":"x","value":""}"#;
+    send(&house, one, Speech::Legacy, "completion/complete", reference).await;
+    let records = house.records().await;
+    let details: Vec<_> = records.iter().filter_map(|record| record.get("detail")?.as_str()).collect();
+    assert_eq!(details, ["note://a", "hello", "hey"], "{records:?}");
 }
 
 #[tokio::test]

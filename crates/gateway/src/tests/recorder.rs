@@ -130,6 +130,7 @@ fn result(method: &str) -> Value {
         "prompts/list" => json!({ "prompts": [{ "name": "hello" }], "resultType": "complete" }),
         "resources/list" => json!({ "resources": [{ "uri": "note://a", "name": "a" }], "resultType": "complete" }),
         "resources/templates/list" => json!({ "resourceTemplates": [], "resultType": "complete" }),
+        "tasks/list" => json!({ "tasks": [{ "taskId": "t1" }, { "taskId": "t2" }], "nextCursor": "c" }),
         "resources/read" => json!({ "contents": [{ "uri": "note://a", "text": "a" }], "resultType": "complete" }),
         _ => json!({ "content": [{ "type": "text", "text": "done" }], "resultType": "complete" }),
     }

@@ -12,7 +12,7 @@ use crate::ask::{cases, engine};
 use crate::generate::{queries, world};
 
 /// Given by `settle` and by `admit` only.
-const ELSEWHERE: [Reason; 2] = [Reason::Paid, Reason::MethodNotListed];
+const ELSEWHERE: [Reason; 3] = [Reason::Paid, Reason::MethodNotListed, Reason::ForeignId];
 
 #[test]
 fn every_reason_occurs() {

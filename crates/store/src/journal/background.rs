@@ -5,14 +5,14 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::disk::{replace, sync_directory};
 use super::segments::head_path;
-use super::shared::{Shared, State};
+use super::shared::{Shared, State, Waiter};
 use super::statement::Head;
 use super::walk::Position;
 use super::{JournalError, SyncLevel};
@@ -29,72 +29,100 @@ pub(crate) const IDLE: Duration = Duration::from_secs(3600);
 /// Runs until the journal is closed.
 pub(crate) fn run(shared: &Shared) {
     let now = shared.node.clock.now();
-    let mut rounds = Rounds { synced_at: now, signed_at: now, failed: false };
-    while !rounds.once(shared) {}
+    let mut rounds = Rounds { synced_at: now, signed_at: now, failed_at: None };
+    // The last round may itself take records back.
+    while !(rounds.once(shared) && shared.inbox().mail.letters.is_empty()) {}
 }
 
 /// What the thread remembers from round to round.
 struct Rounds {
     synced_at: Timestamp,
     signed_at: Timestamp,
-    failed: bool,
+    /// When something failed that is to be tried again.
+    failed_at: Option<Timestamp>,
+}
+
+/// What one round has to do outside of the lock.
+struct Work {
+    written: io::Result<()>,
+    waiters: Vec<Waiter>,
+    syncs: bool,
+    signed: Option<Result<(u64, Position), JournalError>>,
+    files: Vec<Arc<File>>,
 }
 
 impl Rounds {
     /// Waits for work and does it; says whether it was the last time.
     fn once(&mut self, shared: &Shared) -> bool {
-        let mut state = self.wait(shared);
-        let stops = state.stops;
-        let written = state.chain.write_pending();
-        self.failed = written.is_err();
+        let stops = self.wait(shared);
         let now = shared.node.clock.now();
-        let signs = state.chain.unsigned > 0
-            && (stops
-                || state.chain.unsigned >= shared.checkpoint_records
-                || is_due(self.signed_at, now, shared.checkpoint_every));
-        let waiters = std::mem::take(&mut state.waiters);
-        let periodic = matches!(shared.sync, SyncLevel::Every100ms) && is_due(self.synced_at, now, SYNC_AFTER);
-        let syncs = stops || !waiters.is_empty() || (periodic && state.chain.is_unsynced);
-        let signed = if signs { Some(state.chain.checkpoint()) } else { None };
-        // A head is never ahead of the disk, so signing syncs at every level.
-        let files = if syncs || signs { take_files(&mut state) } else { Vec::new() };
-        drop(state);
+        let Work { written, waiters, syncs, signed, files } =
+            shared.with_state(|state| self.take_work(shared, state, stops, now));
+        self.failed_at = None;
         let synced = written.and_then(|()| sync_all(shared, &files));
         if let Err(error) = &synced {
-            self.failed = true;
+            self.failed_at = Some(now);
             tracing::error!(%error, node = %shared.node.name, "the journal cannot be written or synced");
         }
         for waiter in waiters {
-            // A writer that went away does not need the answer.
-            let _ = waiter.send(synced.as_ref().copied().map_err(ToString::to_string));
+            let synced = synced.as_ref().copied().map_err(ToString::to_string);
+            match waiter {
+                Waiter::Record(letter, receipt) => {
+                    shared.answer(letter, synced.map(|()| receipt).map_err(JournalError::Sync));
+                }
+                // Who went away does not need the answer.
+                Waiter::Flush(sender) => drop(sender.send(synced)),
+            }
         }
-        if syncs || signs {
+        if syncs {
             self.synced_at = now;
         }
         if let Some(signed) = signed {
             self.signed_at = now;
             let written = signed.and_then(|place| if synced.is_ok() { write_head(shared, place) } else { Ok(()) });
             if let Err(error) = written {
-                self.failed = true;
+                self.failed_at = Some(now);
                 tracing::error!(%error, node = %shared.node.name, "the journal cannot sign a checkpoint");
             }
         }
         stops
     }
 
-    fn wait<'s>(&self, shared: &'s Shared) -> MutexGuard<'s, State> {
-        let mut state = shared.lock();
+    /// Writes what waits, signs if that is due, and takes along what is to be synced.
+    fn take_work(&self, shared: &Shared, state: &mut State, stops: bool, now: Timestamp) -> Work {
+        shared.carry(state);
+        let written = state.chain.write_pending();
+        let signs = state.chain.unsigned > 0
+            && (stops
+                || state.chain.unsigned >= shared.checkpoint_records
+                || is_due(self.signed_at, now, shared.checkpoint_every));
+        let waiters = std::mem::take(&mut state.waiters);
+        let periodic = matches!(shared.sync, SyncLevel::Every100ms) && is_due(self.synced_at, now, SYNC_AFTER);
+        // A head is never ahead of the disk, so signing syncs at every level.
+        let syncs = signs || stops || !waiters.is_empty() || (periodic && state.chain.is_unsynced);
+        let signed = signs.then(|| state.chain.checkpoint());
+        let files = if syncs { take_files(state) } else { Vec::new() };
+        Work { written, waiters, syncs, signed, files }
+    }
+
+    /// Waits until something is due; says whether the journal is being closed.
+    fn wait(&self, shared: &Shared) -> bool {
         loop {
-            if state.stops || (!state.waiters.is_empty() && !self.failed) {
-                return state;
+            // What is due from here on is told to the inbox, also while we look at the chain.
+            shared.inbox().due = IDLE;
+            let pause = shared.with_state(|state| self.pause(shared, state));
+            let mut inbox = shared.inbox();
+            if inbox.stops || pause.is_zero() {
+                return inbox.stops;
             }
-            let wait = self.pause(shared, &state);
-            state.sleeps_for = wait;
-            let woken = shared.wake.wait_timeout(state, wait).unwrap_or_else(std::sync::PoisonError::into_inner);
-            state = woken.0;
-            state.sleeps_for = Duration::ZERO;
-            if woken.1.timed_out() || wait.is_zero() {
-                return state;
+            let mail = if inbox.mail.letters.is_empty() { IDLE } else { FLUSH_AFTER };
+            let wait = if self.failed_at.is_some() { pause } else { pause.min(inbox.due).min(mail) };
+            inbox.sleeps_for = wait;
+            let woken = shared.wake.wait_timeout(inbox, wait).unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (mut inbox, timed_out) = (woken.0, woken.1.timed_out());
+            inbox.sleeps_for = Duration::ZERO;
+            if timed_out {
+                return inbox.stops;
             }
             // Something is due sooner than we meant to sleep: how soon, is looked at again. An outcome
             // waits its few milliseconds, in which the next intent usually takes it along.
@@ -120,10 +148,11 @@ impl Rounds {
         if !state.waiters.is_empty() {
             wait = Duration::ZERO;
         }
-        if self.failed {
-            wait = wait.max(RETRY_AFTER);
+        match self.failed_at {
+            // Not sooner, however many records come; and not later.
+            Some(failed_at) => remaining(failed_at, now, RETRY_AFTER),
+            None => wait,
         }
-        wait
     }
 }
 
@@ -152,10 +181,10 @@ fn sync_all(shared: &Shared, files: &[Arc<File>]) -> io::Result<()> {
     // A new segment is only there once its name is.
     let synced = if files.len() > 1 { synced.and_then(|()| sync_directory(&shared.node.directory)) } else { synced };
     if synced.is_err() {
-        let mut state = shared.lock();
-        state.chain.is_unsynced = true;
-        let retired = files.iter().filter(|file| !Arc::ptr_eq(file, &state.chain.file)).cloned().collect::<Vec<_>>();
-        state.chain.retired.extend(retired);
+        shared.with_state(|State { chain, .. }| {
+            chain.is_unsynced = true;
+            chain.retired.extend(files.iter().filter(|file| !Arc::ptr_eq(file, &chain.file)).cloned());
+        });
     }
     synced
 }

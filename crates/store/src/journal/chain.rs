@@ -15,6 +15,7 @@ use toolwarden_core::{Clock, Keyring, RecordKind};
 
 use super::JournalError;
 use super::disk::{Disk, append_all, check_private};
+use super::inbox::{Letter, Letters};
 use super::line::push_line;
 use super::recover::Tail;
 use super::segments::segment_path;
@@ -101,30 +102,73 @@ impl Chain {
         }
     }
 
-    /// Appends a record and writes everything up to it.
-    pub(crate) fn append(&mut self, kind: RecordKind, call: u64, members: &[u8]) -> Result<Position, JournalError> {
-        if self.is_full(members.len()) {
-            self.rotate()?;
+    /// Makes letters part of the chain and writes everything. `placed` gets an answer for each, in
+    /// order: a letter somebody waits for is written or refused; an outcome is kept until it can be written.
+    pub(crate) fn take(&mut self, mail: &Letters, placed: &mut Vec<Result<Position, JournalError>>) {
+        let mut batch = Batch { first: placed.len(), mark: self.mark() };
+        let mut rest = mail.text.as_slice();
+        for letter in &mail.letters {
+            let (members, more) = rest.split_at_checked(letter.length).unwrap_or_default();
+            rest = more;
+            if self.is_full(members.len()) {
+                self.settle(&batch, mail, placed);
+                let rotated = self.rotate();
+                batch = Batch { first: placed.len(), mark: self.mark() };
+                match rotated {
+                    Ok(()) => {}
+                    Err(error) if letter.writer.is_some() => {
+                        placed.push(Err(error));
+                        batch.first += 1;
+                        continue;
+                    }
+                    // A segment slightly too long is better than an outcome lost.
+                    Err(error) => tracing::warn!(%error, "the journal cannot begin a new segment"),
+                }
+            }
+            self.push(members);
+            placed.push(Ok(self.position));
         }
-        let position = self.append_line(members)?;
-        self.count(kind, call);
-        Ok(position)
+        self.settle(&batch, mail, placed);
     }
 
-    /// Makes an outcome part of the chain; it is written with the next record, or by the timer.
-    pub(crate) fn queue(&mut self, kind: RecordKind, call: u64, members: &[u8]) -> Result<Position, JournalError> {
+    /// Writes a batch, or takes it out again except for its outcomes.
+    fn settle(&mut self, batch: &Batch, mail: &Letters, placed: &mut [Result<Position, JournalError>]) {
+        let written = self.write_pending();
+        if written.is_err() {
+            self.back_to(&batch.mark);
+        }
+        let mut offset: usize = mail.letters.iter().take(batch.first).map(|letter| letter.length).sum();
+        for (letter, place) in mail.letters.iter().zip(placed).skip(batch.first) {
+            let members = mail.text.get(offset..offset + letter.length).unwrap_or_default();
+            offset += letter.length;
+            if let Err(error) = &written {
+                *place = self.keep_or_refuse(letter, members, error);
+            }
+            if place.is_ok() {
+                self.count(letter.kind, letter.call);
+            }
+        }
+    }
+
+    fn keep_or_refuse(&mut self, letter: &Letter, members: &[u8], error: &io::Error) -> Result<Position, JournalError> {
+        if letter.writer.is_some() {
+            return Err(JournalError::Write(same(error)));
+        }
         if self.pending.len() > LARGEST_PENDING {
             return Err(JournalError::Write(io::ErrorKind::StorageFull.into()));
         }
-        if self.is_full(members.len())
-            && let Err(error) = self.rotate()
-        {
-            // A segment slightly too long is better than an outcome lost.
-            tracing::warn!(%error, "the journal cannot begin a new segment");
-        }
         self.push(members);
-        self.count(kind, call);
         Ok(self.position)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { position: self.position, pending: self.pending.len(), lines: self.lines }
+    }
+
+    fn back_to(&mut self, mark: &Mark) {
+        self.position = mark.position;
+        self.pending.truncate(mark.pending);
+        self.lines = mark.lines;
     }
 
     fn count(&mut self, kind: RecordKind, call: u64) {
@@ -149,12 +193,10 @@ impl Chain {
 
     /// Writes one more line, or leaves the chain as it was.
     fn append_line(&mut self, members: &[u8]) -> Result<Position, JournalError> {
-        let (before, length) = (self.position, self.pending.len());
+        let mark = self.mark();
         self.push(members);
         if let Err(error) = self.write_pending() {
-            self.pending.truncate(length);
-            self.position = before;
-            self.lines -= 1;
+            self.back_to(&mark);
             return Err(JournalError::Write(error));
         }
         Ok(self.position)
@@ -214,6 +256,24 @@ impl Chain {
         self.unsigned = 0;
         Ok((self.segment, position))
     }
+}
+
+/// Letters that are written at once, from the first of them.
+struct Batch {
+    first: usize,
+    mark: Mark,
+}
+
+/// The end of the chain at some moment.
+struct Mark {
+    position: Position,
+    pending: usize,
+    lines: u64,
+}
+
+/// An error for everybody whose record shared the write.
+fn same(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// The members of the header that follows `before`.

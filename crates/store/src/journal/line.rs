@@ -74,6 +74,7 @@ fn digit(character: u8) -> Option<u8> {
 
 pub(crate) fn push_hex(buffer: &mut Vec<u8>, bytes: &[u8]) {
     let letter = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
+    buffer.reserve(2 * bytes.len());
     buffer.extend(bytes.iter().flat_map(|byte| [letter(byte >> 4), letter(byte & 15)]));
 }
 

@@ -1,12 +1,13 @@
 //! What the writers of a journal and its background thread share, and the steps writers take.
 //!
-//! Takes records from many threads; encodes them outside the one lock; puts them into the chain
-//! under it; wakes the background thread only when something is due sooner than it sleeps.
+//! Takes records from many threads; encodes them outside of any lock and leaves them in the inbox.
+//! One writer at a time carries the inbox into the chain; the others do not wait for its lock but
+//! for their own answer.
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot, watch};
@@ -15,6 +16,7 @@ use toolwarden_core::{AuditRecord, RecordKind, Status};
 use super::background::{FLUSH_AFTER, SYNC_AFTER, write_head};
 use super::chain::{Chain, Node};
 use super::disk::sync_directory;
+use super::inbox::{Answer, HandedIn, Inbox, Letter, Letters};
 use super::segments::{LONGEST_LINE, head_path};
 use super::walk::Position;
 use super::{JournalError, Receipt, Recovery, SyncLevel};
@@ -23,14 +25,20 @@ use super::{JournalError, Receipt, Recovery, SyncLevel};
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(10);
 /// What the line adds around the members of a record.
 const LINE_MARGIN: usize = 256;
+/// Outcomes wait in memory while nothing can be written; more than this would be a leak.
+const LARGEST_INBOX: usize = 32 * 1024 * 1024;
 
-type Waiter = oneshot::Receiver<Result<(), String>>;
-
-/// What writers and the background thread share.
+/// What writers and the background thread share. Where both locks are needed, `state` comes first.
 pub(super) struct Shared {
     pub(super) node: Arc<Node>,
+    /// Held while records are written.
     pub(super) state: Mutex<State>,
+    /// Never held while anything is written.
+    pub(super) inbox: Mutex<Inbox>,
+    /// Wakes the background thread; goes with `inbox`.
     pub(super) wake: Condvar,
+    /// How many calls are on their way, more or less: only to judge by whether waiting pays.
+    pub(super) open_calls: AtomicI64,
     pub(super) sync: SyncLevel,
     pub(super) checkpoint_every: Duration,
     pub(super) checkpoint_records: u64,
@@ -44,21 +52,28 @@ pub(super) struct Shared {
 
 pub(super) struct State {
     pub(super) chain: Chain,
-    /// Writers that wait for a sync.
-    pub(super) waiters: Vec<oneshot::Sender<Result<(), String>>>,
-    /// How long the background thread means to sleep now.
-    pub(super) sleeps_for: Duration,
-    pub(super) stops: bool,
+    /// Who waits for a sync.
+    pub(super) waiters: Vec<Waiter>,
+    /// What is being carried into the chain; kept, so that its memory is used again.
+    carried: Letters,
+    placed: Vec<Result<Position, JournalError>>,
+}
+
+/// Somebody who waits for a sync.
+pub(super) enum Waiter {
+    Record(Letter, Receipt),
+    Flush(oneshot::Sender<Result<(), String>>),
+}
+
+impl State {
+    pub(super) fn new(chain: Chain) -> Self {
+        Self { chain, waiters: Vec::new(), carried: Letters::default(), placed: Vec::new() }
+    }
 }
 
 thread_local! {
     /// Records are encoded outside the lock, into a buffer that is used again.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Waits until the background thread has synced, or says why it could not.
-pub(super) async fn synced(waiter: Waiter) -> Result<(), JournalError> {
-    waiter.await.map_err(|_| JournalError::Closed)?.map_err(JournalError::Sync)
 }
 
 /// Encodes a record and hands its members, without the opening brace, to `place`.
@@ -77,47 +92,122 @@ fn encoded<T>(
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the chain; waits for whoever is writing.
+    pub(super) fn with_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        let result = work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        // Whoever came in the meantime did not wait for the lock.
+        if self.inbox().awaited > 0 {
+            self.serve();
+        }
+        result
     }
 
-    pub(super) fn append(&self, record: &AuditRecord<'_>) -> Result<(Receipt, Option<Waiter>), JournalError> {
+    pub(super) fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands in a record that somebody waits for, and sees to it that it is written.
+    pub(super) fn hand_in<'s>(self: &'s Arc<Self>, record: &AuditRecord<'_>) -> Result<HandedIn<'s>, JournalError> {
+        let (sender, answer) = oneshot::channel();
+        let (kind, call) = (record.kind, record.call);
+        self.push(record, Some(sender), false)?;
+        Ok(HandedIn::new(self, (kind, call), answer))
+    }
+
+    /// Hands in an outcome: written with the next record, or by the timer.
+    pub(super) fn queue(&self, record: &AuditRecord<'_>) -> Result<(), JournalError> {
+        self.push(record, None, false)
+    }
+
+    fn push(
+        &self,
+        record: &AuditRecord<'_>,
+        writer: Option<oneshot::Sender<Answer>>,
+        even_when_closing: bool,
+    ) -> Result<(), JournalError> {
         encoded(record, |members| {
-            let mut state = self.lock();
-            if state.stops {
+            let mut inbox = self.inbox();
+            if inbox.stops && !even_when_closing {
                 return Err(JournalError::Closed);
             }
-            let position = state.chain.append(record.kind, record.call, members)?;
-            let mut waiter = None;
-            let mut due = self.checkpoint_every;
-            match self.sync {
-                SyncLevel::Os => {}
-                SyncLevel::Every100ms => due = due.min(SYNC_AFTER),
-                SyncLevel::Always | SyncLevel::Store => {
-                    let (sender, receiver) = oneshot::channel();
-                    state.waiters.push(sender);
-                    waiter = Some(receiver);
-                    due = Duration::ZERO;
+            if inbox.mail.text.len() > LARGEST_INBOX {
+                return Err(JournalError::Write(std::io::ErrorKind::StorageFull.into()));
+            }
+            if writer.is_none() {
+                self.nudge(&mut inbox, FLUSH_AFTER);
+            }
+            match record.kind {
+                RecordKind::Intent => self.open_calls.fetch_add(1, Ordering::Relaxed),
+                RecordKind::Outcome => self.open_calls.fetch_sub(1, Ordering::Relaxed),
+                RecordKind::Refusal | RecordKind::Event => 0,
+            };
+            inbox.push(Letter { kind: record.kind, call: record.call, length: members.len(), writer }, members);
+            Ok(())
+        })
+    }
+
+    /// Writes what lies in the inbox, unless somebody else is writing: they look again when they are done.
+    pub(super) fn serve(&self) {
+        loop {
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            self.carry(&mut state);
+            drop(state);
+            if self.inbox().awaited == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Whether other calls are on their way: then their records may come in a moment, and share a write.
+    pub(super) fn is_busy(&self) -> bool {
+        self.open_calls.load(Ordering::Relaxed) > 1
+    }
+
+    /// Carries the inbox into the chain and answers whoever waits for no more than that.
+    pub(super) fn carry(&self, state: &mut State) {
+        {
+            let mut inbox = self.inbox();
+            std::mem::swap(&mut inbox.mail, &mut state.carried);
+            inbox.awaited = 0;
+            state.waiters.extend(inbox.flushes.drain(..).map(Waiter::Flush));
+        }
+        if state.carried.letters.is_empty() {
+            return;
+        }
+        let State { chain, waiters, carried, placed } = state;
+        chain.take(carried, placed);
+        for (letter, place) in carried.letters.drain(..).zip(placed.drain(..)) {
+            match place {
+                Err(error) if letter.writer.is_none() => tracing::error!(%error, "an outcome is lost"),
+                Ok(_) if letter.writer.is_none() => {}
+                Ok(position) if matches!(self.sync, SyncLevel::Always | SyncLevel::Store) => {
+                    waiters.push(Waiter::Record(letter, self.receipt(position)));
                 }
+                answer => self.answer(letter, answer.map(|position| self.receipt(position))),
             }
-            if state.chain.unsigned >= self.checkpoint_records {
-                due = Duration::ZERO;
-            }
-            self.nudge(&mut state, due);
-            Ok((self.receipt(position), waiter))
-        })
+        }
+        carried.clear();
+        let due = if !waiters.is_empty() || chain.unsigned >= self.checkpoint_records {
+            Duration::ZERO
+        } else if matches!(self.sync, SyncLevel::Every100ms) {
+            self.checkpoint_every.min(SYNC_AFTER)
+        } else {
+            self.checkpoint_every
+        };
+        self.nudge(&mut self.inbox(), due);
     }
 
-    pub(super) fn queue(&self, record: &AuditRecord<'_>) -> Result<Receipt, JournalError> {
-        encoded(record, |members| {
-            let mut state = self.lock();
-            if state.stops {
-                return Err(JournalError::Closed);
-            }
-            let position = state.chain.queue(record.kind, record.call, members)?;
-            self.nudge(&mut state, FLUSH_AFTER);
-            Ok(self.receipt(position))
-        })
+    /// Tells a writer what became of its record. If it has gone away, its call will never leave.
+    pub(super) fn answer(&self, letter: Letter, answer: Answer) {
+        let (kind, call, is_written) = (letter.kind, letter.call, answer.is_ok());
+        let is_told = letter.writer.is_some_and(|writer| writer.send(answer).is_ok());
+        if is_written && !is_told {
+            self.take_back(kind, call);
+        }
     }
 
     fn receipt(&self, position: Position) -> Receipt {
@@ -125,22 +215,23 @@ impl Shared {
     }
 
     /// Wakes the background thread if it means to sleep longer than this.
-    pub(super) fn nudge(&self, state: &mut State, due: Duration) {
-        if state.sleeps_for > due {
-            state.sleeps_for = due;
+    pub(super) fn nudge(&self, inbox: &mut Inbox, due: Duration) {
+        inbox.due = inbox.due.min(due);
+        if inbox.sleeps_for > due {
+            inbox.sleeps_for = due;
             self.wake.notify_one();
         }
     }
 
-    /// An intent that is in the chain but not where its level wants it did not leave: say so.
-    pub(super) fn take_back(&self, record: &AuditRecord<'_>) {
-        if record.kind != RecordKind::Intent {
+    /// An intent that is in the chain, and whose call did not leave: say so.
+    pub(super) fn take_back(&self, kind: RecordKind, call: u64) {
+        if kind != RecordKind::Intent {
             return;
         }
-        let mut outcome = AuditRecord::new(RecordKind::Outcome, self.node.clock.now(), record.call);
+        let mut outcome = AuditRecord::new(RecordKind::Outcome, self.node.clock.now(), call);
         outcome.status = Some(Status::Cancelled);
-        outcome.detail = Some("the call did not leave: its record could not be made durable");
-        if let Err(error) = self.queue(&outcome) {
+        outcome.detail = Some("the call did not leave: its record was not durable in time, or its client went away");
+        if let Err(error) = self.push(&outcome, None, true) {
             tracing::error!(%error, "an outcome is lost");
         }
     }
@@ -179,15 +270,16 @@ impl Shared {
         if head_path(&self.node.directory).exists() {
             return Ok(());
         }
-        let state = self.lock();
-        self.write_durable_head(&state, (state.chain.segment, state.chain.position))
+        self.with_state(|state| self.write_durable_head(state, (state.chain.segment, state.chain.position)))
     }
 
     /// Writes a checkpoint and the head, on disk when this returns.
     pub(super) fn sign_now(&self) -> Result<(), JournalError> {
-        let mut state = self.lock();
-        let place = state.chain.checkpoint()?;
-        self.write_durable_head(&state, place)
+        self.with_state(|state| {
+            self.carry(state);
+            let place = state.chain.checkpoint()?;
+            self.write_durable_head(state, place)
+        })
     }
 
     fn write_durable_head(&self, state: &State, place: (u64, Position)) -> Result<(), JournalError> {

@@ -20,13 +20,13 @@ async fn gate_15_calls_are_rows_completed_by_their_outcomes() -> Outcome {
     let index = place.index().await?;
     let (journal, _) = place.open()?;
     let receipt = journal.record(&intent(1)).await?;
-    journal.record(&refusal(2)).await?;
+    let refused = journal.record(&refusal(2)).await?;
     ship(&place.journal_root(), &index).await?;
     let rows = all(&index).await?;
     let told: Vec<_> = rows.iter().map(|row| (row.call, row.kind.as_str(), row.status.as_deref())).collect();
     assert_eq!(told, [(2, "refusal", Some("denied")), (1, "intent", None)], "newest first");
     // The outcome arrives in a later delivery, and another call within one.
-    let ended = journal.note(&outcome(1))?;
+    journal.note(&outcome(1))?;
     journal.record(&intent(3)).await?;
     journal.note(&outcome(3))?;
     journal.flush().await?;
@@ -36,7 +36,7 @@ async fn gate_15_calls_are_rows_completed_by_their_outcomes() -> Outcome {
     let first = rows.last().cloned().unwrap_or_default();
     assert_eq!((first.status.as_deref(), first.duration_us), (Some("ok"), Some(10)));
     assert_eq!((first.decision.as_deref(), first.user.as_deref()), (Some("allow"), Some("anna")));
-    assert_eq!((first.sequence, first.outcome_sequence), (receipt.sequence, Some(ended.sequence)));
+    assert_eq!((first.sequence, first.outcome_sequence), (receipt.sequence, Some(refused.sequence + 1)));
     assert_eq!((first.hash, first.node), (receipt.hash.to_string(), receipt.node.to_string()));
     let third = rows.first().cloned().unwrap_or_default();
     assert_eq!((third.status.as_deref(), third.duration_us, third.response_bytes), (Some("ok"), Some(30), Some(512)));

@@ -1,10 +1,12 @@
 //! `toolwarden serve`: the gateway on a loopback port, until a signal ends it.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use toolwarden_core::{Layer, Origin};
-use toolwarden_gateway::doors::{Listener, serve};
+use toolwarden_gateway::doors::{Listener, Workers, serve};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
 use toolwarden_sources::ServerDefinition;
@@ -23,7 +25,10 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     let reload = move || with_demo(wire::open_quietly(&places, &policy)?, demo);
     let address = serving::listen_address(&house.loaded.config, arguments.listen)?;
     let tls = serving::tls(&house)?;
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = Arc::new(Workers::start(cores).context("cannot start a thread")?);
+    // Beside the workers: accepting connections, the control socket, the index.
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async move {
         let names: Vec<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
         let listener = Listener::bind(address).await.with_context(|| {
             format!("cannot listen on {address}; another program may use the port: choose one with --listen")
@@ -38,13 +43,16 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         let control = running.open_control(listener.address(), reload, stopping.clone())?;
         announce(scheme, listener.address(), &names)?;
         tokio::spawn(running.gateway.clone().keep_house());
-        let serving = tokio::spawn(serve(running.gateway.clone(), listener, stopping));
+        let (gateway, serves) = (running.gateway.clone(), workers.clone());
+        let serving = tokio::spawn(async move { serve(gateway, listener, &serves, stopping).await });
         wait_for_signal().await?;
         tracing::info!("stopping");
         let _ = stop.send(true);
         serving.await.context("the door ended badly")?;
         control.await.context("the control socket ended badly")?;
+        // The children are the workers' own, so that these end last.
         running.stop().await?;
+        drop(workers);
         Ok(Exit::Done)
     })
 }

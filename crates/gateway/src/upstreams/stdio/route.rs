@@ -87,8 +87,11 @@ impl StdioLink {
                 }
             }
             _ => {
+                let upstream = self.upstream.upgrade();
                 for session in self.sessions() {
-                    session.tell(line.clone());
+                    if upstream.as_ref().is_some_and(|upstream| upstream.tasks.may_hear(news, &session.caller)) {
+                        session.tell(line.clone());
+                    }
                 }
             }
         }

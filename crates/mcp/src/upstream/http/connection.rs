@@ -16,6 +16,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::runtime;
 use tokio::time::{Instant, Sleep};
 
 use super::connect::Stream;
@@ -37,6 +38,8 @@ pub(super) struct Live {
     gate: Gate,
     /// Kept from call to call: moving a timer that is set costs next to nothing, setting one wakes the timer's thread.
     deadline: Pin<Box<Sleep>>,
+    /// Where its socket is watched. Another runtime would learn of every byte through that one.
+    pub(super) home: runtime::Id,
     /// How long the server said it keeps an unused connection.
     pub(super) keep_alive: Option<Duration>,
 }
@@ -80,7 +83,8 @@ impl Live {
         let (sender, connection) = handshake.await.map_err(|error| UpstreamError::from_hyper(place, &error))?;
         let deadline = Box::pin(tokio::time::sleep(Duration::ZERO));
         let driver = Driver(Some(connection));
-        Ok(Box::new(Self { sender, driver, gate: Gate::new(), deadline, keep_alive: None }))
+        let home = runtime::Handle::current().id();
+        Ok(Box::new(Self { sender, driver, gate: Gate::new(), deadline, home, keep_alive: None }))
     }
 
     /// Sends a request and waits for the head of its answer.

@@ -1,7 +1,7 @@
 //! Connections that wait for the next request.
 //!
 //! The newest is used first, so that the others can grow old and be closed. A connection the server has closed is
-//! noticed before it is used.
+//! noticed before it is used. Each is used only by the runtime that opened it.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::connect::Tls;
@@ -59,8 +60,13 @@ impl Pool {
 
     /// A connection that can carry a request, if one waits.
     pub(super) async fn take(&self) -> Option<Box<Live>> {
+        let here = Handle::current().id();
         loop {
-            let (mut live, until) = self.lock().connections.pop_back()?;
+            let (mut live, until) = {
+                let mut waiting = self.lock();
+                let place = waiting.connections.iter().rposition(|(live, _)| live.home == here)?;
+                waiting.connections.remove(place)?
+            };
             let reusable = poll_fn(|cx| Poll::Ready(live.is_reusable(cx))).await;
             if reusable && until > Instant::now() {
                 return Some(live);
