@@ -8,3 +8,4 @@ mod oracle_cases;
 mod recorder;
 mod tasks;
 mod transparency;
+mod wire;
