@@ -124,7 +124,7 @@ impl Trail {
         if self.state == State::Left {
             return self.outcome(status_of(refusal), 0);
         }
-        // What never reached a decision is a stranger's noise: counted, not recorded.
+        // What never reached a decision is a stranger's noise, and is not recorded.
         let (Refusal::Denied(denial) | Refusal::Held(denial)) = refusal else {
             let reason = match refusal {
                 Refusal::UnknownTool(_) => Some(Reason::UnknownTool),
