@@ -13,7 +13,7 @@ use toolwarden_store::journal::Receipt;
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::resolve::{Asked, text_member};
 
 /// Longest name that is recorded whole.
@@ -256,11 +256,7 @@ fn explain<'a>(record: &mut AuditRecord<'a>, why: &'a Explanation) {
 fn status_of(refusal: &Refusal) -> Status {
     match refusal {
         Refusal::Held(_) => Status::Held,
-        Refusal::Upstream(Failure::Timeout) => Status::Timeout,
-        Refusal::Upstream(Failure::TooLarge) => Status::TooLarge,
-        Refusal::Upstream(Failure::Died) => Status::Unknown,
-        Refusal::Upstream(Failure::Answered { .. }) => Status::ToolError,
-        Refusal::Upstream(_) => Status::UpstreamError,
+        Refusal::Upstream(failure) => failure.status(),
         _ => Status::Denied,
     }
 }

@@ -12,6 +12,7 @@ mod whole;
 use std::sync::Arc;
 
 use http::StatusCode;
+use tokio::time::timeout;
 use toolwarden_core::Status;
 use toolwarden_core::json::{Part, unescape};
 use toolwarden_mcp::scan::{Facts, Outcome};
@@ -91,7 +92,8 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
             Err(Refusal::SessionGone)
         }
         status => {
-            let error = whole::error_of(reply.body).await;
+            let reading = timeout(asked.upstream.call_time, whole::error_of(reply.body));
+            let error = reading.await.map_err(|_| Refusal::Upstream(Failure::Timeout))?;
             Err(Refusal::Upstream(match error {
                 Some(error) => Failure::Answered { status: status.as_u16(), error },
                 None => Failure::Protocol(format!("it answered with status {}", status.as_u16())),

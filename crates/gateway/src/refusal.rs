@@ -1,5 +1,6 @@
 //! Every way a message ends without an answer of its server. `answer.rs` alone puts them on the wire.
 
+use toolwarden_core::Status;
 use toolwarden_mcp::MessageError;
 use toolwarden_mcp::ladder::Rung;
 use toolwarden_policy::Explanation;
@@ -68,4 +69,17 @@ pub(crate) enum Failure {
     /// It answered with an error of its own, already in wire form.
     #[error("the server answered with an error")]
     Answered { status: u16, error: String },
+}
+
+impl Failure {
+    /// How a call ended that failed so.
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self::Timeout => Status::Timeout,
+            Self::TooLarge => Status::TooLarge,
+            Self::Died => Status::Unknown,
+            Self::Answered { .. } => Status::ToolError,
+            Self::Unreachable(_) | Self::Protocol(_) | Self::OtherEra(_) | Self::NeedsAuth => Status::UpstreamError,
+        }
+    }
 }

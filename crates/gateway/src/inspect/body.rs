@@ -5,7 +5,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http_body::Frame;
+use http_body::{Body as _, Frame};
+use tokio::time::Sleep;
 use toolwarden_core::Status;
 use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
@@ -62,6 +63,8 @@ pub(super) async fn inspected(
                 id,
                 trail: trail.take(),
                 _flight: flight,
+                patience: asked.upstream.call_time,
+                late: None,
             })));
         }
     }
@@ -127,9 +130,24 @@ pub struct InspectedBody {
     id: Id,
     trail: Option<Trail>,
     _flight: Option<FlightGuard>,
+    /// How long the server may be silent.
+    patience: Duration,
+    /// Runs while the server is silent.
+    late: Option<Pin<Box<Sleep>>>,
 }
 
 impl InspectedBody {
+    /// The server's next bytes, or the news that it sends none for too long.
+    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            self.late = None;
+            return Poll::Ready(frame.map(|frame| frame.map_err(http_failure)));
+        }
+        let patience = self.patience;
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        late.as_mut().poll(context).map(|()| Some(Err(Failure::Timeout)))
+    }
+
     fn end(&mut self) -> Result<(), Failure> {
         let Some(scanner) = self.scanner.take() else { return Ok(()) };
         let facts = scanner.finish().map_err(|error| Failure::Protocol(error.to_string()))?;
@@ -150,10 +168,9 @@ impl InspectedBody {
     }
 
     fn fail(&mut self, failure: &Failure) -> Failure {
-        let status = if *failure == Failure::TooLarge { Status::TooLarge } else { Status::UpstreamError };
         self.waiting.clear();
         self.scanner = None;
-        self.close(status);
+        self.close(failure.status());
         failure.clone()
     }
 }
@@ -171,26 +188,24 @@ impl http_body::Body for InspectedBody {
             if this.waiting.len() > 1 || (this.scanner.is_none() && !this.waiting.is_empty()) {
                 return Poll::Ready(this.waiting.pop_front().map(|chunk| Ok(Frame::data(chunk))));
             }
-            let Some(scanner) = &mut this.scanner else { return Poll::Ready(None) };
-            let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
-            let chunk = match frame {
+            if this.scanner.is_none() {
+                return Poll::Ready(None);
+            }
+            let chunk = match ready!(this.poll_server(context)) {
                 None => {
                     if let Err(failure) = this.end() {
                         return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
                     }
                     continue;
                 }
-                Some(Err(error)) => {
-                    let failure = http_failure(error);
-                    return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
-                }
+                Some(Err(failure)) => return Poll::Ready(Some(Err(BodyError(this.fail(&failure))))),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
             this.size += chunk.len() as u64;
             if this.size > this.limit {
                 return Poll::Ready(Some(Err(BodyError(this.fail(&Failure::TooLarge)))));
             }
-            if let Err(error) = scanner.feed(&chunk) {
+            if let Some(Err(error)) = this.scanner.as_mut().map(|scanner| scanner.feed(&chunk)) {
                 let failure = Failure::Protocol(error.to_string());
                 return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
             }
