@@ -93,6 +93,11 @@ impl Heard {
         self.has_ids |= event.id.is_some();
         let Some(data) = event.data.clone().filter(|data| !data.is_empty()) else { return Some(event) };
         self.size += data.len() as u64;
+        // Streams that wait for news have no end, so they have no size either.
+        if self.patience.is_some() && self.size > self.upstream.response_bytes {
+            self.done = true;
+            return Some(Event::of(self.fail(&Failure::TooLarge)));
+        }
         let limits = Limits { bytes: data.len(), depth: 256 };
         match read_one(&data, limits) {
             Ok(Message::Response(response)) => {
@@ -223,8 +228,7 @@ impl Heard {
     fn fail(&mut self, failure: &Failure) -> Bytes {
         self.flight = None;
         if let Some(mut trail) = self.trail.take() {
-            trail
-                .outcome(if *failure == Failure::Timeout { Status::Timeout } else { Status::UpstreamError }, self.size);
+            trail.outcome(failure.status(), self.size);
         }
         crate::answer::failure_message(self.id.as_ref(), failure)
     }
@@ -382,6 +386,9 @@ async fn sleep(patience: Duration) {
 
 impl Heard {
     fn last_of_child(&mut self, last: Last) -> Result<Bytes, Failure> {
+        if last.message.len() as u64 > self.upstream.response_bytes {
+            return Err(Failure::TooLarge);
+        }
         if let Ok(result) = &last.outcome {
             let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
             result_type(kind.as_deref()).and_then(|()| permitted(&self.upstream, result))?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use toolwarden_core::Outbound;
+use toolwarden_mcp::sse::SseError;
 use toolwarden_mcp::upstream::UpstreamError;
 use toolwarden_mcp::upstream::http::{HttpUpstream, Reply};
 use toolwarden_mcp::{Edit, Era, Id, Version, Wire, headers};
@@ -106,7 +107,9 @@ impl HttpLink {
 pub(crate) fn failure(error: UpstreamError) -> Failure {
     match error {
         UpstreamError::Timeout { .. } => Failure::Timeout,
-        UpstreamError::TooLarge { .. } => Failure::TooLarge,
+        UpstreamError::TooLarge { .. } | UpstreamError::Events { reason: SseError::TooLarge { .. }, .. } => {
+            Failure::TooLarge
+        }
         UpstreamError::Closed { .. } => Failure::Died,
         UpstreamError::Unreachable { .. } | UpstreamError::Tls { .. } => Failure::Unreachable(error.to_string()),
         UpstreamError::Protocol { .. } | UpstreamError::Events { .. } => Failure::Protocol(error.to_string()),
