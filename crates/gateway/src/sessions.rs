@@ -3,7 +3,7 @@
 //! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
 //! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -70,12 +70,33 @@ pub struct ClientSession {
     flights: Mutex<HashMap<Id, Flight>>,
     questions: Mutex<HashMap<Id, Question>>,
     watched: Mutex<Vec<(Arc<str>, String)>>,
-    streams: Mutex<HashMap<u64, Arc<StreamLog>>>,
+    streams: Mutex<BTreeMap<u64, Arc<StreamLog>>>,
     parked: Mutex<HashMap<Id, Parked>>,
     /// Tasks that follow servers' streams for this session.
     followers: Mutex<Vec<AbortHandle>>,
     numbers: AtomicU64,
     used: Mutex<Instant>,
+}
+
+/// Ended streams a client can come back to: the last ones, as long as they are small together.
+const ENDED_STREAMS: usize = 16;
+const ENDED_BYTES: usize = 4 * 1024 * 1024;
+
+/// Drops ended streams beyond those a client may still come back to, the oldest first.
+fn forget_old(streams: &mut BTreeMap<u64, Arc<StreamLog>>) {
+    let (mut count, mut bytes) = (0, 0);
+    let old: Vec<u64> = streams
+        .iter()
+        .rev()
+        .filter_map(|(number, log)| {
+            bytes += log.ended_size()?;
+            count += 1;
+            (count > ENDED_STREAMS || bytes > ENDED_BYTES).then_some(*number)
+        })
+        .collect();
+    for number in old {
+        streams.remove(&number);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -203,7 +224,9 @@ impl ClientSession {
     pub(crate) fn open_stream(&self) -> Arc<StreamLog> {
         let number = self.next_number();
         let log = Arc::new(StreamLog::new(number));
-        lock(&self.streams).insert(number, log.clone());
+        let mut streams = lock(&self.streams);
+        forget_old(&mut streams);
+        streams.insert(number, log.clone());
         log
     }
 

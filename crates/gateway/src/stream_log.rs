@@ -98,6 +98,12 @@ impl StreamLog {
         self.read.notify_waiters();
     }
 
+    /// How much an ended stream keeps; none while it goes on or is being read.
+    pub(crate) fn ended_size(&self) -> Option<usize> {
+        let inner = self.lock();
+        (inner.closed && inner.readers == 0).then_some(inner.bytes)
+    }
+
     /// The id of an event: stream and number.
     pub(crate) fn event_id(&self, number: u64) -> String {
         format!("s{}.{number}", self.number)
