@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
+use tokio::time::timeout;
 use toolwarden_core::{Caller, Clock, Keyring};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused};
@@ -10,12 +12,17 @@ use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 
 use crate::live::Live;
-use crate::sessions::Sessions;
+use crate::sessions::{ClientSession, Sessions};
 use crate::settings::Settings;
 use crate::upstreams::Upstreams;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
+
+/// How long one session, and all of them together, may take to say goodbye to their servers.
+const LEAVE: Duration = Duration::from_secs(8);
+const LEAVE_ALL: Duration = Duration::from_secs(15);
+const LEAVING_AT_ONCE: usize = 256;
 
 /// What a gateway is made of.
 #[derive(Debug)]
@@ -91,20 +98,27 @@ impl Gateway {
         loop {
             clock.tick().await;
             let Some(gateway) = weak.upgrade() else { return };
-            for session in gateway.sessions.close_idle(gateway.settings.session_idle) {
-                session.leave().await;
-            }
+            take_leave(gateway.sessions.close_idle(gateway.settings.session_idle)).await;
         }
     }
 
     /// Ends every session and every child.
     pub async fn close(&self) {
-        for session in self.sessions.all() {
+        let sessions = self.sessions.all();
+        for session in &sessions {
             self.sessions.close(&session.id);
-            session.leave().await;
         }
-        for upstream in self.upstreams.all() {
-            upstream.end().await;
-        }
+        take_leave(sessions).await;
+        stream::iter(self.upstreams.all()).for_each_concurrent(None, |upstream| upstream.end()).await;
     }
+}
+
+/// Ends what sessions have at their servers. One that does not answer keeps nobody waiting for long.
+async fn take_leave(sessions: Vec<Arc<ClientSession>>) {
+    let leaving = stream::iter(sessions).for_each_concurrent(LEAVING_AT_ONCE, |session| async move {
+        if timeout(LEAVE, session.leave()).await.is_err() {
+            tracing::debug!(session = session.mark, "a server did not say goodbye");
+        }
+    });
+    let _ = timeout(LEAVE_ALL, leaving).await;
 }
