@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use toolwarden_control::ServerView;
 use toolwarden_core::{Keyring, Secret};
 use toolwarden_gateway::doors::tls::{self, TlsAcceptor};
@@ -22,6 +23,22 @@ use crate::wire::House;
 
 /// How often the journal is delivered to the index.
 const DELIVERY: Duration = Duration::from_secs(1);
+
+/// Open files that its connections, those to servers and its own files can need.
+const MOST_FILES: u64 = 65_536;
+
+/// Sessions and streams are open files, and most systems start a program with room for a thousand: takes
+/// as much as it may.
+pub fn make_room_for_connections() {
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(MOST_FILES, |most| most.min(MOST_FILES));
+    if limit.current.is_some_and(|now| now < wanted) {
+        limit.current = Some(wanted);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::warn!("the number of open files stays as it is: {error}");
+        }
+    }
+}
 
 /// A gateway and what runs beside it.
 pub struct Running {

@@ -18,6 +18,7 @@ use crate::wire::{self, House};
 
 pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     serving::log_to_stderr();
+    serving::make_room_for_connections();
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
     let demo = arguments.demo;
     let house = with_demo(wire::open(places, &policy)?, demo)?;
