@@ -48,10 +48,12 @@ MINUTES ?= 2
 fuzz:
 	fuzz/run $(MINUTES)
 
-# The long versions of tests: TIMES as many random policies.
+# The long versions of tests: TIMES as many random policies, TIMES minutes of killed gateways.
 TIMES ?= 20
 soak:
 	TOOLWARDEN_SOAK=$(TIMES) cargo test -p toolwarden-policy --test judge
+	cargo build -p toolwarden-fixture-server
+	TOOLWARDEN_SOAK=$(TIMES) cargo test -p toolwarden --test strain
 
 # The real MCP programs that tests talk to, installed once into the cache.
 peers:

@@ -1,0 +1,142 @@
+//! Servers that do not answer: their calls end by the limit of time, their callers may leave, others go on.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use http_body_util::BodyExt;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::caller::{Bystanders, Fault, Session, error_of};
+use crate::house::{House, PATIENCE, PERMISSIVE, at_url};
+use crate::journal::Records;
+use crate::upstream::{Upstream, bad};
+
+const CALLS: usize = 20;
+const LATE: &str = "the server did not answer in time";
+
+/// Calls of one tool, all at once; each must be told that the server did not answer.
+async fn time_out(base: &str, server: &'static str, tool: &'static str, padding: usize) -> Result<()> {
+    let mut sessions = Vec::new();
+    for _ in 0..CALLS {
+        sessions.push(Session::open(base, server).await?);
+    }
+    let calls: Vec<_> = sessions.into_iter().map(|session| tokio::spawn(late(session, tool, padding))).collect();
+    for call in calls {
+        call.await??;
+    }
+    Ok(())
+}
+
+async fn late(mut session: Session, tool: &'static str, padding: usize) -> Result<(), Fault> {
+    let answer = session.call(tool, &json!({"padding": "x".repeat(padding)})).await?;
+    match error_of(&answer) == Some(LATE) {
+        true => Ok(()),
+        false => Err(Fault::Wrong(answer.to_string())),
+    }
+}
+
+/// A large answer of which half came: it ends, and not as if it were whole.
+async fn break_off(base: &str) -> Result<()> {
+    let calls: Vec<_> = (0..CALLS)
+        .map(|_| {
+            let base = base.to_owned();
+            tokio::spawn(async move {
+                let mut session = Session::open(&base, "stuck").await?;
+                let response = session.begin(bad::STALLED, &json!({})).await?;
+                let read = timeout(PATIENCE, response.into_body().collect()).await;
+                match read.map_err(|_| Fault::Silence)? {
+                    Ok(whole) => Err(Fault::Wrong(format!("{} bytes as if they were whole", whole.to_bytes().len()))),
+                    Err(_) => Ok(()),
+                }
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await??;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_answer_is_alone() -> Result<()> {
+    let (healthy, stuck) = (Upstream::start().await?, Upstream::start().await?);
+    let config = [
+        PERMISSIVE.to_owned(),
+        at_url("healthy", &healthy.url),
+        at_url("stuck", &stuck.url),
+        "timeout = \"2s\"\n".to_owned(),
+        at_url("patient", &stuck.url),
+    ];
+    let house = House::new(&config.concat());
+    let gateway = house.serve().await;
+    let bystanders = Bystanders::at(gateway.base(), "healthy");
+    bystanders.served(20).await?;
+
+    // Nobody waits for these: their callers leave, which ends them.
+    let mut left = Vec::new();
+    for _ in 0..CALLS {
+        let mut session = Session::open(gateway.base(), "patient").await?;
+        let call = async move { session.call(bad::SILENT, &json!({})).await };
+        left.push(timeout(Duration::from_millis(500), call));
+    }
+    for call in left.into_iter().map(tokio::spawn).collect::<Vec<_>>() {
+        let answer = call.await?;
+        assert!(answer.is_err(), "a server that never answers answered: {answer:?}");
+    }
+    bystanders.served(20).await?;
+
+    let at_once = tokio::try_join!(
+        time_out(gateway.base(), "stuck", bad::SILENT, 0),
+        time_out(gateway.base(), "stuck", bad::STALLED_ERROR, 0),
+        break_off(gateway.base()),
+    );
+    at_once?;
+    bystanders.served(20).await?;
+    bystanders.leave().await?;
+    gateway.stop().await;
+    let records = Records::of(&house);
+    let silent = records.statuses_of(bad::SILENT);
+    let count = |status: &str| silent.iter().filter(|ended| **ended == status).count();
+    assert_eq!((count("cancelled"), count("timeout")), (CALLS, CALLS), "{silent:?}");
+    assert_eq!(records.statuses_of(bad::STALLED), ["timeout"; CALLS]);
+    assert_eq!(records.statuses_of(bad::STALLED_ERROR), ["timeout"; CALLS]);
+    Ok(())
+}
+
+/// A server that does not even read: what does not fit into buffers waits, and ends by the limit of time. A
+/// gateway with such servers still ends when it is told to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_read_is_alone() -> Result<()> {
+    let (healthy, deaf) = (Upstream::start().await?, Upstream::start().await?);
+    let limit = "timeout = \"2s\"\n";
+    let config = format!("{PERMISSIVE}{}{}{limit}", at_url("healthy", &healthy.url), at_url("deaf", &deaf.url));
+    let house = House::new(&config);
+    let gateway = house.serve().await;
+    let bystanders = Bystanders::at(gateway.base(), "healthy");
+    bystanders.served(20).await?;
+    let mut sessions = Vec::new();
+    for _ in 0..CALLS {
+        let mut session = Session::open(gateway.base(), "deaf").await?;
+        session.echo("heard").await?;
+        sessions.push(session);
+    }
+    deaf.stop_reading();
+    let large = 3 * 1024 * 1024;
+    let calls: Vec<_> =
+        sessions.into_iter().map(|session| tokio::spawn(late(session, crate::caller::ECHO, large))).collect();
+    for call in calls {
+        call.await??;
+    }
+    assert!(deaf.ignored() >= CALLS - 1, "only {} connections were ignored", deaf.ignored());
+    let opened = Session::open(gateway.base(), "deaf").await.err().map(|fault| fault.to_string());
+    assert!(opened.as_ref().is_some_and(|fault| fault.contains(LATE)), "{opened:?}");
+    bystanders.served(20).await?;
+    bystanders.leave().await?;
+    // It has sessions at that server, which it cannot take leave of.
+    gateway.stop().await;
+    let records = Records::of(&house);
+    let late = records.statuses_of(crate::caller::ECHO).iter().filter(|status| **status == "timeout").count();
+    assert_eq!(late, CALLS);
+    Ok(())
+}
