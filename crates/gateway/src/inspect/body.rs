@@ -51,6 +51,10 @@ pub(super) async fn inspected(
         };
         scanner.feed(&chunk).map_err(broken)?;
         size += chunk.len();
+        // Nothing was sent yet, so this can still be said.
+        if size as u64 > asked.upstream.response_bytes {
+            return Err(Refusal::Upstream(Failure::TooLarge));
+        }
         chunks.push(chunk);
         if size > gather {
             let id = asked.id.clone().unwrap_or_else(|| Id::number(0));

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::caller::{Bystanders, Session, error_of};
+use crate::caller::{Bystanders, ECHO, Session, error_of};
 use crate::house::{Gateway, House, PATIENCE, PERMISSIVE, at_url, by_script, report};
 use crate::journal::Records;
 use crate::scripted::SCRIPT;
@@ -134,19 +134,30 @@ async fn a_line_without_end_ends_the_child_alone() -> Result<()> {
     Ok(())
 }
 
-/// The limit of a server counts for its children, too.
+/// A limit may be small, and counts for answers that are gathered and for lines of children, too.
 #[tokio::test]
-async fn a_line_over_the_limit_is_refused() -> Result<()> {
-    let limits = "limits = { response_bytes = 100000 }\n";
-    let house = House::new(&format!("{PERMISSIVE}{}{limits}", by_script("child", SCRIPT, &[])));
+async fn answers_over_a_small_limit_are_refused() -> Result<()> {
+    let limits = "limits = { response_bytes = 10000 }\n";
+    let upstream = Upstream::start().await?;
+    let (http, child) = (at_url("http", &upstream.url), by_script("child", SCRIPT, &[]));
+    let house = House::new(&format!("{PERMISSIVE}{http}{limits}{child}{limits}"));
     let gateway = house.serve().await;
     let mut session = Session::open(gateway.base(), "child").await?;
-    for tool in ["large", "large"] {
-        let answer = session.call(tool, &json!({})).await?;
+    for _ in 0..2 {
+        let answer = session.call("large", &json!({})).await?;
+        assert_eq!(error_of(&answer), Some("the server's answer is larger than the limit"));
+        session.echo("after").await?;
+    }
+    let mut session = Session::open(gateway.base(), "http").await?;
+    for size in [20_000, 50_000, 200_000] {
+        let answer = session.call(ECHO, &json!({"padding": "x".repeat(size)})).await?;
         assert_eq!(error_of(&answer), Some("the server's answer is larger than the limit"));
         session.echo("after").await?;
     }
     gateway.stop().await;
-    assert_eq!(Records::of(&house).statuses_of("large"), ["too_large", "too_large"]);
+    let records = Records::of(&house);
+    assert_eq!(records.statuses_of("large"), ["too_large"; 2]);
+    let echoes = records.statuses_of(ECHO);
+    assert_eq!(echoes, ["ok", "ok", "too_large", "ok", "too_large", "ok", "too_large", "ok"]);
     Ok(())
 }
