@@ -36,6 +36,8 @@ pub(crate) struct StdioLink {
     started: Instant,
     /// We ended it, so its end is no failure.
     ending: AtomicBool,
+    /// It says nothing any more, whether the process has ended or not. Set while `flights` is held.
+    silent: AtomicBool,
     next: AtomicU64,
     flights: Mutex<HashMap<u64, InFlight>>,
     opened: OnceLock<Opened>,
@@ -130,6 +132,7 @@ impl StdioLink {
             child,
             started: Instant::now(),
             ending: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
             next: AtomicU64::new(1),
             flights: Mutex::default(),
             opened: OnceLock::new(),
@@ -149,7 +152,7 @@ impl StdioLink {
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        self.child.exit().borrow().is_none()
+        !self.silent.load(Ordering::Relaxed) && self.child.exit().borrow().is_none()
     }
 
     pub(crate) fn opened(&self) -> Option<&Opened> {
@@ -221,7 +224,7 @@ impl StdioLink {
         let wants_logs = meta.and_then(|meta| meta.get("io.modelcontextprotocol/logLevel")).is_some();
         let (events, receiver) = mpsc::channel(EVENTS_WAITING);
         let (last, last_receiver) = oneshot::channel();
-        self.lock().insert(number, InFlight { client: id.clone(), token, wants_logs, events, last });
+        self.depart(number, InFlight { client: id.clone(), token, wants_logs, events, last })?;
         let guard = StdioGuard { link: self.clone(), number };
         let wire_id = Id::number(number);
         let mut edits = vec![Edit::ProgressToken(wire_id.raw())];
@@ -232,6 +235,16 @@ impl StdioLink {
             return Err(gone(&error));
         }
         Ok(StdioReply { events: receiver, last: last_receiver, held: None, guard })
+    }
+
+    /// Puts a request on the list of those that wait; none can wait for a child that says nothing any more.
+    fn depart(&self, number: u64, flight: InFlight) -> Result<(), Failure> {
+        let mut flights = self.lock();
+        if self.silent.load(Ordering::Relaxed) {
+            return Err(Failure::Unreachable(format!("the server `{}` has ended", self.server)));
+        }
+        flights.insert(number, flight);
+        Ok(())
     }
 
     pub(crate) async fn notify(&self, outbound: &Outbound, edits: &[Edit<'_>]) -> Result<(), Failure> {
@@ -260,14 +273,20 @@ impl StdioLink {
         while let Some(line) = lines.recv().await {
             self.route(&line).await;
         }
-        // Those who wait learn it from their closed channels.
-        self.lock().clear();
         if let Some(upstream) = self.upstream.upgrade()
             && !self.ending.load(Ordering::Relaxed)
         {
             tracing::warn!(server = %self.server, "the server ended by itself");
             upstream.ended(self.started.elapsed());
         }
+        {
+            let mut flights = self.lock();
+            self.silent.store(true, Ordering::Relaxed);
+            // Those who wait learn it from their closed channels.
+            flights.clear();
+        }
+        // A process that stays is of no use to anybody.
+        self.child.end().await;
     }
 }
 
