@@ -22,7 +22,9 @@ pub async fn comes_back(session: &mut Session) -> Result<()> {
             match session.echo("again").await {
                 Ok(()) => return Ok(()),
                 // It says when the next try is.
-                Err(Fault::Wrong(answer)) if answer.contains("next try") => sleep(Duration::from_millis(100)).await,
+                Err(Fault::Wrong(answer)) if answer.contains("next try") || answer.contains("has ended") => {
+                    sleep(Duration::from_millis(100)).await;
+                }
                 Err(fault) => return Err(fault),
             }
         }
@@ -79,5 +81,20 @@ async fn a_child_that_dies_under_its_calls_is_alone() -> Result<()> {
     let silent = records.statuses_of("silent");
     let unknown = silent.iter().filter(|status| **status == "unknown").count();
     assert!(unknown > WAITING, "too few calls waited: {silent:?}");
+    Ok(())
+}
+
+/// A child that says nothing any more has ended, whatever its process does: nobody waits for it. Its end is
+/// seen before the process has gone, so every death has such a moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_that_closes_its_output_is_started_again() -> Result<()> {
+    let house = House::new(&format!("{PERMISSIVE}{}", by_script("child", SCRIPT, &[])));
+    let gateway = house.serve().await;
+    let mut session = Session::open(gateway.base(), "child").await?;
+    session.echo("before").await?;
+    let answer = session.call("leaves", &json!({})).await?;
+    assert!(error_of(&answer).is_some_and(|error| error.contains("the server ended")), "{answer}");
+    comes_back(&mut session).await?;
+    gateway.stop().await;
     Ok(())
 }

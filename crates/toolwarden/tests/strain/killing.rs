@@ -138,6 +138,7 @@ async fn a_home_with_killed_gateways() -> Result<()> {
     let config = format!("{PERMISSIVE}{}{child}", at_url("http", &upstream.url));
     house.write("home/.config/toolwarden/toolwarden.toml", &config);
     let mut random = Random::new();
+    report(&format!("seed {}", random.seed));
     let callers = Arc::new(Callers::default());
     let (place, place_seen) = watch::channel("127.0.0.1:9".to_owned());
     let tasks: Vec<_> = (0..2 * CALLERS)
