@@ -40,8 +40,8 @@ deny:
 SECONDS_EACH ?= 1
 bench:
 	cargo bench -p toolwarden-bench
-	cargo build --release -p toolwarden -p toolwarden-bench
-	$(CARGO_TARGET_DIR)/release/toolwarden-bench-gateway $(CARGO_TARGET_DIR)/release/toolwarden $(SECONDS_EACH)
+	cargo build --profile dist -p toolwarden -p toolwarden-bench
+	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-gateway $(CARGO_TARGET_DIR)/dist/toolwarden $(SECONDS_EACH)
 
 # Instrumented fuzzing, MINUTES per target; needs cargo-fuzz and a nightly toolchain.
 MINUTES ?= 2

@@ -106,7 +106,7 @@ async fn next_chunk(body: &mut Body, patience: Duration) -> Result<Option<Bytes>
     }
 }
 
-fn joined(mut chunks: Vec<Bytes>) -> Bytes {
+pub(super) fn joined(mut chunks: Vec<Bytes>) -> Bytes {
     if chunks.len() == 1 {
         return chunks.pop().unwrap_or_default();
     }

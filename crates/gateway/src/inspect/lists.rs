@@ -12,6 +12,7 @@ use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_policy::{PolicySet, is_visible};
 
+use super::body::joined;
 use super::whole::{self, whole_result};
 use crate::answer::Answer;
 use crate::forward::Reply;
@@ -72,13 +73,13 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Re
     let policy = gateway.live.snapshot();
     match reply {
         Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
-            let message = whole::message(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
+            let pieces = whole::pieces(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
             // A list that did not change is known by its bytes, and need not be read.
-            let known = asked.upstream.lists.find(asked, &policy, |raw| is_same_message(raw, &message, &id));
+            let known = asked.upstream.lists.find(asked, &policy, |raw| is_same_message(raw, &pieces, &id));
             if let Some(known) = known {
                 return Ok(Answer::message(compose::result(&id, &known)));
             }
-            let result = whole::outcome(&message, &id, status.as_u16()).map_err(Refusal::Upstream)?;
+            let result = whole::outcome(&joined(pieces), &id, status.as_u16()).map_err(Refusal::Upstream)?;
             Ok(Answer::message(filtered(gateway, asked, &result, &id)))
         }
         reply => {
@@ -96,13 +97,32 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Re
 }
 
 /// Whether a message is the one a known result came in, but for the id of its own request.
-fn is_same_message(known: &Part, message: &[u8], id: &Id) -> bool {
+fn is_same_message(known: &Part, pieces: &[Bytes], id: &Id) -> bool {
     let document = known.document();
     let Some(id_span) = document.root().get("id").map(|id| id.span()) else { return false };
     let text = document.text().as_bytes();
     let (Some(before), Some(after)) = (text.get(..id_span.start), text.get(id_span.end..)) else { return false };
-    let rest = message.strip_prefix(before).and_then(|rest| rest.strip_prefix(id.raw().as_bytes()));
-    rest == Some(after)
+    let mut expected = [before, id.raw().as_bytes(), after].into_iter();
+    let mut part = expected.next().unwrap_or_default();
+    for piece in pieces {
+        let mut piece = &**piece;
+        while !piece.is_empty() {
+            if part.is_empty() {
+                match expected.next() {
+                    Some(next) => part = next,
+                    None => return false,
+                }
+                continue;
+            }
+            let length = part.len().min(piece.len());
+            let ((head, tail), (same, rest)) = (piece.split_at(length), part.split_at(length));
+            if head != same {
+                return false;
+            }
+            (piece, part) = (tail, rest);
+        }
+    }
+    part.is_empty() && expected.all(<[u8]>::is_empty)
 }
 
 fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Bytes {
@@ -167,3 +187,7 @@ pub(crate) fn shows(
     };
     is_visible(policy, &query(gateway, caller, call))
 }
+
+#[cfg(test)]
+#[path = "lists_tests.rs"]
+mod tests;

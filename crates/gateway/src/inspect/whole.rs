@@ -28,10 +28,20 @@ pub(crate) async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Res
     timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
 }
 
-/// A whole answer as it came.
-pub(super) async fn message(upstream: &Upstream, body: Body) -> Result<Bytes, Failure> {
-    let gathering = timeout(upstream.call_time, body.collect(LARGEST));
-    gathering.await.map_err(|_| Failure::Timeout)?.map_err(http_failure)
+/// A whole answer in the pieces it came in.
+pub(super) async fn pieces(upstream: &Upstream, mut body: Body) -> Result<Vec<Bytes>, Failure> {
+    let gathering = async {
+        let (mut pieces, mut size) = (Vec::new(), 0);
+        while let Some(piece) = body.chunk().await.map_err(http_failure)? {
+            size += piece.len();
+            if size > LARGEST {
+                return Err(Failure::TooLarge);
+            }
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    };
+    timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
 }
 
 async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
