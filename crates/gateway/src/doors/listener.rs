@@ -17,8 +17,10 @@ use super::http::serve_request;
 use super::workers::Workers;
 use crate::gateway::Gateway;
 
-/// How long a client may take to send its headers.
-const HEADER_TIME: Duration = Duration::from_secs(10);
+/// How long a client may take to send its headers, and to be silent between two requests.
+const HEADER_TIME: Duration = Duration::from_secs(30);
+/// How long a client may take to greet.
+const TLS_TIME: Duration = Duration::from_secs(10);
 const MOST_HEADERS: usize = 100;
 const MOST_CONNECTIONS: usize = 16_384;
 /// How long answers on their way may take after the order to stop.
@@ -64,11 +66,12 @@ impl Listener {
 pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        let Ok(place) = room.clone().acquire_owned().await else { return };
-        let accepted = tokio::select! {
-            accepted = listener.tcp.accept() => accepted,
+        let next = async { (room.clone().acquire_owned().await, listener.tcp.accept().await) };
+        let (place, accepted) = tokio::select! {
+            next = next => next,
             _ = stop.changed() => break,
         };
+        let Ok(place) = place else { return };
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -86,7 +89,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers,
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             match tls {
                 None => converse(gateway, stream, stopping).await,
-                Some(tls) => match tokio::time::timeout(HEADER_TIME, tls.accept(stream)).await {
+                Some(tls) => match tokio::time::timeout(TLS_TIME, tls.accept(stream)).await {
                     Ok(Ok(stream)) => converse(gateway, stream, stopping).await,
                     _ => tracing::debug!("a connection did not speak TLS"),
                 },
