@@ -44,7 +44,8 @@ impl Wire {
     }
 
     fn compose(outbound: &Outbound, id: Option<&Id>, edits: &[Edit<'_>]) -> Self {
-        let mut text = envelope(id);
+        let room = 128 + outbound.params().map_or(0, |params| params.raw().len());
+        let mut text = envelope(id, room);
         match outbound.content() {
             Content::Method { method, params } => {
                 push_member(&mut text, "method", &quoted(method));
@@ -116,8 +117,9 @@ pub fn push_spliced(text: &mut String, source: &str, splices: &[(Range<usize>, &
     text.push_str(source.get(done..).unwrap_or_default());
 }
 
-fn envelope(id: Option<&Id>) -> String {
-    let mut text = String::with_capacity(256);
+/// The beginning of a message, with room for so much more.
+fn envelope(id: Option<&Id>, more: usize) -> String {
+    let mut text = String::with_capacity(64 + id.map_or(0, |id| id.raw().len()) + more);
     text.push_str("{\"jsonrpc\":\"2.0\"");
     if let Some(id) = id {
         push_member(&mut text, "id", id.raw());
@@ -141,7 +143,7 @@ pub fn quoted(text: &str) -> String {
 /// A response for a client, around a raw result.
 #[must_use]
 pub fn result(id: &Id, result: &str) -> Bytes {
-    let mut text = envelope(Some(id));
+    let mut text = envelope(Some(id), result.len());
     push_member(&mut text, "result", result);
     text.push('}');
     text.into()
@@ -160,7 +162,7 @@ pub fn error(id: Option<&Id>, code: i64, message: &str, data: Option<&serde_json
 /// An error for a client, around a raw error object.
 #[must_use]
 pub fn raw_error(id: Option<&Id>, error: &str) -> Bytes {
-    let mut text = envelope(None);
+    let mut text = envelope(None, 64 + error.len());
     // JSON-RPC wants `null` where the id is unknown.
     push_member(&mut text, "id", id.map_or("null", Id::raw));
     push_member(&mut text, "error", error);
@@ -171,7 +173,7 @@ pub fn raw_error(id: Option<&Id>, error: &str) -> Bytes {
 /// A request or notification for a client.
 #[must_use]
 pub fn to_client(id: Option<&Id>, method: &str, params: Option<&str>) -> Bytes {
-    let mut text = envelope(id);
+    let mut text = envelope(id, 64 + method.len() + params.map_or(0, str::len));
     push_member(&mut text, "method", &quoted(method));
     if let Some(params) = params {
         push_member(&mut text, "params", params);

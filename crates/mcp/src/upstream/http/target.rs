@@ -37,7 +37,7 @@ impl HttpTarget {
             url: url.into(),
             headers: Vec::new(),
             timeouts: Timeouts::DEFAULT,
-            max_idle: 128,
+            max_idle: 1024,
             max_event_bytes: 16 * 1024 * 1024,
             tls: None,
         }
