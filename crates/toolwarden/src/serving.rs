@@ -2,6 +2,7 @@
 
 mod control;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,11 +51,14 @@ pub struct Running {
     locations: Locations,
     /// The servers as they are configured.
     configured: Vec<ServerView>,
+    /// The files the policy came from.
+    sources: Vec<PathBuf>,
 }
 
 /// Starts everything but the doors. `name` is the kind of process, for the journal.
 pub async fn start(house: House, name: &str) -> Result<Running> {
     let House { locations, loaded, policy } = house;
+    let sources = control::watched(&loaded);
     let keyring: Arc<dyn Keyring> = Arc::new(FileKeyring::open(&locations.config_dir)?);
     let root = locations.data_dir.join("journal");
     toolwarden_sources::make_data_directory(&locations)?;
@@ -81,7 +85,7 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         clock: Arc::new(SystemClock),
         local_user: locations.user.clone(),
     });
-    Ok(Running { gateway, journal, shipper, index, keyring, locations, configured })
+    Ok(Running { gateway, journal, shipper, index, keyring, locations, configured, sources })
 }
 
 impl Running {

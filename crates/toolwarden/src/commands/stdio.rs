@@ -26,7 +26,7 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         let running = serving::start(house, "stdio").await?;
         // A person who is told to run `toolwarden allow` expects it to act without a restart.
         let (stop, stopping) = tokio::sync::watch::channel(false);
-        let watching = running.watch_files(reload, stopping);
+        let watching = running.watch_files(std::sync::Arc::new(reload), stopping);
         let served =
             stdio::serve(&running.gateway, scope, mode.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;
         let _ = stop.send(true);

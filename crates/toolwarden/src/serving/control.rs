@@ -1,5 +1,7 @@
-//! The clerk of a running server: its socket, and the policy read again after every change.
+//! The clerk of a running server: its socket, and the policy read again after every change, whether it
+//! came through the socket or by an editor.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
 use toolwarden_control::{Clerk, ClerkParts, Follower, ServerView, Servers};
 use toolwarden_gateway::Gateway;
+use toolwarden_sources::Loaded;
 
 use super::Running;
 use crate::environment::SystemClock;
@@ -38,33 +41,36 @@ impl Running {
         reload: impl Reload,
         stop: watch::Receiver<bool>,
     ) -> Result<JoinHandle<()>> {
+        let reload = Arc::new(reload);
+        let watching = self.watch_files(reload.clone(), stop.clone());
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
             Ok(socket) => socket,
             Err(SocketError::InUse(_)) => {
                 tracing::warn!(
                     "another server has the control socket of this data directory: the command line speaks to that \
-                     one, and this one reads its policy again when the stored lists change"
+                     one, and this one reads its policy again when the files change"
                 );
-                return Ok(self.watch_files(reload, stop));
+                return Ok(watching);
             }
             Err(error @ SocketError::TooLong(_)) => {
-                tracing::warn!("there is no control socket: {error}; stored lists are read again when they change");
-                return Ok(self.watch_files(reload, stop));
+                tracing::warn!("there is no control socket: {error}; files are read again when they change");
+                return Ok(watching);
             }
             Err(error) => return Err(error.into()),
         };
         let clerk = Arc::new(self.clerk(address));
-        tokio::spawn(follow(clerk.changes().follow(), Arc::downgrade(&self.gateway), Arc::new(reload)));
+        tokio::spawn(follow(clerk.changes().follow(), Arc::downgrade(&self.gateway), reload));
         Ok(tokio::spawn(serve_socket(socket, router(clerk), stop)))
     }
 
-    /// Reads the policy again when a file changes that the command line writes: for processes that
-    /// have no control socket, so that what a person takes back does not go on acting there.
-    pub fn watch_files(&self, reload: impl Reload, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
-        let (gateway, reload) = (Arc::downgrade(&self.gateway), Arc::new(reload));
+    /// Reads the policy again when a file changes that counts, or would if it were there: what a person
+    /// takes back by hand must not go on acting.
+    pub fn watch_files(&self, reload: Arc<impl Reload>, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
+        let gateway = Arc::downgrade(&self.gateway);
         let data = &self.locations.data_dir;
-        let mut files: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
-        files.push(self.locations.user_permissions());
+        let mut records: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
+        records.push(self.locations.user_permissions());
+        let mut files = [records.clone(), self.sources.clone()].concat();
         let mut known = fingerprints(&files);
         tokio::spawn(async move {
             loop {
@@ -76,7 +82,13 @@ impl Running {
                 if found != known {
                     known = found;
                     // What is wrong is in the log; nobody waits for an answer here.
-                    let _ = take_over(&gateway, reload.clone()).await;
+                    let Ok(sources) = take_over(&gateway, reload.clone()).await else { continue };
+                    let counting = [records.clone(), sources].concat();
+                    // As they were before they were read, so that a change meanwhile is seen.
+                    if counting != files {
+                        known = fingerprints(&counting);
+                        files = counting;
+                    }
                 }
             }
         })
@@ -113,19 +125,38 @@ async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl 
     }
 }
 
-/// Reads the policy again and puts it in force. One that cannot be used changes nothing.
-async fn take_over(gateway: &Weak<Gateway>, reload: Arc<impl Reload>) -> Result<()> {
+/// Reads the policy again and puts it in force; gives the files it was looked for in. One that cannot be
+/// used changes nothing.
+async fn take_over(gateway: &Weak<Gateway>, reload: Arc<impl Reload>) -> Result<Vec<PathBuf>> {
     let read = tokio::task::spawn_blocking(move || reload()).await.map_err(|error| anyhow!(error)).flatten();
     let gateway = gateway.upgrade().context("the server is stopping")?;
     let taken = read.and_then(|house| {
+        let sources = watched(&house.loaded);
+        tell_of_servers(&gateway, &house);
         let servers = house.loaded.input.servers;
-        Ok(gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?)
+        gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?;
+        Ok(sources)
     });
     match &taken {
-        Ok(()) => tracing::info!("the policy was read again and is in force"),
+        Ok(_) => tracing::info!("the policy was read again and is in force"),
         Err(error) => tracing::error!("the policy cannot be used, the former one stays in force: {error:#}"),
     }
     taken
+}
+
+/// The files a policy is made of, those that are missing included.
+pub(super) fn watched(loaded: &Loaded) -> Vec<PathBuf> {
+    loaded.sources.iter().map(|source| source.path.clone()).chain(loaded.config_path.clone()).collect()
+}
+
+/// Servers are reached as they were configured at the start.
+fn tell_of_servers(gateway: &Gateway, house: &House) {
+    let running: BTreeSet<String> = gateway.server_statuses().into_iter().map(|status| status.name).collect();
+    let written: BTreeSet<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
+    if running != written {
+        let names: Vec<&str> = running.symmetric_difference(&written).map(String::as_str).collect();
+        tracing::warn!(servers = names.join(", "), "servers were added or removed: that needs a restart");
+    }
 }
 
 /// The gateway's servers, in the clerk's words.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::house::House;
-use crate::server::Server;
+use crate::server::{Server, eventually};
 
 const NOTE: &str = "This note is kept by the demo server.";
 
@@ -54,6 +54,37 @@ fn trust_acts_on_the_next_call() {
     assert_eq!(server.read_note(), NOTE);
     assert_eq!(house.run(&["trust", "--remove", "."]).code, 0);
     assert!(server.read_note().contains("Held by Toolwarden"));
+}
+
+#[test]
+fn files_changed_by_hand_act_without_a_restart() {
+    let house = House::new();
+    let (own, config) = ("home/.cursor/permissions.json", "home/.config/toolwarden/toolwarden.toml");
+    let server = Server::start(&house);
+    let runs = || server.read_note() == NOTE;
+    assert!(!runs());
+    // A file that was not there, emptied, whole again, broken.
+    house.write(own, "{\"mcpAllowlist\": [\"notes:*\"]}");
+    assert!(eventually(runs), "{}", house.read("server.log"));
+    house.write(own, "{\"mcpAllowlist\": []}");
+    assert!(eventually(|| !runs()), "{}", house.read("server.log"));
+    house.write(own, "{\"mcpAllowlist\": [\"notes:*\"]}");
+    assert!(eventually(runs));
+    house.write(own, "{broken");
+    assert!(eventually(|| !runs()), "{}", house.read("server.log"));
+    house.write(own, "{\"mcpAllowlist\": [\"notes:*\"]}");
+    assert!(eventually(runs));
+    // The config, and a workspace nobody trusts, which may forbid.
+    house.write(config, "[auto_run]\nask = [\"notes:*\"]\n");
+    assert!(eventually(|| !runs()), "{}", house.read("server.log"));
+    house.write(config, "");
+    assert!(eventually(runs));
+    house.write("space/.mcp.json", "{\"mcpServers\": {\"notes\": {\"command\": \"other\"}}}");
+    house.write(
+        "space/.roo/mcp.json",
+        "{\"mcpServers\": {\"notes\": {\"command\": \"other\", \"disabledTools\": [\"read_note\"]}}}",
+    );
+    assert!(eventually(|| !runs()), "{}", house.read("server.log"));
 }
 
 #[test]
