@@ -158,7 +158,9 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
         Refusal::UnknownServer(server) => {
             (StatusCode::NOT_FOUND, INVALID_PARAMS, format!("no server is called `{}`", name::shown(server)))
         }
-        Refusal::UnknownTool(tool) => (StatusCode::OK, INVALID_PARAMS, format!("Unknown tool: {}", name::shown(tool))),
+        Refusal::UnknownTool(tool) | Refusal::Hidden(tool, _) => {
+            (StatusCode::OK, INVALID_PARAMS, format!("Unknown tool: {}", name::shown(tool)))
+        }
         Refusal::NoRecord => {
             (StatusCode::OK, INTERNAL_ERROR, "the call was not sent: its audit record could not be written".to_owned())
         }

@@ -13,8 +13,8 @@ use toolwarden_store::journal::Receipt;
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
-use crate::resolve::{Asked, text_member};
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::{Asked, What, text_member};
 
 /// Longest name that is recorded whole.
 const LONGEST_NAME: usize = 256;
@@ -71,7 +71,9 @@ impl Trail {
 
     /// What is being asked for, once that is known.
     pub(crate) fn asks(&mut self, asked: &Asked) {
-        (self.server, self.tool) = (Some(asked.upstream.name.clone()), Some(asked.query.call.tool.clone()));
+        self.server = Some(asked.upstream.name.clone());
+        // Messages that are no calls are judged by their server alone.
+        self.tool = matches!(asked.what, What::Call).then(|| asked.query.call.tool.clone());
         self.target = target(asked);
     }
 
@@ -124,26 +126,49 @@ impl Trail {
         if self.state == State::Left {
             return self.outcome(status_of(refusal), 0);
         }
-        // What never reached a decision is a stranger's noise, and is not recorded.
-        let (Refusal::Denied(denial) | Refusal::Held(denial)) = refusal else {
-            let reason = match refusal {
-                Refusal::UnknownTool(_) => Some(Reason::UnknownTool),
-                Refusal::Method(_) => Some(Reason::MethodNotListed),
-                Refusal::ForeignTask => Some(Reason::ForeignId),
-                // A header that says another thing than the body: the caller is known, so it is told.
-                Refusal::Rung(_) => None,
-                _ => return,
-            };
-            let detail = reason.is_none().then_some("a header does not say what the body says");
-            return self.keep_denial(reason, detail).await;
+        let explanation = match refusal {
+            Refusal::Denied(denial) | Refusal::Held(denial) => &denial.explanation,
+            Refusal::Hidden(_, explanation) => explanation,
+            Refusal::Upstream(failure) if self.is_call() => return self.unreached(failure).await,
+            _ => return self.undecided(refusal).await,
         };
-        let source = denial.explanation.rule.as_ref().map(|rule| rule.origin.to_string());
+        let source = explanation.rule.as_ref().map(|rule| rule.origin.to_string());
         let mut record = self.record(RecordKind::Refusal);
-        explain(&mut record, &denial.explanation);
+        explain(&mut record, explanation);
         record.rule_source = source.as_deref();
         record.detail = self.target.as_deref();
         record.status = Some(status_of(refusal));
         self.keep(&record).await;
+    }
+
+    /// Records a message that ended before the judge was asked. A stranger's noise is not recorded.
+    async fn undecided(&mut self, refusal: &Refusal) {
+        let (reason, detail) = match refusal {
+            Refusal::UnknownTool(tool) => {
+                // Behind the common door no server was found for it.
+                self.tool.get_or_insert_with(|| bounded(tool).into());
+                (Some(Reason::UnknownTool), None)
+            }
+            Refusal::Method(_) => (Some(Reason::MethodNotListed), None),
+            Refusal::ForeignTask => (Some(Reason::ForeignId), None),
+            // The caller is known, so it is told.
+            Refusal::Rung(_) => (None, Some("a header does not say what the body says")),
+            _ => return,
+        };
+        self.keep_denial(reason, detail).await;
+    }
+
+    /// Records a call whose server could not be reached before the judge was asked.
+    async fn unreached(&self, failure: &Failure) {
+        let said = failure.to_string();
+        let mut record = self.record(RecordKind::Refusal);
+        record.status = Some(failure.status());
+        record.detail = Some(bounded(&said));
+        self.keep(&record).await;
+    }
+
+    fn is_call(&self) -> bool {
+        matches!(&*self.method, "tools/call" | "resources/read" | "prompts/get" | "completion/complete")
     }
 
     /// Records a message that is dropped because it speaks of what is not its caller's own.

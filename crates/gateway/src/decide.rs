@@ -28,7 +28,7 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
     let policy = gateway.live.policy();
     if !matches!(asked.what, What::Call) {
         let admitted = admit(&policy, &asked.query, asked.admitted());
-        return admitted.map(Judged::Message).map_err(|why| refuse(&policy, &asked.query, *why));
+        return admitted.map(Judged::Message).map_err(|why| refuse_message(asked, *why));
     }
     match judge(&policy, &asked.query) {
         Verdict::Allow(permit) => Ok(Judged::Call(permit)),
@@ -39,11 +39,20 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
 
 /// Hidden and unknown answer alike, except to those who may know why (MODE-5).
 fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusal {
-    let hidden = || !may_know(policy, query) && !is_visible(policy, query);
-    if explanation.reason == Reason::UnknownTool || hidden() {
+    if explanation.reason == Reason::UnknownTool {
         return Refusal::UnknownTool(query.call.tool.to_string());
     }
+    if !may_know(policy, query) && !is_visible(policy, query) {
+        return Refusal::Hidden(query.call.tool.to_string(), Box::new(explanation));
+    }
     let message = explanation.message(query);
+    Refusal::Denied(Box::new(Denial { explanation, message }))
+}
+
+/// What is no call is refused with its server, so that is what the words speak of.
+fn refuse_message(asked: &Asked, explanation: Explanation) -> Refusal {
+    let server = toolwarden_core::name::shown(&asked.upstream.name);
+    let message = format!("Server \"{server}\" is not available here: {}", explanation.reason.sentence());
     Refusal::Denied(Box::new(Denial { explanation, message }))
 }
 

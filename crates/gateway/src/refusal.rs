@@ -32,8 +32,9 @@ pub(crate) enum Refusal {
     ForeignTask,
     /// No such server at this door.
     UnknownServer(String),
-    /// Unknown, or hidden from a caller who may not know why.
     UnknownTool(String),
+    /// Hidden from a caller who may not know why: answered as unknown, recorded as what it is.
+    Hidden(String, Box<Explanation>),
     Denied(Box<Denial>),
     Held(Box<Denial>),
     /// The record could not be written, so nothing leaves (GATE-15).

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AuditRecord, Clock, RecordKind, Status};
@@ -363,6 +364,53 @@ async fn an_intent_whose_writer_went_away_is_taken_back() -> Outcome {
     for is_written in [false, true] {
         abandoned(SyncLevel::Os, is_written).await?;
         abandoned(SyncLevel::Always, is_written).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_journal_with_nothing_to_do_is_flushed_at_once() -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|_| ())?;
+    for _ in 0..20 {
+        tokio::time::timeout(Duration::from_secs(10), journal.flush()).await??;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_record_nobody_waits_for_any_more_is_written_all_the_same() -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|_| ())?;
+    journal.flush().await?;
+    drop(journal.shared().hand_in(&intent(1))?);
+    for _ in 0..500 {
+        if place.text()?.contains("\"call\":1}") {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err("it lies in the inbox".into())
+}
+
+#[tokio::test]
+async fn gate_15_an_intent_that_was_not_synced_is_taken_back_also_for_those_who_left() -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|options| options.sync = SyncLevel::Always)?;
+    place.disk.no_sync.store(true, Ordering::SeqCst);
+    // One leaves before the sync fails, one after and without looking.
+    let early = journal.shared().hand_in(&intent(1))?;
+    journal.shared().serve();
+    drop(early);
+    let late = journal.shared().hand_in(&intent(2))?;
+    journal.shared().serve();
+    let _ = tokio::time::timeout(Duration::from_secs(10), journal.flush()).await?;
+    drop(late);
+    place.disk.no_sync.store(false, Ordering::SeqCst);
+    journal.close().await?;
+    let text = place.text()?;
+    for call in [1, 2] {
+        assert!(text.contains(&format!("\"call\":{call},\"status\":\"cancelled\"")), "{text}");
     }
     Ok(())
 }

@@ -30,8 +30,15 @@ pub(crate) const IDLE: Duration = Duration::from_secs(3600);
 pub(crate) fn run(shared: &Shared) {
     let now = shared.node.clock.now();
     let mut rounds = Rounds { synced_at: now, signed_at: now, failed_at: None };
-    // The last round may itself take records back.
-    while !(rounds.once(shared) && shared.inbox().mail.letters.is_empty()) {}
+    loop {
+        let is_last = rounds.once(shared);
+        let mut inbox = shared.inbox();
+        // The last round may itself take records back.
+        if is_last && inbox.mail.letters.is_empty() {
+            inbox.ended = true;
+            return;
+        }
+    }
 }
 
 /// What the thread remembers from round to round.
@@ -59,7 +66,9 @@ impl Rounds {
         let Work { written, waiters, syncs, signed, files } =
             shared.with_state(|state| self.take_work(shared, state, stops, now));
         self.failed_at = None;
-        let synced = written.and_then(|()| sync_all(shared, &files));
+        // Also when the last lines could not be written: those before are to be on disk all the same.
+        let synced = sync_all(shared, &files);
+        let synced = written.and(synced);
         if let Err(error) = &synced {
             self.failed_at = Some(now);
             tracing::error!(%error, node = %shared.node.name, "the journal cannot be written or synced");
@@ -112,7 +121,8 @@ impl Rounds {
             shared.inbox().due = IDLE;
             let pause = shared.with_state(|state| self.pause(shared, state));
             let mut inbox = shared.inbox();
-            if inbox.stops || pause.is_zero() {
+            let is_wanted = self.failed_at.is_none() && (inbox.awaited > 0 || !inbox.flushes.is_empty());
+            if inbox.stops || pause.is_zero() || is_wanted {
                 return inbox.stops;
             }
             let mail = if inbox.mail.letters.is_empty() { IDLE } else { FLUSH_AFTER };

@@ -204,13 +204,13 @@ impl Chain {
 
     /// Writes the lines that wait. On failure they go on waiting, and the file ends with a whole line.
     pub(crate) fn write_pending(&mut self) -> io::Result<()> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
         let disk = &self.node.disk;
         if self.needs_cut {
             disk.truncate(&self.file, self.length)?;
             self.needs_cut = false;
+        }
+        if self.pending.is_empty() {
+            return Ok(());
         }
         if let Err(error) = append_all(disk.as_ref(), &self.file, &self.pending) {
             self.needs_cut = disk.truncate(&self.file, self.length).is_err();

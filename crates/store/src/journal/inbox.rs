@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use toolwarden_core::RecordKind;
 
-use super::background::IDLE;
+use super::background::{FLUSH_AFTER, IDLE};
 use super::shared::Shared;
 use super::{JournalError, Receipt};
 
@@ -50,6 +50,8 @@ pub(super) struct Inbox {
     /// How long the background thread means to sleep now; nothing while it is awake.
     pub(super) sleeps_for: Duration,
     pub(super) stops: bool,
+    /// The background thread has had its last round.
+    pub(super) ended: bool,
 }
 
 impl Inbox {
@@ -61,6 +63,7 @@ impl Inbox {
             due: IDLE,
             sleeps_for: Duration::ZERO,
             stops: false,
+            ended: false,
         }
     }
 
@@ -69,6 +72,11 @@ impl Inbox {
         self.mail.text.extend_from_slice(members);
         self.mail.letters.push(letter);
     }
+}
+
+/// Whether the record stands in the chain, on disk or not.
+pub(super) fn is_in_chain(answer: &Answer) -> bool {
+    matches!(answer, Ok(_) | Err(JournalError::Sync(_)))
 }
 
 /// A record that was handed in. Dropped before it is kept, its call will never leave: then an intent
@@ -98,10 +106,7 @@ impl<'s> HandedIn<'s> {
     /// The record's place once it is where its level wants it.
     pub(super) async fn answer(&mut self) -> Answer {
         let answer = (&mut self.answer).await.unwrap_or(Err(JournalError::Closed));
-        self.stage = match &answer {
-            Ok(_) | Err(JournalError::Sync(_)) => Stage::Written,
-            Err(_) => Stage::Done,
-        };
+        self.stage = if is_in_chain(&answer) { Stage::Written } else { Stage::Done };
         answer
     }
 
@@ -119,7 +124,9 @@ impl Drop for HandedIn<'_> {
             Stage::Unanswered => {
                 // From here on a send fails, and whoever sends takes the record back.
                 self.answer.close();
-                matches!(self.answer.try_recv(), Ok(Ok(_)))
+                // If nobody has written it yet, nobody else may come.
+                self.shared.nudge(&mut self.shared.inbox(), FLUSH_AFTER);
+                self.answer.try_recv().is_ok_and(|answer| is_in_chain(&answer))
             }
         };
         if is_written {

@@ -16,7 +16,7 @@ use toolwarden_core::{AuditRecord, RecordKind, Status};
 use super::background::{FLUSH_AFTER, SYNC_AFTER, write_head};
 use super::chain::{Chain, Node};
 use super::disk::sync_directory;
-use super::inbox::{Answer, HandedIn, Inbox, Letter, Letters};
+use super::inbox::{Answer, HandedIn, Inbox, Letter, Letters, is_in_chain};
 use super::segments::{LONGEST_LINE, head_path};
 use super::walk::Position;
 use super::{JournalError, Receipt, Recovery, SyncLevel};
@@ -27,6 +27,9 @@ const DELIVERY_PATIENCE: Duration = Duration::from_secs(10);
 const LINE_MARGIN: usize = 256;
 /// Outcomes wait in memory while nothing can be written; more than this would be a leak.
 const LARGEST_INBOX: usize = 32 * 1024 * 1024;
+
+/// So often one writer writes for the others before it goes on with its own work.
+const MOST_ROUNDS: usize = 16;
 
 /// What writers and the background thread share. Where both locks are needed, `state` comes first.
 pub(super) struct Shared {
@@ -148,7 +151,7 @@ impl Shared {
 
     /// Writes what lies in the inbox, unless somebody else is writing: they look again when they are done.
     pub(super) fn serve(&self) {
-        loop {
+        for _ in 0..MOST_ROUNDS {
             let mut state = match self.state.try_lock() {
                 Ok(state) => state,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -160,6 +163,8 @@ impl Shared {
                 return;
             }
         }
+        // Others keep handing in; from here on it is the background thread's work.
+        self.nudge(&mut self.inbox(), Duration::ZERO);
     }
 
     /// Whether other calls are on their way: then their records may come in a moment, and share a write.
@@ -203,7 +208,7 @@ impl Shared {
 
     /// Tells a writer what became of its record. If it has gone away, its call will never leave.
     pub(super) fn answer(&self, letter: Letter, answer: Answer) {
-        let (kind, call, is_written) = (letter.kind, letter.call, answer.is_ok());
+        let (kind, call, is_written) = (letter.kind, letter.call, is_in_chain(&answer));
         let is_told = letter.writer.is_some_and(|writer| writer.send(answer).is_ok());
         if is_written && !is_told {
             self.take_back(kind, call);
@@ -233,6 +238,9 @@ impl Shared {
         outcome.detail = Some("the call did not leave: its record was not durable in time, or its client went away");
         if let Err(error) = self.push(&outcome, None, true) {
             tracing::error!(%error, "an outcome is lost");
+        }
+        if self.inbox().ended {
+            self.serve();
         }
     }
 
