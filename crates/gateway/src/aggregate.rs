@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
-use toolwarden_policy::Message as Admitted;
 
 pub(crate) use names::Alias;
 #[cfg(test)]
@@ -23,6 +22,7 @@ pub(crate) use opening::conversation;
 use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;
+use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass};
 use crate::refusal::Refusal;
@@ -100,14 +100,8 @@ async fn onward(
 
 /// The servers this caller may reach, in the order they are configured.
 fn reachable(gateway: &Gateway, arrival: &Arrival) -> Vec<Arc<Upstream>> {
-    let policy = gateway.live.policy();
-    let may_reach = |upstream: &&Arc<Upstream>| {
-        let call = toolwarden_core::Call::asked(upstream.name.clone(), toolwarden_core::Operation::ReadResource, None);
-        let query = crate::resolve::query(gateway, &arrival.caller, call);
-        let hello = Admitted::Listed { method: "ping".to_owned() };
-        toolwarden_policy::admit(&policy, &query, hello).is_ok()
-    };
-    gateway.upstreams.all().iter().filter(may_reach).cloned().collect()
+    let is_open = |upstream: &&Arc<Upstream>| may_reach(gateway, &arrival.caller, &upstream.name);
+    gateway.upstreams.all().iter().filter(is_open).cloned().collect()
 }
 
 /// The same with their aliases.

@@ -12,6 +12,7 @@ use toolwarden_core::json::{Document, Limits, Part, Value};
 use toolwarden_mcp::{Era, Id, Version, headers};
 use toolwarden_policy::housekeeping;
 
+use crate::decide::may_reach;
 use crate::forward::{Reply, link};
 use crate::gateway::Gateway;
 use crate::inspect::result_of;
@@ -30,7 +31,8 @@ pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) {
     if !matches!(asked.what, What::Call) || call.requested_operation() != Operation::CallTool {
         return;
     }
-    if is_known(gateway, &asked.upstream.name, &call.tool) {
+    let server = &asked.upstream.name;
+    if is_known(gateway, server, &call.tool) || !may_reach(gateway, &asked.arrival.caller, server) {
         return;
     }
     if let Ok(link) = link(&asked.arrival, &asked.upstream).await {

@@ -1,11 +1,13 @@
 //! Step 5: the judge's word. Calls are judged whole; other messages as far as they reach a server.
 
-use toolwarden_core::{Outbound, Reason};
-use toolwarden_policy::{Explanation, Permit, PolicySet, Query, Verdict, admit, decide as judge, is_visible};
+use std::sync::Arc;
+
+use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
+use toolwarden_policy::{Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, is_visible};
 
 use crate::gateway::Gateway;
 use crate::refusal::{Denial, Refusal};
-use crate::resolve::{Asked, What};
+use crate::resolve::{Asked, What, query};
 use crate::review;
 
 /// What may leave, and why.
@@ -35,6 +37,15 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
         Verdict::Deny(why) => Err(refuse(&policy, &asked.query, *why)),
     }
+}
+
+/// Whether a caller may reach a server at all. Nothing is asked of a server, and none is started, for
+/// somebody who may not.
+pub(crate) fn may_reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>) -> bool {
+    let policy = gateway.live.policy();
+    let call = Call::asked(server.clone(), Operation::ReadResource, None);
+    let hello = Message::Listed { method: "ping".to_owned() };
+    admit(&policy, &query(gateway, caller, call), hello).is_ok()
 }
 
 /// Hidden and unknown answer alike, except to those who may know why (MODE-5).

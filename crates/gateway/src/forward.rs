@@ -33,7 +33,7 @@ pub(crate) struct Forwarded {
     pub(crate) flight: Option<FlightGuard>,
 }
 
-pub(crate) async fn forward(gateway: &Gateway, asked: &Asked, outbound: &Outbound) -> Result<Forwarded, Refusal> {
+pub(crate) async fn forward(gateway: &Arc<Gateway>, asked: &Asked, outbound: &Outbound) -> Result<Forwarded, Refusal> {
     let link = match &asked.what {
         What::Answer(question, _) => question.link.clone(),
         What::Cancel(flight) => flight.link.clone(),
@@ -49,7 +49,7 @@ pub(crate) async fn forward(gateway: &Gateway, asked: &Asked, outbound: &Outboun
 }
 
 async fn send(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     asked: &Asked,
     outbound: &Outbound,
     link: &Link,
@@ -63,7 +63,7 @@ async fn send(
             notify(link, outbound).await?;
             let on_a_pipe = asked.arrival.via == Via::Stdio && &*asked.method == "notifications/initialized";
             if let (true, Link::Http(http), Some(session)) = (on_a_pipe, link, &asked.arrival.session) {
-                crate::news::follow(session, &asked.upstream, http);
+                crate::news::follow(gateway, session, &asked.upstream, http);
             }
             Ok((Reply::Sent, None))
         }
@@ -95,7 +95,7 @@ async fn request(
             Ok((Reply::Http(reply), guard))
         }
         Link::Stdio(stdio) => {
-            let reply = stdio.request(outbound, id, &edits).await?;
+            let reply = stdio.request_for(Some(&asked.arrival.caller), outbound, id, &edits).await?;
             let guard = depart(reply.guard.wire());
             Ok((Reply::Stdio(reply), guard))
         }

@@ -136,7 +136,7 @@ pub(crate) fn questions_permitted(asked: &Asked, result: &Part) -> Result<(), Fa
     permitted_by(&asked.upstream.may_ask, result)
 }
 
-fn permitted_by(may_ask: &MayAsk, result: &Part) -> Result<(), Failure> {
+pub(crate) fn permitted_by(may_ask: &MayAsk, result: &Part) -> Result<(), Failure> {
     let Some(questions) = result.value().get("inputRequests") else { return Ok(()) };
     for (_, question) in questions.entries() {
         let method = question.get("method").and_then(|method| method.as_str()).unwrap_or_default();

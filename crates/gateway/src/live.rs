@@ -3,12 +3,17 @@
 //! One snapshot for every decision; a change builds the next one beside it and swaps. What a server
 //! lists becomes known to the judge here, because at an MCP door only listed tools exist (CORE-6).
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use toolwarden_core::json::{Kind, Value};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused};
+
+/// So many tools of one server are known; no real server comes near it, and every change of its list
+/// builds the policy of all of them anew.
+const MOST_TOOLS: usize = 5_000;
 
 /// The snapshot and the server layer it was built from.
 #[derive(Debug)]
@@ -54,20 +59,7 @@ impl Live {
         let mut changed = false;
         for input in held.iter_mut().filter(|input| input.name == server) {
             changed |= input.catalog.is_none();
-            let catalog = input.catalog.get_or_insert_default();
-            for definition in listed {
-                match catalog.iter_mut().find(|known| known.name == definition.name) {
-                    Some(known) if known == definition => {}
-                    Some(known) => {
-                        known.clone_from(definition);
-                        changed = true;
-                    }
-                    None => {
-                        catalog.push(definition.clone());
-                        changed = true;
-                    }
-                }
-            }
+            changed |= merge(input.catalog.get_or_insert_default(), server, listed);
         }
         if !changed {
             return;
@@ -79,6 +71,30 @@ impl Live {
             Err(refused) => tracing::error!(server, "{refused}: its tools are refused until the rules are repaired"),
         }
     }
+}
+
+/// Adds what is new and replaces what differs; says whether anything did.
+fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefinition]) -> bool {
+    let mut places: HashMap<String, usize> =
+        catalog.iter().enumerate().map(|(place, known)| (known.name.clone(), place)).collect();
+    let mut changed = false;
+    for definition in listed {
+        if let Some(known) = places.get(&definition.name).and_then(|place| catalog.get_mut(*place)) {
+            if known != definition {
+                known.clone_from(definition);
+                changed = true;
+            }
+            continue;
+        }
+        if catalog.len() >= MOST_TOOLS {
+            tracing::warn!(server, "it lists more than {MOST_TOOLS} tools; the rest is refused");
+            break;
+        }
+        places.insert(definition.name.clone(), catalog.len());
+        catalog.push(definition.clone());
+        changed = true;
+    }
+    changed
 }
 
 /// The definitions of a `tools/list` result.
@@ -94,4 +110,17 @@ fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
         description: tool.get("description").and_then(|text| text.as_str()).map(std::borrow::Cow::into_owned),
         input_schema: schema.and_then(|schema| serde_json::from_str(schema.raw()).ok()),
     })
+}
+
+#[cfg(test)]
+#[test]
+fn a_server_makes_itself_known_with_so_many_tools_and_no_more() {
+    let tool = |number: usize| ToolDefinition { name: format!("t{number}"), description: None, input_schema: None };
+    let listed: Vec<_> = (0..MOST_TOOLS + 1000).map(tool).collect();
+    let mut catalog = Vec::new();
+    assert!(merge(&mut catalog, "s", &listed) && catalog.len() == MOST_TOOLS);
+    assert!(!merge(&mut catalog, "s", &listed), "nothing is new");
+    let changed = ToolDefinition { description: Some("other".to_owned()), ..tool(3) };
+    assert!(merge(&mut catalog, "s", std::slice::from_ref(&changed)));
+    assert_eq!(catalog.get(3), Some(&changed));
 }

@@ -14,6 +14,8 @@ use toolwarden_mcp::{Message, Notification};
 
 use crate::aggregate::Alias;
 use crate::arrival::Scope;
+use crate::decide::may_reach;
+use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
 use crate::sessions::ClientSession;
 use crate::upstreams::{HttpLink, Link, Upstream};
@@ -22,10 +24,18 @@ use crate::upstreams::{HttpLink, Link, Upstream};
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Follows a server's stream for a session, as long as there is one.
-pub(crate) fn follow(session: &Arc<ClientSession>, upstream: &Arc<Upstream>, link: &Arc<HttpLink>) {
+pub(crate) fn follow(
+    gateway: &Arc<Gateway>,
+    session: &Arc<ClientSession>,
+    upstream: &Arc<Upstream>,
+    link: &Arc<HttpLink>,
+) {
+    let (gateway, caller) = (Arc::downgrade(gateway), session.caller.clone());
     let (listener, upstream, link) = (Arc::downgrade(session), upstream.clone(), link.clone());
+    let is_open =
+        move |server: &Arc<str>| gateway.upgrade().is_some_and(|gateway| may_reach(&gateway, &caller, server));
     let following = tokio::spawn(async move {
-        while listen(&listener, &upstream, &link).await {
+        while is_open(&upstream.name) && listen(&listener, &upstream, &link).await {
             tokio::time::sleep(AGAIN).await;
         }
     });

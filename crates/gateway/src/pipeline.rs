@@ -70,7 +70,8 @@ pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Opti
     catalog::know(gateway, asked).await;
     parameters::check(gateway, asked)?;
     let judged = decide(gateway, asked)?;
-    if let (Judged::Call(permit), Some(trail)) = (&judged, trail.as_mut()) {
+    if let Judged::Call(permit) = &judged {
+        let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
         trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
     }
     let outbound = judged.into_outbound();

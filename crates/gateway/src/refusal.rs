@@ -55,6 +55,9 @@ pub(crate) struct Denial {
 pub(crate) enum Failure {
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
+    /// It could not be started a moment ago, and is not tried again yet.
+    #[error("the server cannot be reached: {why}; the next try is in {seconds} s")]
+    Resting { why: String, seconds: u64 },
     #[error("the server did not answer in time")]
     Timeout,
     #[error("the server's answer is larger than the limit")]
@@ -80,7 +83,9 @@ impl Failure {
             Self::TooLarge => Status::TooLarge,
             Self::Died => Status::Unknown,
             Self::Answered { .. } => Status::ToolError,
-            Self::Unreachable(_) | Self::Protocol(_) | Self::OtherEra(_) | Self::NeedsAuth => Status::UpstreamError,
+            Self::Unreachable(_) | Self::Resting { .. } | Self::Protocol(_) | Self::OtherEra(_) | Self::NeedsAuth => {
+                Status::UpstreamError
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::json::{Kind, Part};
+use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Door, Operation};
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment};
 use toolwarden_policy::{Message as Admitted, Query};
@@ -80,6 +80,10 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         Some(Treatment::Watch) => What::Watch,
         Some(Treatment::Task) => What::Task,
         Some(Treatment::Plain) => What::Plain,
+        // Over modern HTTP a request is given up by closing its stream; a pipe is a session.
+        Some(Treatment::Cancel) if arrival.session.is_none() => {
+            return Ok(Resolved::Dropped("a cancellation outside of any session"));
+        }
         Some(Treatment::Cancel) => match own_flight(&arrival, params.as_ref()) {
             Some(flight) => What::Cancel(flight),
             None => return Ok(Resolved::Foreign(FOREIGN_CANCEL)),
@@ -94,6 +98,9 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
             return Err(Refusal::ForeignTask);
         }
     }
+    if &*method == "subscriptions/listen" && listens_to_foreign_tasks(&upstream, &arrival.caller, params.as_ref()) {
+        return Err(Refusal::ForeignTask);
+    }
     if let (Some(id), Some(session)) = (&id, &arrival.session)
         && session.is_in_flight(id)
     {
@@ -102,6 +109,12 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
     let call = call(server, &method, params)?;
     let query = query(gateway, &arrival.caller, call);
     Ok(Resolved::Asked(Box::new(Asked { arrival, id, method, what, upstream, query })))
+}
+
+fn listens_to_foreign_tasks(upstream: &Upstream, caller: &Caller, params: Option<&Part>) -> bool {
+    let wanted = params.and_then(|params| params.value().get("notifications")?.get("taskIds"));
+    let is_own = |task: Value<'_>| task.as_str().is_some_and(|task| upstream.tasks.is_of(&task, caller));
+    wanted.is_some_and(|tasks| tasks.kind() != Kind::Array || !tasks.items().all(is_own))
 }
 
 /// The call a message makes. Messages that are no calls are judged by their server, as reading is.

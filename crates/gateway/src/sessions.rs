@@ -204,8 +204,11 @@ impl ClientSession {
         lock(&self.parked).insert(id, parked);
     }
 
-    pub(crate) fn unpark(&self, id: &Id) -> Option<Parked> {
-        lock(&self.parked).remove(id)
+    /// The parked request of this id, if it is this server's to answer.
+    pub(crate) fn unpark(&self, id: &Id, server: &str) -> Option<Parked> {
+        let mut parked = lock(&self.parked);
+        parked.get(id).filter(|parked| &*parked.server == server)?;
+        parked.remove(id)
     }
 
     pub(crate) fn followed_by(&self, follower: AbortHandle) {

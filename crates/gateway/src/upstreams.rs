@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolwarden_core::name;
+use toolwarden_core::{Caller, name};
 use toolwarden_mcp::upstream::child::{ChildLimits, ChildSpec};
 use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
-use toolwarden_mcp::{Backoff, Era};
+use toolwarden_mcp::{Backoff, Era, Notification};
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::ServerDefinition;
 
@@ -112,6 +112,7 @@ struct SharedKey {
 struct Health {
     state: ServerState,
     detail: Option<String>,
+    last_failure: Option<Failure>,
     backoff: Backoff,
     /// No new child before this.
     not_before: Option<tokio::time::Instant>,
@@ -171,6 +172,7 @@ impl Upstream {
             health: Mutex::new(Health {
                 state: if definition.input.enabled { ServerState::Idle } else { ServerState::Disabled },
                 detail: None,
+                last_failure: None,
                 backoff: Backoff::new(),
                 not_before: None,
                 older_only: None,
@@ -194,12 +196,25 @@ impl Upstream {
         let mut health = self.health();
         if health.state != ServerState::Connected {
             (health.state, health.detail) = (ServerState::Connected, None);
+            health.last_failure = None;
         }
     }
 
     pub(crate) fn fails(&self, failure: &Failure) {
+        if matches!(failure, Failure::Resting { .. }) {
+            return;
+        }
         let mut health = self.health();
         (health.state, health.detail) = (ServerState::Error, Some(failure.to_string()));
+        health.last_failure = Some(failure.clone());
+    }
+
+    /// Whether a caller may hear this news of the server: of tasks only its own, and in those no question
+    /// the server may not ask (GATE-18, GATE-19).
+    pub(crate) fn may_tell(&self, news: &Notification, caller: &Caller) -> bool {
+        let asks_too_much =
+            || news.params.as_ref().is_some_and(|params| crate::inspect::permitted_by(&self.may_ask, params).is_err());
+        self.tasks.may_hear(news, caller) && !(news.method.starts_with("notifications/tasks") && asks_too_much())
     }
 
     /// The conversation modern requests travel on: connections are pooled, a child is shared.
@@ -248,10 +263,24 @@ impl Upstream {
                 Era::Modern => crate::catalog::check_modern(self, &link).await,
             }
         };
-        let greeted = tokio::time::timeout(self.open_time, greeting).await.map_err(|_| Failure::Timeout)?;
-        if let Err(Failure::OtherEra(_)) = &greeted {
-            self.health().older_only = Some(tokio::time::Instant::now());
-            link.end().await;
+        let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));
+        match &greeted {
+            Ok(()) => {}
+            Err(Failure::OtherEra(_)) => {
+                self.health().older_only = Some(tokio::time::Instant::now());
+                link.end().await;
+            }
+            Err(Failure::Died) => {
+                let why = "it ended while it was being started; what it said is in the log";
+                let failure = Failure::Unreachable(why.to_owned());
+                self.fails(&failure);
+                return Err(failure);
+            }
+            Err(failure) => {
+                link.end().await;
+                self.fails(failure);
+                self.ended(Duration::ZERO);
+            }
         }
         greeted?;
         shared.insert(key, link.clone());
@@ -263,9 +292,17 @@ impl Upstream {
             return Err(Failure::Unreachable("it is not started by a command".to_owned()));
         };
         let now = tokio::time::Instant::now();
-        if let Some(wait) = self.health().not_before.and_then(|time| time.checked_duration_since(now)) {
-            let seconds = wait.as_secs() + 1;
-            return Err(Failure::Unreachable(format!("it ended; the next try is in {seconds} s")));
+        let (not_before, last_failure) = {
+            let health = self.health();
+            (health.not_before, health.last_failure.clone())
+        };
+        if let Some(wait) = not_before.and_then(|time| time.checked_duration_since(now)) {
+            let why = match last_failure {
+                Some(Failure::Unreachable(why)) => why,
+                Some(failure) => failure.to_string(),
+                None => "it ended".to_owned(),
+            };
+            return Err(Failure::Resting { why, seconds: wait.as_secs() + 1 });
         }
         let link = StdioLink::spawn(self, spec, era, self.depth).inspect_err(|failure| {
             self.fails(failure);

@@ -89,9 +89,10 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
 }
 
 impl Running {
-    /// Ends children, writes what is left, delivers it.
-    pub async fn stop(self) -> Result<()> {
+    /// Ends children, then `workers`, whose calls say how they ended; writes what is left, delivers it.
+    pub async fn stop(self, workers: impl Send) -> Result<()> {
         self.gateway.close().await;
+        drop(workers);
         drop(self.gateway);
         self.journal.close().await.context("the journal could not be closed")?;
         self.shipper.stop().await;

@@ -88,7 +88,8 @@ fn own_filter(wanted: &Part, alias: &Alias) -> String {
             if !own.is_empty() {
                 members.push(format!("{key}:[{}]", own.join(",")));
             }
-        } else {
+        } else if key != "\"taskIds\"" {
+            // Behind the common door there are no tasks.
             members.push(format!("{key}:{}", value.raw()));
         }
     }

@@ -111,7 +111,7 @@ pub(crate) async fn conversation(
         match &link {
             Link::Http(http) => {
                 drop(http.notify(&ready).await?);
-                crate::news::follow(session, upstream, http);
+                crate::news::follow(gateway, session, upstream, http);
             }
             Link::Stdio(child) if child.is_own() => child.notify(&ready, &[] as &[Edit<'_>]).await?,
             Link::Stdio(_) => {}

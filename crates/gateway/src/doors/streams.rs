@@ -11,6 +11,7 @@ use super::http::{Visit, legacy_version, plain, refused, respond};
 use super::post::{accepts, read_log, session};
 use crate::answer::Answer;
 use crate::arrival::Scope;
+use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
 use crate::refusal::Refusal;
@@ -42,6 +43,10 @@ async fn from_server(gateway: &Arc<Gateway>, visit: &Visit, session: Arc<ClientS
     let (Some(upstream), Some(Link::Http(http))) = (gateway.upstreams.get(server), session.link(server)) else {
         return refused(&Refusal::SessionGone);
     };
+    if !may_reach(gateway, &session.caller, &upstream.name) {
+        // Opening another session says why.
+        return refused(&Refusal::SessionGone);
+    }
     let reply = match http.stream(visit.headers.get(headers::LAST_EVENT)).await {
         Ok(reply) => reply,
         Err(failure) => return refused(&Refusal::Upstream(failure)),

@@ -13,6 +13,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 const TICK: Duration = Duration::from_secs(4);
+const GIVE_UP: Duration = Duration::from_millis(200);
 
 /// The threads. They end when this is dropped, and what they were doing with them.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ impl Worker {
                 // Ends when the sender is dropped; nobody sends.
                 let _ = stopped.await;
             });
+            // What still runs is given up here; a lookup of a name that hangs is not waited for.
+            runtime.shutdown_timeout(GIVE_UP);
         })?;
         Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
     }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
-use toolwarden_core::{Outbound, Status};
+use toolwarden_core::{Caller, Outbound, Status};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::{Event, Item};
 use toolwarden_mcp::upstream::http::EventStream;
@@ -31,6 +31,7 @@ use crate::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
 #[derive(Debug)]
 pub(crate) struct Heard {
     session: Option<Arc<ClientSession>>,
+    caller: Arc<Caller>,
     upstream: Arc<Upstream>,
     link: Link,
     version: Version,
@@ -54,6 +55,7 @@ impl Heard {
         let waits_for_news = matches!(asked.what, What::Watch);
         Self {
             session: asked.arrival.session.clone(),
+            caller: asked.arrival.caller.clone(),
             upstream: asked.upstream.clone(),
             link,
             version: asked.arrival.version,
@@ -73,6 +75,7 @@ impl Heard {
     pub(crate) fn standalone(session: Arc<ClientSession>, upstream: Arc<Upstream>, link: Link) -> Self {
         Self {
             version: session.version(),
+            caller: session.caller.clone(),
             session: Some(session),
             upstream,
             link,
@@ -106,9 +109,8 @@ impl Heard {
             }
             Ok(Message::Notification(news)) => {
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
-                let caller = self.session.as_ref().map(|session| &session.caller);
-                let is_own = caller.is_none_or(|caller| self.upstream.tasks.may_hear(&news, caller));
-                (row.is_some() && is_own).then_some(event)
+                let may_hear = self.upstream.may_tell(&news, &self.caller);
+                (row.is_some() && may_hear).then_some(event)
             }
             Ok(Message::Request(question)) => {
                 let id = self.ask(&question).await?;
@@ -150,7 +152,7 @@ impl Heard {
 
     /// The response of another request: one of this session whose own stream broke off.
     fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
-        let mut parked = self.session.as_ref()?.unpark(response.id.as_ref()?)?;
+        let mut parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
         if let (Ok(result), Some(owner)) = (&response.outcome, &parked.task_owner)
             && let Err(failure) = self.upstream.tasks.bind(owner, result)
         {
@@ -218,7 +220,12 @@ impl Heard {
     }
 
     fn parked(&mut self) -> Parked {
-        Parked { trail: self.trail.take(), task_owner: self.task_owner.take(), _flight: self.flight.take() }
+        Parked {
+            server: self.upstream.name.clone(),
+            trail: self.trail.take(),
+            task_owner: self.task_owner.take(),
+            _flight: self.flight.take(),
+        }
     }
 
     fn bind_task(&self, result: &Part) -> Result<(), Failure> {
@@ -237,6 +244,8 @@ impl Heard {
 /// A request whose stream broke off before its response came.
 #[derive(Debug)]
 pub(crate) struct Parked {
+    /// Whose response it waits for.
+    pub(crate) server: Arc<str>,
     trail: Option<Trail>,
     task_owner: Option<String>,
     _flight: Option<FlightGuard>,

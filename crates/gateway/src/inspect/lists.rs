@@ -20,7 +20,6 @@ use crate::gateway::Gateway;
 use crate::live;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, query};
-use crate::sessions::principal;
 
 /// How long a filtered list may be used again: time windows of modes and rules move.
 const FRESH: Duration = Duration::from_secs(1);
@@ -34,7 +33,7 @@ struct Remembered {
     method: Arc<str>,
     raw: Part,
     policy: Arc<PolicySet>,
-    principal: String,
+    caller: Arc<Caller>,
     filtered: Arc<str>,
     made: Instant,
 }
@@ -44,11 +43,10 @@ const MOST_REMEMBERED: usize = 32;
 impl ListMemo {
     fn find(&self, asked: &Asked, policy: &Arc<PolicySet>, is_same: impl Fn(&Part) -> bool) -> Option<Arc<str>> {
         let memo = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let principal = principal(&asked.arrival.caller);
         let known = memo.iter().find(|known| {
             known.method == asked.method
                 && Arc::ptr_eq(&known.policy, policy)
-                && known.principal == principal
+                && *known.caller == *asked.arrival.caller
                 && known.made.elapsed() < FRESH
                 && is_same(&known.raw)
         });
@@ -62,18 +60,18 @@ impl ListMemo {
             memo.clear();
         }
         let (method, raw) = (asked.method.clone(), result.clone());
-        let principal = principal(&asked.arrival.caller);
-        memo.push(Remembered { method, raw, policy, principal, filtered, made: Instant::now() });
+        let caller = asked.arrival.caller.clone();
+        memo.push(Remembered { method, raw, policy, caller, filtered, made: Instant::now() });
     }
 }
 
 /// The answer to a list: what the caller may see of it.
 pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Result<Answer, Refusal> {
     let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
-    let policy = gateway.live.snapshot();
     match reply {
         Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
             let pieces = whole::pieces(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
+            let policy = gateway.live.snapshot();
             // A list that did not change is known by its bytes, and need not be read.
             let known = asked.upstream.lists.find(asked, &policy, |raw| is_same_message(raw, &pieces, &id));
             if let Some(known) = known {
@@ -86,6 +84,7 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Re
             // In the form the server chose: clients may count on streams where it streams.
             let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
             let result = whole_result(asked, reply).await?;
+            let policy = gateway.live.snapshot();
             let known = asked.upstream.lists.find(asked, &policy, |raw| raw.raw() == result.raw());
             let body = match known {
                 Some(known) => compose::result(&id, &known),

@@ -174,6 +174,23 @@ async fn an_allowed_call_reaches_its_server_once_and_is_recorded_before() {
     assert_eq!(ada().user.as_deref(), Some("ada"));
 }
 
+/// A server somebody may not reach is not even asked what it has.
+#[tokio::test]
+async fn a_server_that_is_off_hears_nothing_at_all() {
+    for server in ["enabled = false", "default_enabled = false"] {
+        let given = Given { config: "[auto_run]\nmode = \"run_everything\"\n", server, ..Given::default() };
+        let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                let params = format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write"));
+                let said = send(&house, entrance, speech, "tools/call", &params).await;
+                assert!(!said.contains("done"), "{entrance:?} {speech:?}: {said}");
+            }
+        }
+        assert!(house.recorder.all().is_empty(), "{server}: {:?}", house.recorder.all());
+    }
+}
+
 #[tokio::test]
 async fn records_say_which_resource_prompt_or_argument() {
     let given = Given { config: "[auto_run]\nmode = \"run_everything\"\n", ..Given::default() };

@@ -79,6 +79,11 @@ impl Recorder {
         self.lock().iter().filter(|(method, _)| !NO_CALLS.contains(&method.as_str())).cloned().collect()
     }
 
+    /// Everything that arrived.
+    pub(super) fn all(&self) -> Vec<Received> {
+        self.lock().clone()
+    }
+
     pub(super) fn forget(&self) {
         self.lock().clear();
     }

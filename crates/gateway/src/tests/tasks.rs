@@ -104,7 +104,7 @@ async fn gate_19_news_of_a_task_is_its_owners() {
     let hears = |caller: Caller, method: &str, params: &str| {
         let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
         match read_one(text.as_bytes(), Limits::DEFAULT) {
-            Ok(Message::Notification(news)) => upstream.is_some_and(|one| one.tasks.may_hear(&news, &caller)),
+            Ok(Message::Notification(news)) => upstream.is_some_and(|one| one.may_tell(&news, &caller)),
             other => unreachable!("{other:?}"),
         }
     };
@@ -112,4 +112,22 @@ async fn gate_19_news_of_a_task_is_its_owners() {
     assert!(hears(ada(), status, own) && !hears(bob(), status, own));
     assert!(!hears(ada(), status, r#"{"taskId":"t2"}"#) && !hears(ada(), status, "{}"));
     assert!(hears(bob(), "notifications/tools/list_changed", "{}"));
+    // A task that asks its owner what its server may not ask (GATE-18).
+    let asks = r#"{"taskId":"t1","inputRequests":{"q":{"method":"sampling/createMessage","params":{}}}}"#;
+    assert!(!hears(ada(), "notifications/tasks", asks));
+}
+
+#[tokio::test]
+async fn gate_19_nobody_listens_to_the_tasks_of_others() {
+    let house = house(MODERN_TASK).await;
+    ask(&house, ada(), Speech::Modern, "tools/call", PLAIN).await;
+    house.recorder.forget();
+    for wanted in [r#"["t1"]"#, r#"["t1","t2"]"#, r#""t1""#] {
+        let params = format!(r#""notifications":{{"taskIds":{wanted}}}"#);
+        let said = ask(&house, bob(), Speech::Modern, "subscriptions/listen", &params).await;
+        assert!(said.contains("no such task"), "{wanted}: {said}");
+    }
+    assert!(house.recorder.calls().is_empty());
+    ask(&house, ada(), Speech::Modern, "subscriptions/listen", r#""notifications":{"taskIds":["t1"]}"#).await;
+    assert_eq!(house.recorder.calls().len(), 1);
 }

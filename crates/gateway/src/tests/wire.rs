@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
@@ -164,5 +165,44 @@ async fn a_client_whose_stream_broke_gets_the_rest() -> Outcome {
     let records = house.records().await;
     let outcomes = records.iter().filter(|record| record.get("status").is_some_and(|status| status == "ok"));
     assert_eq!(outcomes.count(), 1, "the call ran once and ended well: {records:?}");
+    Ok(())
+}
+
+/// A child that is greeted and says nothing, and leaves the id of its process in a file.
+fn silent_child(file: &std::path::Path) -> &'static str {
+    let script = format!("echo $$ > {}; exec sleep 600", file.display());
+    // A policy of a test lives as long as the test.
+    Box::leak(format!("[servers.child]\ncommand = \"sh\"\nargs = [\"-c\", \"{script}\"]\n").into_boxed_str())
+}
+
+/// Waits until something is so, for some seconds.
+async fn eventually(check: impl Fn() -> bool) -> bool {
+    for _ in 0..500 {
+        if check() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_child_whose_opening_was_given_up_ends() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("id");
+    let house = built(&Given { config: silent_child(&file), ..Given::default() }).await?;
+    let id = || std::fs::read_to_string(&file).ok().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
+    let alive = || id().is_some_and(|id| std::path::Path::new("/proc").join(id).join("exe").exists());
+    // With a child for all, and with one of the session's own.
+    let own = HELLO.replace(r#""capabilities":{}"#, r#""capabilities":{"elicitation":{}}"#);
+    for hello in [HELLO, &own] {
+        let _ = std::fs::remove_file(&file);
+        let opening = serve_request(&house.gateway, request(Method::POST, hello, None, None));
+        tokio::select! {
+            _ = opening => return Err("a child that says nothing was opened".into()),
+            started = eventually(&alive) => assert!(started, "no child was started"),
+        }
+        assert!(eventually(|| !alive()).await, "{hello}: its child is left behind");
+    }
     Ok(())
 }

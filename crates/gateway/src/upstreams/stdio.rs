@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
-use toolwarden_core::{Outbound, Status};
+use toolwarden_core::{Caller, Outbound, Status};
 use toolwarden_mcp::upstream::child::{Child, ChildError, ChildSpec};
 use toolwarden_mcp::{Edit, Era, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
@@ -57,6 +57,8 @@ pub(crate) struct Opened {
 /// A request on its way.
 #[derive(Debug)]
 struct InFlight {
+    /// Who asked; none for the gateway's own questions.
+    caller: Option<Arc<Caller>>,
     /// The caller's own id.
     client: Id,
     /// The caller's own progress token, raw.
@@ -139,7 +141,9 @@ impl StdioLink {
             owner: OnceLock::new(),
             audience: Mutex::default(),
         });
-        tokio::spawn(link.clone().listen(lines));
+        // Not kept alive by its own reader: a child nobody holds any more, as when its opening was given
+        // up, ends with this.
+        tokio::spawn(Self::listen(Arc::downgrade(&link), lines));
         Ok(link)
     }
 
@@ -211,9 +215,20 @@ impl StdioLink {
         }
     }
 
-    /// Sends a request under a number of our own.
+    /// Sends a request of the gateway itself.
     pub(crate) async fn request(
         self: &Arc<Self>,
+        outbound: &Outbound,
+        id: &Id,
+        further: &[Edit<'_>],
+    ) -> Result<StdioReply, Failure> {
+        self.request_for(None, outbound, id, further).await
+    }
+
+    /// Sends a request under a number of our own.
+    pub(crate) async fn request_for(
+        self: &Arc<Self>,
+        caller: Option<&Arc<Caller>>,
         outbound: &Outbound,
         id: &Id,
         further: &[Edit<'_>],
@@ -224,7 +239,7 @@ impl StdioLink {
         let wants_logs = meta.and_then(|meta| meta.get("io.modelcontextprotocol/logLevel")).is_some();
         let (events, receiver) = mpsc::channel(EVENTS_WAITING);
         let (last, last_receiver) = oneshot::channel();
-        self.depart(number, InFlight { client: id.clone(), token, wants_logs, events, last })?;
+        self.depart(number, InFlight { caller: caller.cloned(), client: id.clone(), token, wants_logs, events, last })?;
         let guard = StdioGuard { link: self.clone(), number };
         let wire_id = Id::number(number);
         let mut edits = vec![Edit::ProgressToken(wire_id.raw())];
@@ -269,24 +284,26 @@ impl StdioLink {
     }
 
     /// Reads the child until it ends.
-    async fn listen(self: Arc<Self>, mut lines: mpsc::Receiver<Bytes>) {
+    async fn listen(link: Weak<Self>, mut lines: mpsc::Receiver<Bytes>) {
         while let Some(line) = lines.recv().await {
-            self.route(&line).await;
+            let Some(link) = link.upgrade() else { return };
+            link.route(&line).await;
         }
-        if let Some(upstream) = self.upstream.upgrade()
-            && !self.ending.load(Ordering::Relaxed)
+        let Some(link) = link.upgrade() else { return };
+        if let Some(upstream) = link.upstream.upgrade()
+            && !link.ending.load(Ordering::Relaxed)
         {
-            tracing::warn!(server = %self.server, "the server ended by itself");
-            upstream.ended(self.started.elapsed());
+            tracing::warn!(server = %link.server, "the server ended by itself");
+            upstream.ended(link.started.elapsed());
         }
         {
-            let mut flights = self.lock();
-            self.silent.store(true, Ordering::Relaxed);
+            let mut flights = link.lock();
+            link.silent.store(true, Ordering::Relaxed);
             // Those who wait learn it from their closed channels.
             flights.clear();
         }
         // A process that stays is of no use to anybody.
-        self.child.end().await;
+        link.child.end().await;
     }
 }
 

@@ -47,13 +47,17 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         let (gateway, serves) = (running.gateway.clone(), workers.clone());
         let serving = tokio::spawn(async move { serve(gateway, listener, &serves, stopping).await });
         wait_for_signal().await?;
-        tracing::info!("stopping");
+        tracing::info!("stopping: calls on their way have a few seconds; a second signal ends them");
+        tokio::spawn(async {
+            // Whatever is lost is found at the next start, as after a crash.
+            if wait_for_signal().await.is_ok() {
+                std::process::exit(130);
+            }
+        });
         let _ = stop.send(true);
         serving.await.context("the door ended badly")?;
         control.await.context("the control socket ended badly")?;
-        // The children are the workers' own, so that these end last.
-        running.stop().await?;
-        drop(workers);
+        running.stop(workers).await?;
         Ok(Exit::Done)
     })
 }

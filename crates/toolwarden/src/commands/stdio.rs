@@ -31,7 +31,7 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
             stdio::serve(&running.gateway, scope, mode.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;
         let _ = stop.send(true);
         let _ = watching.await;
-        running.stop().await?;
+        running.stop(()).await?;
         served.map_err(|error| BadInput(error.to_string()))?;
         Ok(Exit::Done)
     })

@@ -141,3 +141,35 @@ async fn a_server_that_does_not_read_is_alone() -> Result<()> {
     assert_eq!(late, CALLS);
     Ok(())
 }
+
+/// Calls that are on their way when the gateway is told to end are given up, and say so in the journal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_cut_off_by_the_end_have_outcomes() -> Result<()> {
+    let stuck = Upstream::start().await?;
+    let house = House::new(&format!("{PERMISSIVE}{}", at_url("stuck", &stuck.url)));
+    let gateway = house.serve().await;
+    let mut calls = Vec::new();
+    for _ in 0..CALLS {
+        let mut session = Session::open(gateway.base(), "stuck").await?;
+        calls.push(tokio::spawn(async move { session.call(bad::SILENT, &json!({})).await }));
+    }
+    let sent = || Records::of(&house).count("intent");
+    let all_sent = async {
+        while sent() < CALLS {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, all_sent).await?;
+    gateway.stop().await;
+    for call in calls {
+        let answer = call.await?;
+        assert!(answer.as_ref().map_or(true, |answer| error_of(answer).is_some()), "{answer:?}");
+    }
+    let records = Records::of(&house);
+    let ended = records.statuses_of(bad::SILENT);
+    assert_eq!(ended.len(), CALLS);
+    assert!(ended.iter().all(|status| ["cancelled", "unknown", "timeout"].contains(status)), "{ended:?}");
+    let outcomes = records.outcomes();
+    assert_eq!(outcomes.len(), CALLS, "each is closed before the journal is: {outcomes:?}");
+    Ok(())
+}

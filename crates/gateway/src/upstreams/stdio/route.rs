@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
-use toolwarden_core::Status;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
+use toolwarden_core::{Caller, Status};
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
@@ -89,7 +89,7 @@ impl StdioLink {
             _ => {
                 let upstream = self.upstream.upgrade();
                 for session in self.sessions() {
-                    if upstream.as_ref().is_some_and(|upstream| upstream.tasks.may_hear(news, &session.caller)) {
+                    if upstream.as_ref().is_some_and(|upstream| upstream.may_tell(news, &session.caller)) {
                         session.tell(line.clone());
                     }
                 }
@@ -110,6 +110,11 @@ impl StdioLink {
         let flights = self.lock();
         let flight = raw.parse().ok().and_then(|number: u64| flights.get(&number));
         let (Some(flight), Some(params)) = (flight, &news.params) else { return };
+        let may_tell =
+            |caller: &Arc<Caller>| self.upstream.upgrade().is_some_and(|upstream| upstream.may_tell(news, caller));
+        if !flight.caller.as_ref().is_none_or(may_tell) {
+            return;
+        }
         let message = compose::to_client(None, &news.method, Some(&replaced(params, place, &own(flight))));
         // A caller who does not read misses news; its answer comes another way.
         drop(flight.events.try_send(message));
