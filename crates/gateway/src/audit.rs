@@ -128,7 +128,10 @@ impl Trail {
         }
         let explanation = match refusal {
             Refusal::Denied(denial) | Refusal::Held(denial) => &denial.explanation,
-            Refusal::Hidden(_, explanation) => explanation,
+            Refusal::Hidden(tool, explanation) => {
+                self.tool.get_or_insert_with(|| bounded(tool).into());
+                explanation
+            }
             Refusal::Upstream(failure) if self.is_call() => return self.unreached(failure).await,
             _ => return self.undecided(refusal).await,
         };

@@ -12,12 +12,12 @@ use toolwarden_core::json::{Document, Limits, Part, Value};
 use toolwarden_mcp::{Era, Id, Version, headers};
 use toolwarden_policy::housekeeping;
 
-use crate::decide::may_reach;
+use crate::decide::reach;
 use crate::forward::{Reply, link};
 use crate::gateway::Gateway;
 use crate::inspect::result_of;
 use crate::live;
-use crate::refusal::Failure;
+use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What};
 use crate::upstreams::{Link, StdioLink, Upstream};
 
@@ -25,19 +25,21 @@ use crate::upstreams::{Link, StdioLink, Upstream};
 const AGAIN: Duration = Duration::from_secs(2);
 const MOST_PAGES: usize = 100;
 
-/// Makes sure the judge knows the tool, if its server lists it.
-pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) {
+/// Makes sure the judge knows the tool, if its server lists it and the caller may reach that.
+pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Refusal> {
     let call = &asked.query.call;
     if !matches!(asked.what, What::Call) || call.requested_operation() != Operation::CallTool {
-        return;
+        return Ok(());
     }
     let server = &asked.upstream.name;
-    if is_known(gateway, server, &call.tool) || !may_reach(gateway, &asked.arrival.caller, server) {
-        return;
+    if is_known(gateway, server, &call.tool) {
+        return Ok(());
     }
+    reach(gateway, &asked.arrival.caller, server, &call.tool)?;
     if let Ok(link) = link(&asked.arrival, &asked.upstream).await {
         know_tool(gateway, &asked.upstream, &call.tool, &link).await;
     }
+    Ok(())
 }
 
 /// The same on a conversation that is at hand.

@@ -30,7 +30,7 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
     let policy = gateway.live.policy();
     if !matches!(asked.what, What::Call) {
         let admitted = admit(&policy, &asked.query, asked.admitted());
-        return admitted.map(Judged::Message).map_err(|why| refuse_message(asked, *why));
+        return admitted.map(Judged::Message).map_err(|why| refuse_message(&asked.upstream.name, *why));
     }
     match judge(&policy, &asked.query) {
         Verdict::Allow(permit) => Ok(Judged::Call(permit)),
@@ -42,10 +42,31 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
 /// Whether a caller may reach a server at all. Nothing is asked of a server, and none is started, for
 /// somebody who may not.
 pub(crate) fn may_reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>) -> bool {
-    let policy = gateway.live.policy();
-    let call = Call::asked(server.clone(), Operation::ReadResource, None);
-    let hello = Message::Listed { method: "ping".to_owned() };
-    admit(&policy, &query(gateway, caller, call), hello).is_ok()
+    greeting(gateway, caller, server).is_ok()
+}
+
+/// The same before a call, with the refusal that fits it.
+pub(crate) fn reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>, tool: &str) -> Result<(), Refusal> {
+    greeting(gateway, caller, server).map_err(|(policy, query, why)| {
+        if may_know(&policy, &query) {
+            refuse_message(server, why)
+        } else {
+            Refusal::Hidden(tool.to_owned(), Box::new(why))
+        }
+    })
+}
+
+fn greeting(
+    gateway: &Gateway,
+    caller: &Arc<Caller>,
+    server: &Arc<str>,
+) -> Result<(), (Arc<PolicySet>, Query, Explanation)> {
+    let policy = gateway.live.snapshot();
+    let query = query(gateway, caller, Call::asked(server.clone(), Operation::ReadResource, None));
+    match admit(&policy, &query, Message::Listed { method: "ping".to_owned() }) {
+        Ok(_) => Ok(()),
+        Err(why) => Err((policy, query, *why)),
+    }
 }
 
 /// Hidden and unknown answer alike, except to those who may know why (MODE-5).
@@ -61,8 +82,8 @@ fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusa
 }
 
 /// What is no call is refused with its server, so that is what the words speak of.
-fn refuse_message(asked: &Asked, explanation: Explanation) -> Refusal {
-    let server = toolwarden_core::name::shown(&asked.upstream.name);
+fn refuse_message(server: &str, explanation: Explanation) -> Refusal {
+    let server = toolwarden_core::name::shown(server);
     let message = format!("Server \"{server}\" is not available here: {}", explanation.reason.sentence());
     Refusal::Denied(Box::new(Denial { explanation, message }))
 }

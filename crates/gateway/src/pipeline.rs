@@ -67,7 +67,7 @@ pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Opti
     if let Some(trail) = trail.as_mut() {
         trail.asks(asked);
     }
-    catalog::know(gateway, asked).await;
+    catalog::know(gateway, asked).await?;
     parameters::check(gateway, asked)?;
     let judged = decide(gateway, asked)?;
     if let Judged::Call(permit) = &judged {

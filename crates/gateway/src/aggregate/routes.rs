@@ -13,6 +13,7 @@ use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::catalog;
+use crate::decide::reach;
 use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass};
 use crate::refusal::Refusal;
@@ -35,7 +36,7 @@ pub(super) async fn call(
     let Some((alias, upstream, own)) = found else {
         return Err(match place.last() {
             Some(&"uri") => Refusal::Params(format!("Unknown resource: {}", toolwarden_core::name::shown(&exposed))),
-            _ => Refusal::UnknownTool(exposed),
+            _ => shut(gateway, &arrival, &exposed).unwrap_or(Refusal::UnknownTool(exposed)),
         });
     };
     let params = params.and_then(|params| replaced(&params, place, &own)).ok_or_else(|| missing(method))?;
@@ -52,6 +53,13 @@ pub(super) async fn call(
         Resolved::Dropped(_) => Ok(Answer::Accepted),
         Resolved::Foreign(what) => Ok(drop_foreign(what, trail).await),
     }
+}
+
+/// Why a name leads nowhere whose server is there and shut to this caller.
+fn shut(gateway: &Gateway, arrival: &Arrival, exposed: &str) -> Option<Refusal> {
+    let leads_to = |upstream: &&Arc<Upstream>| exposed.starts_with(upstream.alias.as_str());
+    let mut servers = gateway.upstreams.all().iter().filter(leads_to);
+    servers.find_map(|upstream| reach(gateway, &arrival.caller, &upstream.name, exposed).err())
 }
 
 fn missing(method: &str) -> Refusal {

@@ -191,6 +191,44 @@ async fn a_server_that_is_off_hears_nothing_at_all() {
     }
 }
 
+/// A tool behind a shut server: the caller hears why, or that there is no such tool, and the record is true.
+#[tokio::test]
+async fn a_shut_server_is_recorded_as_what_it_is() {
+    let config = "[auto_run]\nmode = \"run_everything\"\n[modes.m]\ngroups = [\"mcp\"]\nallowed_servers = [\"other\"]\n";
+    let given = Given { config, ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let mut caller = ada();
+    caller.mode = Some("m".to_owned());
+    for entrance in [Entrance::Http(Reach::One), Entrance::Http(Reach::All)] {
+        for speech in SPEECHES {
+            let params = format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write"));
+            let text = request(speech, "tools/call", &params);
+            let said = walk(&house, caller.clone(), entrance.scope(), speech, &text).await;
+            assert!(said.contains("does not permit this server"), "{entrance:?} {speech:?}: {said}");
+        }
+    }
+    assert!(house.recorder.calls().is_empty());
+    let records = house.records().await;
+    let reasons: Vec<_> = records.iter().filter_map(|record| record.get("reason")?.as_str()).collect();
+    assert_eq!(reasons, ["mode_server"; 4], "{records:?}");
+}
+
+/// A call to a server that cannot be reached is on record, though the judge was never asked.
+#[tokio::test]
+async fn a_call_to_a_server_that_cannot_start_is_recorded() {
+    let config = "[auto_run]\nmode = \"run_everything\"\n[servers.dead]\ncommand = \"/no/such/program\"\n";
+    let given = Given { config, ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    for _ in 0..2 {
+        let text = request(Speech::Legacy, "tools/call", r#""name":"dead__x","arguments":{}"#);
+        let said = walk(&house, ada(), Scope::All, Speech::Legacy, &text).await;
+        assert!(said.contains("cannot be reached") && said.contains("/no/such/program"), "{said}");
+    }
+    let records = house.records().await;
+    let told = records.iter().filter(|record| record.get("status").is_some_and(|status| status == "upstream_error"));
+    assert_eq!(told.count(), 2, "{records:?}");
+}
+
 #[tokio::test]
 async fn records_say_which_resource_prompt_or_argument() {
     let given = Given { config: "[auto_run]\nmode = \"run_everything\"\n", ..Given::default() };
