@@ -47,26 +47,19 @@ pub(crate) fn may_reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<st
 
 /// The same before a call, with the refusal that fits it.
 pub(crate) fn reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>, tool: &str) -> Result<(), Refusal> {
-    greeting(gateway, caller, server).map_err(|(policy, query, why)| {
-        if may_know(&policy, &query) {
-            refuse_message(server, why)
+    greeting(gateway, caller, server).map_err(|why| {
+        if may_know(&gateway.live.policy(), caller) {
+            refuse_message(server, *why)
         } else {
-            Refusal::Hidden(tool.to_owned(), Box::new(why))
+            Refusal::Hidden(tool.to_owned(), why)
         }
     })
 }
 
-fn greeting(
-    gateway: &Gateway,
-    caller: &Arc<Caller>,
-    server: &Arc<str>,
-) -> Result<(), (Arc<PolicySet>, Query, Explanation)> {
-    let policy = gateway.live.snapshot();
+fn greeting(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>) -> Result<(), Box<Explanation>> {
     let query = query(gateway, caller, Call::asked(server.clone(), Operation::ReadResource, None));
-    match admit(&policy, &query, Message::Listed { method: "ping".to_owned() }) {
-        Ok(_) => Ok(()),
-        Err(why) => Err((policy, query, *why)),
-    }
+    let hello = Message::Listed { method: "ping".to_owned() };
+    admit(&gateway.live.policy(), &query, hello).map(drop)
 }
 
 /// Hidden and unknown answer alike, except to those who may know why (MODE-5).
@@ -74,7 +67,7 @@ fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusa
     if explanation.reason == Reason::UnknownTool {
         return Refusal::UnknownTool(query.call.tool.to_string());
     }
-    if !may_know(policy, query) && !is_visible(policy, query) {
+    if !may_know(policy, &query.caller) && !is_visible(policy, query) {
         return Refusal::Hidden(query.call.tool.to_string(), Box::new(explanation));
     }
     let message = explanation.message(query);
@@ -88,7 +81,7 @@ fn refuse_message(server: &str, explanation: Explanation) -> Refusal {
     Refusal::Denied(Box::new(Denial { explanation, message }))
 }
 
-fn may_know(policy: &PolicySet, query: &Query) -> bool {
-    let role = query.caller.role.as_deref().and_then(|role| policy.base().roles.get(role));
-    !query.caller.is_agent() || role.is_some_and(|role| role.explain)
+fn may_know(policy: &PolicySet, caller: &Caller) -> bool {
+    let role = caller.role.as_deref().and_then(|role| policy.base().roles.get(role));
+    !caller.is_agent() || role.is_some_and(|role| role.explain)
 }

@@ -283,7 +283,7 @@ async fn what_is_due_by_time_is_synced_and_signed_in_the_background() -> Outcome
         if report.nodes.iter().all(|node| node.signed_through > receipt.sequence) {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let report = verify(&place.directory, place.keyring.as_ref(), &[])?;
     assert!(report.nodes.iter().all(|node| node.signed_through > receipt.sequence), "{report:?}");

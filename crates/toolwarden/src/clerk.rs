@@ -71,7 +71,13 @@ impl Desk {
             Needs::Files => {}
             Needs::Index => index = Some(self.index().await?),
             Needs::IndexAndKey => {
-                index = Some(self.index().await?);
+                match self.index().await {
+                    Ok(opened) => index = Some(opened),
+                    Err(error) => output::remark(&format!(
+                        "warning: the index cannot be used, so that a missing end of the record may go unnoticed: \
+                         {error:#}; move it away, it is built again from the journals"
+                    )),
+                }
                 keyring = self.keyring_of_journal()?;
             }
             Needs::Journal => {
@@ -112,10 +118,10 @@ impl Desk {
     /// The key a journal was signed with. One that is gone is not replaced: a new key would only say
     /// that everything was signed by somebody else.
     fn keyring_of_journal(&self) -> Result<Option<Arc<dyn Keyring>>> {
-        if !self.locations.data_dir.join("journal").is_dir() {
+        let key = self.locations.config_dir.join(KEY_FILE);
+        if !key.exists() && !self.locations.data_dir.join("journal").is_dir() {
             return Ok(None);
         }
-        let key = self.locations.config_dir.join(KEY_FILE);
         if !key.exists() {
             return Err(anyhow!(
                 "{} is missing, so signatures cannot be checked; restore it from a backup",

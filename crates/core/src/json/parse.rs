@@ -159,8 +159,7 @@ impl Parser<'_> {
     fn refuse_duplicate_keys(&self, object: usize) -> Result<(), JsonError> {
         // Most objects have few keys, all of them plain: comparing them costs less than hashing.
         let mut few = [""; FEW_KEYS];
-        let mut count = 0;
-        for (raw, position) in self.keys(object) {
+        for (count, (raw, position)) in self.keys(object).enumerate() {
             let Some(place) = few.get_mut(count).filter(|_| !raw.contains('\\')) else {
                 return self.refuse_duplicates_of_many(object);
             };
@@ -168,7 +167,6 @@ impl Parser<'_> {
             if few.iter().take(count).any(|seen| *seen == raw) {
                 return Err(JsonError { fault: Fault::DuplicateKey, position });
             }
-            count += 1;
         }
         Ok(())
     }

@@ -194,7 +194,8 @@ async fn a_server_that_is_off_hears_nothing_at_all() {
 /// A tool behind a shut server: the caller hears why, or that there is no such tool, and the record is true.
 #[tokio::test]
 async fn a_shut_server_is_recorded_as_what_it_is() {
-    let config = "[auto_run]\nmode = \"run_everything\"\n[modes.m]\ngroups = [\"mcp\"]\nallowed_servers = [\"other\"]\n";
+    let config =
+        "[auto_run]\nmode = \"run_everything\"\n[modes.m]\ngroups = [\"mcp\"]\nallowed_servers = [\"other\"]\n";
     let given = Given { config, ..Given::default() };
     let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
     let mut caller = ada();

@@ -33,8 +33,15 @@ fn answer(notes: &mut BTreeMap<String, String>, message: &Value) -> Option<Value
         "tools/call" => call(notes, params),
         _ => Err((-32601, format!("Method not found: {method}"))),
     };
+    let is_modern = params.pointer("/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
     Some(match outcome {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Ok(mut result) => {
+            if !is_modern && let Some(result) = result.as_object_mut() {
+                // Older revisions know none of these.
+                ["resultType", "ttlMs", "cacheScope"].iter().for_each(|member| drop(result.remove(*member)));
+            }
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        }
         Err((code, text)) => json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } }),
     })
 }
@@ -95,4 +102,19 @@ fn call(notes: &mut BTreeMap<String, String>, params: &Value) -> Result<Value, (
         Err(said) => (true, said),
     };
     Ok(json!({ "resultType": "complete", "content": [{ "type": "text", "text": said }], "isError": is_error }))
+}
+
+#[cfg(test)]
+#[test]
+fn each_era_gets_its_own_members() {
+    let mut notes = BTreeMap::new();
+    let mut members = |params: Value| {
+        let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params });
+        let said = answer(&mut notes, &asked).unwrap_or_default();
+        ["resultType", "ttlMs", "cacheScope", "tools"]
+            .map(|member| said.pointer(&format!("/result/{member}")).is_some())
+    };
+    assert_eq!(members(json!({})), [false, false, false, true]);
+    let modern = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } });
+    assert_eq!(members(modern), [true; 4]);
 }

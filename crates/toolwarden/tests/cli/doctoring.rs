@@ -81,6 +81,9 @@ fn files_open_to_others() {
     let house = good();
     assert!(open(&house, "home/.local/share/toolwarden", 0o755).is_ok());
     complains(&house, "data directory: problem", &["mode 755", "chmod 700"]);
+    let house = good();
+    assert!(open(&house, "home/.config/toolwarden", 0o500).is_ok());
+    complains(&house, "config directory: problem", &["shut to its owner", "chmod 700"]);
 }
 
 #[test]

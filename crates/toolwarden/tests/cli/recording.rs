@@ -106,3 +106,25 @@ fn a_fresh_home_has_nothing_to_show_and_nothing_wrong() {
     assert_eq!(house.run(&["audit", "export"]).out, "");
     assert!(!house.path("home/.config/toolwarden").exists());
 }
+
+#[test]
+fn gate_15_a_record_that_was_taken_away_whole_is_missed() {
+    let house = busy();
+    // The index has seen it.
+    assert_eq!(house.run(&["audit", "query"]).code, 0);
+    assert!(fs::remove_dir_all(house.path(JOURNAL)).is_ok());
+    let missed = house.run(&["audit", "verify"]);
+    assert!(missed.code == 1 && missed.out.contains("cli-1"), "{} {}", missed.out, missed.err);
+}
+
+#[test]
+fn a_broken_index_does_not_keep_the_record_from_being_checked() {
+    let house = busy();
+    house.write(
+        "home/.local/share/toolwarden/audit.sqlite",
+        "this is no database, and it is long enough to be read as one",
+    );
+    let checked = house.run(&["audit", "verify"]);
+    assert!(checked.code == 0 && checked.out.contains("cli-1  whole"), "{} {}", checked.out, checked.err);
+    assert!(checked.err.contains("the index cannot be used"), "{}", checked.err);
+}

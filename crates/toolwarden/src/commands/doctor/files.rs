@@ -41,7 +41,12 @@ fn private(name: &str, path: &Path, user_id: u32, forbidden: u32) -> Check {
         let message = format!("{label} is open to others (mode {mode:o})");
         return Check::problem(name, message, format!("run `chmod 700 {label}`"));
     }
-    Check::ok(name, format!("{label} is the owner's alone (mode {mode:o})"))
+    if mode & 0o700 != 0o700 {
+        let message = format!("{label} is shut to its owner, too (mode {mode:o})");
+        return Check::problem(name, message, format!("run `chmod 700 {label}`"));
+    }
+    let meaning = if mode & 0o077 == 0 { "is the owner's alone" } else { "can be changed by its owner alone" };
+    Check::ok(name, format!("{label} {meaning} (mode {mode:o})"))
 }
 
 fn key(locations: &Locations) -> Check {
