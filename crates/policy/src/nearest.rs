@@ -64,7 +64,8 @@ fn closest<'a>(wanted: &str, rules: impl Iterator<Item = &'a RuleRef>) -> Option
     rules
         .map(|rule| (similarity(wanted, &rule.text), rule))
         .filter(|(score, _)| *score >= 600)
-        .max_by_key(|(score, _)| *score)
+        // Of two that are as near, always the same one: lists have no order.
+        .max_by(|(score, rule), (other, another)| score.cmp(other).then_with(|| another.text.cmp(&rule.text)))
         .map(|(_, rule)| rule)
 }
 
@@ -80,4 +81,15 @@ fn closest_text<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Optio
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the score lies between 0 and 1000")]
 fn similarity(left: &str, right: &str) -> u32 {
     (strsim::normalized_damerau_levenshtein(&left.to_ascii_lowercase(), &right.to_ascii_lowercase()) * 1000.0) as u32
+}
+
+#[cfg(test)]
+#[test]
+fn of_two_as_near_the_same_one_is_named_every_time() {
+    use toolwarden_core::{Layer, Origin};
+    let origin = Origin::record(Layer::Config, "test");
+    let rules = ["notse:write_note", "notes:write_nte"].map(|text| RuleRef::new(text, &origin));
+    let named = |rules: &[RuleRef]| closest("notes:write_note", rules.iter()).map(|rule| rule.text.to_string());
+    let turned: Vec<RuleRef> = rules.iter().rev().cloned().collect();
+    assert_eq!(named(&rules), named(&turned));
 }

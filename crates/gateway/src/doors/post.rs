@@ -18,7 +18,7 @@ use toolwarden_mcp::{Era, Incoming, Message, MessageError, Version, headers};
 use super::body::AnswerBody;
 use super::http::{Visit, legacy_version, plain, refused, respond};
 use crate::answer::{self, Answer, Events, Shape};
-use crate::arrival::{Arrival, Via};
+use crate::arrival::{Arrival, Scope, Via};
 use crate::gateway::Gateway;
 use crate::pipeline::handle;
 use crate::refusal::Refusal;
@@ -170,7 +170,12 @@ pub(super) fn session(gateway: &Gateway, visit: &Visit) -> Result<Arc<ClientSess
     match headers::single(&visit.headers, &headers::SESSION) {
         headers::Single::Absent => Err(Refusal::SessionMissing),
         headers::Single::Unusable => Err(Refusal::SessionGone),
-        headers::Single::One(id) => gateway.sessions.find(id, &visit.caller, &visit.scope).ok_or(Refusal::SessionGone),
+        headers::Single::One(id) => gateway.sessions.find(id, &visit.caller, &visit.scope).ok_or_else(|| match &visit
+            .scope
+        {
+            Scope::One(server) if gateway.upstreams.get(server).is_none() => Refusal::UnknownServer(server.to_string()),
+            Scope::One(_) | Scope::All => Refusal::SessionGone,
+        }),
     }
 }
 

@@ -77,6 +77,8 @@ async fn gate_19_ids_count_only_for_their_own_session() {
         let (status, _) = with_session(&house, path, CALL, &session).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
     }
+    let (status, said) = with_session(&house, "/mcp/nope", CALL, &session).await;
+    assert!(status == StatusCode::NOT_FOUND && said.contains("no server is called `nope`"), "{said}");
     let guessed = HeaderValue::from_static("00");
     assert_eq!(with_session(&house, "/mcp/notes", CALL, &guessed).await.0, StatusCode::NOT_FOUND);
     let without = text(serve_request(&house.gateway, request(Method::POST, "/mcp/notes", CALL)).await).await;

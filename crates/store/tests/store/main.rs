@@ -1,6 +1,5 @@
 //! The journal and its index, from outside: recovery, tampering, crashes, delivery, queries.
 
-mod cost;
 mod crash;
 mod full_disk;
 mod indexing;

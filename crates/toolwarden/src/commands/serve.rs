@@ -32,7 +32,10 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async move {
         let names: Vec<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
         let listener = Listener::bind(address).await.with_context(|| {
-            format!("cannot listen on {address}; another program may use the port: choose one with --listen")
+            format!(
+                "cannot listen on {address}: if the port is in use, `toolwarden doctor` says whether by Toolwarden; \
+                 choose another with --listen"
+            )
         })?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let listener = match tls {
