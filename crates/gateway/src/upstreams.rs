@@ -336,6 +336,12 @@ fn reach(name: &Arc<str>, definition: &ServerDefinition, settings: &Settings) ->
     if definition.faulty {
         return Reach::Nothing("its definition has faults; see `toolwarden lint`".to_owned());
     }
+    if let Some(missing) = &definition.unresolved {
+        return Reach::Nothing(format!(
+            "`{}` has no value here: set it before the gateway starts",
+            name::shown(missing)
+        ));
+    }
     match &definition.input.launch {
         Launch::Url(url) => {
             let mut target = HttpTarget::new(url.clone());

@@ -12,7 +12,7 @@ use toolwarden_control::ServerView;
 use toolwarden_core::{Keyring, Secret};
 use toolwarden_gateway::doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Gateway, Hold, Parts, Settings};
-use toolwarden_policy::input::{Declared, Launch};
+use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
 use toolwarden_store::{Index, Journal, JournalOptions, SyncLevel};
@@ -148,7 +148,7 @@ fn sync_level(config: &ConfigFile) -> SyncLevel {
 
 /// Fills `${env:NAME}` in, for servers of the operator's own config only (VAULT-6). A server whose
 /// values cannot be filled in is not started with the text as it stands.
-fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
+pub fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
     let own = definition.input.declared == Declared::ByOperator;
     let mut unresolved = None;
     let mut fill = |value: &mut Secret| match filled(value.reveal_to_upstream(), own) {
@@ -158,8 +158,8 @@ fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
     definition.connection.env.values_mut().for_each(&mut fill);
     definition.connection.headers.values_mut().for_each(&mut fill);
     if let Some(name) = unresolved {
-        tracing::error!(server = definition.input.name, "`{name}` has no value here, so the server is not reached");
-        definition.input.launch = Launch::Nothing;
+        tracing::warn!(server = definition.input.name, "`{name}` has no value here, so the server is not reached");
+        definition.unresolved = Some(name);
     }
     definition
 }

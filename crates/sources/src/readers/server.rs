@@ -23,6 +23,8 @@ pub struct ServerDefinition {
     pub offered_always_allow: Vec<toolwarden_core::Sourced<String>>,
     /// Something in it is wrong: the server is off until repaired.
     pub faulty: bool,
+    /// A `${..}` in it that has no value where it is to be reached from: then it is not reached.
+    pub unresolved: Option<String>,
 }
 
 impl ServerDefinition {
@@ -36,6 +38,7 @@ impl ServerDefinition {
             tool_limits: BTreeMap::new(),
             offered_always_allow: Vec::new(),
             faulty: false,
+            unresolved: None,
         }
     }
 }
@@ -87,14 +90,7 @@ impl Limits {
 
 /// An empty definition to fill.
 pub(super) fn blank(name: &str, origin: Origin, declared: Declared) -> ServerDefinition {
-    ServerDefinition {
-        input: ServerInput::new(name, origin, declared),
-        connection: Connection::default(),
-        limits: Limits::default(),
-        tool_limits: BTreeMap::new(),
-        offered_always_allow: Vec::new(),
-        faulty: false,
-    }
+    ServerDefinition::of(ServerInput::new(name, origin, declared))
 }
 
 /// Whether a server's name belongs to Toolwarden itself, in any spelling.

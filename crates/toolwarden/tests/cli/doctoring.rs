@@ -114,6 +114,8 @@ fn servers_that_cannot_be_reached() {
     complains(&house, "server gone: problem", &["no-such-program", "not found on PATH", "install it"]);
     complains(&house, "server web: problem", &[NOBODY, "cannot be reached", "start that server"]);
     assert!(!house.run(&["doctor"]).out.contains("hidden"));
+    house.write(CONFIG, "[servers.env]\ncommand = \"sh\"\nenv = { KEY = \"${env:NOBODY_SET_THIS}\" }\n");
+    complains(&house, "server env: problem", &["${env:NOBODY_SET_THIS}", "has no value here"]);
 }
 
 #[test]

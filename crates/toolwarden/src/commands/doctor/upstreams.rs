@@ -10,7 +10,7 @@ use toolwarden_policy::input::Launch;
 use toolwarden_sources::{Loaded, Locations, ServerDefinition};
 
 use super::Check;
-use crate::environment;
+use crate::{environment, serving};
 
 /// How long a server may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,6 +35,10 @@ fn one(definition: &ServerDefinition, locations: &Locations) -> Check {
     }
     if !definition.input.enabled {
         return Check::ok(&name, "is disabled");
+    }
+    if let Some(missing) = serving::with_environment(definition.clone()).unresolved {
+        let message = format!("`{}` in {source} has no value here", shown(&missing));
+        return Check::problem(&name, message, "set it where the gateway is started");
     }
     match &definition.input.launch {
         Launch::Command { command, .. } => {
