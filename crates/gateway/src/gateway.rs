@@ -86,7 +86,15 @@ impl Gateway {
     ///
     /// # Errors
     /// A rule does not fit the tools that are known; the policy in force stays.
-    pub fn replace_policy(&self, policy: &PolicySet, servers: Vec<ServerInput>) -> Result<(), Refused> {
+    pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
+        for server in &mut servers {
+            let running = self.upstreams.get(&server.name);
+            // What is judged must be what is reached.
+            if running.is_some_and(|running| running.launch != server.launch) {
+                tracing::warn!(server = server.name, "it is defined otherwise than at the start: off until a restart");
+                server.enabled = false;
+            }
+        }
         self.live.replace(policy, servers)
     }
 

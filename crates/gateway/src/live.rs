@@ -77,7 +77,7 @@ impl Live {
 fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefinition]) -> bool {
     let mut places: HashMap<String, usize> =
         catalog.iter().enumerate().map(|(place, known)| (known.name.clone(), place)).collect();
-    let mut changed = false;
+    let (mut changed, mut too_many) = (false, 0);
     for definition in listed {
         if let Some(known) = places.get(&definition.name).and_then(|place| catalog.get_mut(*place)) {
             if known != definition {
@@ -87,12 +87,15 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
             continue;
         }
         if catalog.len() >= MOST_TOOLS {
-            tracing::warn!(server, "it lists more than {MOST_TOOLS} tools; the rest is refused");
-            break;
+            too_many += 1;
+            continue;
         }
         places.insert(definition.name.clone(), catalog.len());
         catalog.push(definition.clone());
         changed = true;
+    }
+    if too_many > 0 {
+        tracing::warn!(server, "it lists more than {MOST_TOOLS} tools; {too_many} are refused");
     }
     changed
 }

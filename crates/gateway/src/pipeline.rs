@@ -68,8 +68,8 @@ pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Opti
         trail.asks(asked);
     }
     catalog::know(gateway, asked).await?;
-    parameters::check(gateway, asked)?;
     let judged = decide(gateway, asked)?;
+    parameters::check(gateway, asked)?;
     if let Judged::Call(permit) = &judged {
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
         trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;

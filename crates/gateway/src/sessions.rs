@@ -71,7 +71,8 @@ pub struct ClientSession {
     questions: Mutex<HashMap<Id, Question>>,
     watched: Mutex<Vec<(Arc<str>, String)>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamLog>>>,
-    parked: Mutex<HashMap<Id, Parked>>,
+    /// None once the session has ended.
+    parked: Mutex<Option<HashMap<Id, Parked>>>,
     /// Tasks that follow servers' streams for this session.
     followers: Mutex<Vec<AbortHandle>>,
     numbers: AtomicU64,
@@ -118,7 +119,7 @@ impl ClientSession {
             questions: Mutex::default(),
             watched: Mutex::default(),
             streams: Mutex::default(),
-            parked: Mutex::default(),
+            parked: Mutex::new(Some(HashMap::new())),
             followers: Mutex::default(),
             numbers: AtomicU64::new(1),
             used: Mutex::new(Instant::now()),
@@ -201,12 +202,24 @@ impl ClientSession {
 
     /// Keeps a request whose stream broke off until its response comes another way.
     pub(crate) fn park(&self, id: Id, parked: Parked) {
-        lock(&self.parked).insert(id, parked);
+        // Dropped outside of the lock: what is parked holds the session.
+        let refused = match &mut *lock(&self.parked) {
+            Some(open) => open.insert(id, parked),
+            None => Some(parked),
+        };
+        drop(refused);
+    }
+
+    /// Gives up what is parked; nothing is parked from here on.
+    fn forsake(&self) {
+        let parked = lock(&self.parked).take();
+        drop(parked);
     }
 
     /// The parked request of this id, if it is this server's to answer.
     pub(crate) fn unpark(&self, id: &Id, server: &str) -> Option<Parked> {
-        let mut parked = lock(&self.parked);
+        let mut open = lock(&self.parked);
+        let parked = open.as_mut()?;
         parked.get(id).filter(|parked| &*parked.server == server)?;
         parked.remove(id)
     }
@@ -217,6 +230,7 @@ impl ClientSession {
 
     /// Ends everything that was opened for this session alone.
     pub(crate) async fn leave(&self) {
+        self.forsake();
         lock(&self.followers).drain(..).for_each(|follower| follower.abort());
         for (_, link) in self.links() {
             link.close().await;
@@ -254,7 +268,9 @@ impl ClientSession {
     }
 
     fn idle(&self) -> Duration {
-        if lock(&self.flights).is_empty() { lock(&self.used).elapsed() } else { Duration::ZERO }
+        // A request whose stream broke off may never be answered.
+        let parked = lock(&self.parked).as_ref().map_or(0, HashMap::len);
+        if lock(&self.flights).len() <= parked { lock(&self.used).elapsed() } else { Duration::ZERO }
     }
 }
 
@@ -313,7 +329,9 @@ impl Sessions {
     }
 
     pub(crate) fn close(&self, id: &str) -> Option<Arc<ClientSession>> {
-        lock(&self.by_id).remove(id)
+        let session = lock(&self.by_id).remove(id)?;
+        session.forsake();
+        Some(session)
     }
 
     /// Takes out the sessions nobody used for a while.

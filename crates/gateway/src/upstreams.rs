@@ -86,6 +86,8 @@ pub(crate) struct Upstream {
     /// How it is called behind the common door.
     pub(crate) alias: Alias,
     pub(crate) reach: Reach,
+    /// As it was written when the gateway started.
+    pub(crate) launch: Launch,
     pub(crate) may_ask: MayAsk,
     pub(crate) call_time: Duration,
     pub(crate) response_bytes: u64,
@@ -162,6 +164,7 @@ impl Upstream {
             reach: reach(&name, definition, settings),
             name,
             alias,
+            launch: definition.input.launch.clone(),
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
             call_time: limits.time.or(connection.timeout).unwrap_or(settings.call_time),
             response_bytes: limits.response_bytes.unwrap_or(settings.response_bytes),
@@ -246,6 +249,15 @@ impl Upstream {
     }
 
     async fn shared_child(self: &Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
+        if let Some(link) = self.shared.lock().await.get(&key).filter(|link| link.is_alive()) {
+            return Ok(link.clone());
+        }
+        // Beside whoever asked: others wait for it too, and it may take longer than one of them has.
+        let opening = tokio::spawn(self.clone().open_shared(key));
+        opening.await.unwrap_or(Err(Failure::Died))
+    }
+
+    async fn open_shared(self: Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
         // Held while opening: whoever comes meanwhile waits for the same child.
         let mut shared = self.shared.lock().await;
         shared.retain(|_, link| link.is_alive());
@@ -260,7 +272,7 @@ impl Upstream {
         let greeting = async {
             match key.era {
                 Era::Legacy => link.greet().await,
-                Era::Modern => crate::catalog::check_modern(self, &link).await,
+                Era::Modern => crate::catalog::check_modern(&self, &link).await,
             }
         };
         let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 use toolwarden_control::ServerView;
 use toolwarden_core::{Keyring, Secret};
 use toolwarden_gateway::doors::tls::{self, TlsAcceptor};
@@ -98,6 +99,20 @@ impl Running {
         self.shipper.stop().await;
         Ok(())
     }
+}
+
+/// Ends when somebody tells the process to.
+///
+/// # Errors
+/// Signals cannot be heard.
+pub async fn wait_for_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to people.

@@ -57,7 +57,7 @@ pub(super) async fn call(
 
 /// Why a name leads nowhere whose server is there and shut to this caller.
 fn shut(gateway: &Gateway, arrival: &Arrival, exposed: &str) -> Option<Refusal> {
-    let leads_to = |upstream: &&Arc<Upstream>| exposed.starts_with(upstream.alias.as_str());
+    let leads_to = |upstream: &&Arc<Upstream>| upstream.alias.reveal(exposed, Vec::new).is_some();
     let mut servers = gateway.upstreams.all().iter().filter(leads_to);
     servers.find_map(|upstream| reach(gateway, &arrival.caller, &upstream.name, exposed).err())
 }

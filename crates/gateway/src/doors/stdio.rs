@@ -3,6 +3,7 @@
 //! The connection is the session. Messages are handled at the same time; answers go out as they come.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -10,6 +11,7 @@ use http::HeaderMap;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 use toolwarden_core::json::Limits;
 use toolwarden_mcp::ladder::{check_meta, claimed_version};
 use toolwarden_mcp::message::read;
@@ -26,6 +28,8 @@ use crate::sessions::{ClientSession, Push};
 
 const LINES_WAITING: usize = 1024;
 const MOST_AT_ONCE: usize = 256;
+/// How long calls, and then the last lines, may take at the end.
+const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Why the door closed.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +50,7 @@ pub async fn serve(
     mode: Option<&str>,
     input: impl AsyncRead + Unpin + Send,
     output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
     let caller = identify(gateway, &Credential::Local, mode)
         .map_err(|_| StdioError::UnknownMode(mode.unwrap_or_default().to_owned()))?;
@@ -55,26 +60,38 @@ pub async fn serve(
     let session = Arc::new(ClientSession::new("stdio".to_owned(), caller, scope, push));
     let room = Arc::new(Semaphore::new(MOST_AT_ONCE));
     let mut reader = LineReader::new(input, gateway.settings.request_bytes);
-    loop {
-        let line = reader.next_line().await.map_err(|error| StdioError::Pipe(error.to_string()))?;
-        let Some(line) = line else { break };
+    let mut calls = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    let ended = loop {
+        while calls.try_join_next().is_some() {}
+        let line = tokio::select! {
+            line = reader.next_line() => line,
+            () = &mut stop => break Ok(()),
+        };
+        let line = match line {
+            Ok(Some(line)) => line,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(StdioError::Pipe(error.to_string())),
+        };
         // A client that sends faster than its calls end waits here.
-        let Ok(place) = room.clone().acquire_owned().await else { break };
+        let Ok(place) = room.clone().acquire_owned().await else { break Ok(()) };
         let in_order = arrive(gateway, &session, &line, &lines).await;
         if let Some(arrival) = in_order {
             let (gateway, lines) = (gateway.clone(), lines.clone());
-            tokio::spawn(async move {
+            calls.spawn(async move {
                 say(&lines, handle(&gateway, arrival).await).await;
                 drop(place);
             });
         }
-    }
-    let all = u32::try_from(MOST_AT_ONCE).unwrap_or(u32::MAX);
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(2), room.acquire_many(all)).await;
+    };
+    let goodbye = async { while calls.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+    // What still runs is given up, and says so in the journal before that is closed.
+    calls.shutdown().await;
     session.leave().await;
     drop((lines, session));
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(2), writer).await;
-    Ok(())
+    let _ = tokio::time::timeout(GOODBYE, writer).await;
+    ended
 }
 
 /// Reads one line. Gives a message that may run beside others; whatever sets the order is done here.

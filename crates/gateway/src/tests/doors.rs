@@ -145,7 +145,9 @@ async fn over_stdio(house: &House, entrance: Entrance, speech: Speech, text: &st
     let (client, server) = tokio::io::duplex(1024 * 1024);
     let (input, output) = tokio::io::split(server);
     let gateway = house.gateway.clone();
-    let serving = tokio::spawn(async move { stdio::serve(&gateway, entrance.scope(), None, input, output).await });
+    let serving = tokio::spawn(async move {
+        stdio::serve(&gateway, entrance.scope(), None, input, output, std::future::pending()).await
+    });
     let (read, mut write) = tokio::io::split(client);
     let mut lines = BufReader::new(read).lines();
     if speech == Speech::Legacy {

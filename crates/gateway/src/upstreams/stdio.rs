@@ -270,6 +270,16 @@ impl StdioLink {
         self.child.send(Wire::with_id(outbound, id, &[])).await.map_err(|error| gone(&error))
     }
 
+    /// The same from the child's own reader, which must not wait for the child: one that asks and does not
+    /// read is ended.
+    fn answer_now(self: &Arc<Self>, outbound: &Outbound, id: &Id) {
+        if self.child.send_now(Wire::with_id(outbound, id, &[])).is_err() && self.is_alive() {
+            tracing::warn!(server = %self.server, "the server asks and does not read the answers: it is ended");
+            let link = self.clone();
+            tokio::spawn(async move { link.child.end().await });
+        }
+    }
+
     pub(crate) async fn end(&self) {
         self.ending.store(true, Ordering::Relaxed);
         self.child.end().await;

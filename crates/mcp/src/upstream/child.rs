@@ -128,6 +128,15 @@ impl Child {
         sent.map_err(|_| ChildError::Ended { server: self.server.clone() })
     }
 
+    /// Queues one message, or says that there is no room for it.
+    ///
+    /// # Errors
+    /// The server has ended, or does not read what is sent to it.
+    pub fn send_now(&self, wire: Wire) -> Result<(), ChildError> {
+        let sent = self.messages.try_send(wire.into_bytes());
+        sent.map_err(|_| ChildError::Ended { server: self.server.clone() })
+    }
+
     #[must_use]
     pub fn server(&self) -> &Arc<str> {
         &self.server

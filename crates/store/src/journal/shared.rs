@@ -181,6 +181,9 @@ impl Shared {
             state.waiters.extend(inbox.flushes.drain(..).map(Waiter::Flush));
         }
         if state.carried.letters.is_empty() {
+            if !state.waiters.is_empty() {
+                self.nudge(&mut self.inbox(), Duration::ZERO);
+            }
             return;
         }
         let State { chain, waiters, carried, placed } = state;

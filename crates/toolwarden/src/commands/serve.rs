@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use toolwarden_core::{Layer, Origin};
 use toolwarden_gateway::doors::{Listener, Workers, serve};
@@ -49,11 +48,11 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         tokio::spawn(running.gateway.clone().keep_house());
         let (gateway, serves) = (running.gateway.clone(), workers.clone());
         let serving = tokio::spawn(async move { serve(gateway, listener, &serves, stopping).await });
-        wait_for_signal().await?;
+        serving::wait_for_signal().await?;
         tracing::info!("stopping: calls on their way have a few seconds; a second signal ends them");
         tokio::spawn(async {
             // Whatever is lost is found at the next start, as after a crash.
-            if wait_for_signal().await.is_ok() {
+            if serving::wait_for_signal().await.is_ok() {
                 std::process::exit(130);
             }
         });
@@ -74,16 +73,6 @@ fn announce(scheme: &str, address: std::net::SocketAddr, servers: &[String]) -> 
         text.push_str("No server is configured yet: add [servers.NAME] to toolwarden.toml, or start with --demo.\n");
     }
     output::text(&text)
-}
-
-async fn wait_for_signal() -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }
 
 /// A server to try things with, where none is configured: this program itself, keeping notes in memory.

@@ -22,17 +22,27 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let mode = arguments.mode.clone();
     let places = places.clone();
     let reload = move || wire::open_quietly(&places, &policy);
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async move {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async move {
         let running = serving::start(house, "stdio").await?;
         // A person who is told to run `toolwarden allow` expects it to act without a restart.
         let (stop, stopping) = tokio::sync::watch::channel(false);
         let watching = running.watch_files(std::sync::Arc::new(reload), stopping);
-        let served =
-            stdio::serve(&running.gateway, scope, mode.as_deref(), tokio::io::stdin(), tokio::io::stdout()).await;
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let told_to_end = async {
+            // Without signals there is still the end of the input.
+            if serving::wait_for_signal().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let served = stdio::serve(&running.gateway, scope, mode.as_deref(), input, output, told_to_end).await;
         let _ = stop.send(true);
         let _ = watching.await;
         running.stop(()).await?;
         served.map_err(|error| BadInput(error.to_string()))?;
         Ok(Exit::Done)
-    })
+    });
+    // Whoever reads the input may wait for a line that never comes.
+    runtime.shutdown_background();
+    outcome
 }

@@ -72,6 +72,7 @@ impl Running {
         records.push(self.locations.user_permissions());
         let mut files = [records.clone(), self.sources.clone()].concat();
         let mut known = fingerprints(&files);
+        let mut last_error = None;
         tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -79,15 +80,24 @@ impl Running {
                     _ = stop.changed() => return,
                 }
                 let found = fingerprints(&files);
-                if found != known {
-                    known = found;
-                    // What is wrong is in the log; nobody waits for an answer here.
-                    let Ok(sources) = take_over(&gateway, reload.clone()).await else { continue };
-                    let counting = [records.clone(), sources].concat();
-                    // As they were before they were read, so that a change meanwhile is seen.
-                    if counting != files {
-                        known = fingerprints(&counting);
-                        files = counting;
+                if found == known {
+                    continue;
+                }
+                match take_over(&gateway, &reload).await {
+                    Ok(sources) => {
+                        let counting = [records.clone(), sources].concat();
+                        // As they were before they were read, so that a change meanwhile is seen. Of files
+                        // that count anew that is not known: they are read once more.
+                        known = if counting == files { found } else { Vec::new() };
+                        (files, last_error) = (counting, None);
+                    }
+                    // Tried again at every look, also when what is missing lies elsewhere; said once.
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        if last_error.as_ref() != Some(&error) {
+                            tell_refusal(&error);
+                        }
+                        (known, last_error) = (Vec::new(), Some(error));
                     }
                 }
             }
@@ -120,14 +130,21 @@ fn fingerprints(files: &[PathBuf]) -> Vec<Option<(u64, u64, i64, i64)>> {
 /// Takes every change over, until the clerk is gone.
 async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl Reload>) {
     while let Some(change) = changes.next().await {
-        let taken = take_over(&gateway, reload.clone()).await;
-        changes.took(change, taken.err().map(|error| format!("{error:#}")));
+        let taken = take_over(&gateway, &reload).await.map_err(|error| format!("{error:#}"));
+        if let Err(error) = &taken {
+            tell_refusal(error);
+        }
+        changes.took(change, taken.err());
     }
 }
 
 /// Reads the policy again and puts it in force; gives the files it was looked for in. One that cannot be
 /// used changes nothing.
-async fn take_over(gateway: &Weak<Gateway>, reload: Arc<impl Reload>) -> Result<Vec<PathBuf>> {
+async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>) -> Result<Vec<PathBuf>> {
+    // One at a time: what was read first must not be put in force last.
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _turn = TURN.lock().await;
+    let reload = reload.clone();
     let read = tokio::task::spawn_blocking(move || reload()).await.map_err(|error| anyhow!(error)).flatten();
     let gateway = gateway.upgrade().context("the server is stopping")?;
     let taken = read.and_then(|house| {
@@ -137,11 +154,14 @@ async fn take_over(gateway: &Weak<Gateway>, reload: Arc<impl Reload>) -> Result<
         gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?;
         Ok(sources)
     });
-    match &taken {
-        Ok(_) => tracing::info!("the policy was read again and is in force"),
-        Err(error) => tracing::error!("the policy cannot be used, the former one stays in force: {error:#}"),
+    if taken.is_ok() {
+        tracing::info!("the policy was read again and is in force");
     }
     taken
+}
+
+fn tell_refusal(error: &str) {
+    tracing::error!("the policy cannot be used, the former one stays in force: {error}");
 }
 
 /// The files a policy is made of, those that are missing included.

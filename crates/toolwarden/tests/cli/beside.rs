@@ -88,6 +88,37 @@ fn files_changed_by_hand_act_without_a_restart() {
 }
 
 #[test]
+fn a_policy_that_can_be_used_again_is_found_wherever_the_fault_lay() {
+    let house = House::new();
+    let config = "home/.config/toolwarden/toolwarden.toml";
+    house.run(&["allow", "notes:read_note"]);
+    let server = Server::start(&house);
+    assert_eq!(server.read_note(), NOTE);
+    // The config names a file that is not there yet; nothing else changes when it comes.
+    house.write(config, "[rules]\nfiles = [\"new.cedar\"]\n");
+    assert!(eventually(|| house.read("server.log").contains("the former one stays in force")));
+    house.write("home/.config/toolwarden/new.cedar", "forbid (principal, action, resource);\n");
+    assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
+}
+
+#[test]
+fn a_server_that_is_defined_otherwise_is_off_until_a_restart() {
+    let house = House::new();
+    let config = "home/.config/toolwarden/toolwarden.toml";
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    let notes = |more: &str| format!("[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"{more}]\n");
+    house.write(config, &notes(""));
+    house.run(&["allow", "notes:read_note"]);
+    let server = Server::start(&house);
+    assert_eq!(server.read_note(), NOTE);
+    house.write(config, &notes(", \"--other\""));
+    assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
+    assert!(house.read("server.log").contains("off until a restart"));
+    house.write(config, &notes(""));
+    assert!(eventually(|| server.read_note() == NOTE));
+}
+
+#[test]
 fn the_same_words_beside_a_server_and_without() {
     let told = |house: &House| {
         house.write("space/.cursor/permissions.json", "{\"mcpAllowlist\": [\"oops\"]}");

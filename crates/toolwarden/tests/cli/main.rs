@@ -4,6 +4,7 @@ mod allowing;
 mod beside;
 mod breaking;
 mod doctoring;
+mod ending;
 mod explaining;
 mod house;
 mod linting;

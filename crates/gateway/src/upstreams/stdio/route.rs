@@ -156,14 +156,13 @@ impl StdioLink {
     /// The child asks something: of the one client it belongs to, where it may; else the answer is no.
     async fn ask(self: &Arc<Self>, question: &Request) {
         if &*question.method == "ping" {
-            drop(self.answer(&acknowledge(self.server.clone()), &question.id).await);
-            return;
+            return self.answer_now(&acknowledge(self.server.clone()), &question.id);
         }
         let params = question.params.as_ref().map(Part::value);
         let may_ask =
             self.upstream.upgrade().is_some_and(|upstream| upstream.may_ask.permits_question(&question.method, params));
         let session = self.owning_session().filter(|_| may_ask);
-        let Some(session) = session else { return self.decline(question).await };
+        let Some(session) = session else { return self.decline(question) };
         let Some(id) = Id::from_raw(&format!("\"tw-{}\"", session.next_number())) else { return };
         let link = Link::Stdio(self.clone());
         session.ask(id.clone(), Question { server: self.server.clone(), link, upstream: question.id.clone() });
@@ -175,12 +174,12 @@ impl StdioLink {
         }
     }
 
-    async fn decline(&self, question: &Request) {
+    fn decline(self: &Arc<Self>, question: &Request) {
         tracing::info!(server = %self.server, method = %question.method, "a question of the server is declined");
         let error = format!(r#"{{"code":-32601,"message":"{} is not offered to this server"}}"#, "this request");
         let Ok(error) = Document::parse(error, Limits::DEFAULT) else { return };
         if let Ok(outbound) = decline(self.server.clone(), Part::whole(Arc::new(error))) {
-            drop(self.answer(&outbound, &question.id).await);
+            self.answer_now(&outbound, &question.id);
         }
     }
 }
