@@ -59,7 +59,7 @@ pub struct Running {
 /// Starts everything but the doors. `name` is the kind of process, for the journal.
 pub async fn start(house: House, name: &str) -> Result<Running> {
     let House { locations, loaded, policy } = house;
-    let sources = control::watched(&loaded);
+    let sources = control::watched(&loaded, &locations);
     let keyring: Arc<dyn Keyring> = Arc::new(FileKeyring::open(&locations.config_dir)?);
     let root = locations.data_dir.join("journal");
     toolwarden_sources::make_data_directory(&locations)?;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
 use toolwarden_control::{Clerk, ClerkParts, Follower, ServerView, Servers};
 use toolwarden_gateway::Gateway;
-use toolwarden_sources::Loaded;
+use toolwarden_sources::{Loaded, Locations};
 
 use super::Running;
 use crate::environment::SystemClock;
@@ -148,7 +148,7 @@ async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>) -> Result
     let read = tokio::task::spawn_blocking(move || reload()).await.map_err(|error| anyhow!(error)).flatten();
     let gateway = gateway.upgrade().context("the server is stopping")?;
     let taken = read.and_then(|house| {
-        let sources = watched(&house.loaded);
+        let sources = watched(&house.loaded, &house.locations);
         tell_of_servers(&gateway, &house);
         let servers = house.loaded.input.servers;
         gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?;
@@ -164,9 +164,18 @@ fn tell_refusal(error: &str) {
     tracing::error!("the policy cannot be used, the former one stays in force: {error}");
 }
 
-/// The files a policy is made of, those that are missing included.
-pub(super) fn watched(loaded: &Loaded) -> Vec<PathBuf> {
-    loaded.sources.iter().map(|source| source.path.clone()).chain(loaded.config_path.clone()).collect()
+/// The files a policy is made of, and places where others would count: the admin's record, a config up
+/// the tree, and the directories of rules, whose time changes when a file appears.
+pub(super) fn watched(loaded: &Loaded, locations: &Locations) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = loaded.sources.iter().map(|source| source.path.clone()).collect();
+    places.extend(loaded.config_path.clone());
+    places.extend(locations.system_admin_file.clone());
+    places.extend(locations.working_directory.ancestors().map(|above| above.join("toolwarden.toml")));
+    if let Some(base) = loaded.config_path.as_deref().and_then(Path::parent) {
+        let patterns = loaded.config.rules.files.iter().map(|pattern| locations.resolve(base, &pattern.value));
+        places.extend(patterns.filter_map(|pattern| pattern.parent().map(Path::to_path_buf)));
+    }
+    places
 }
 
 /// Servers are reached as they were configured at the start.

@@ -99,6 +99,12 @@ fn a_policy_that_can_be_used_again_is_found_wherever_the_fault_lay() {
     assert!(eventually(|| house.read("server.log").contains("the former one stays in force")));
     house.write("home/.config/toolwarden/new.cedar", "forbid (principal, action, resource);\n");
     assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
+    // And a rule that appears where a pattern looks.
+    house.write(config, "[rules]\nfiles = [\"rules/*.cedar\"]\n");
+    house.write("home/.config/toolwarden/rules/keep.txt", "");
+    assert!(eventually(|| server.read_note() == NOTE), "{}", house.read("server.log"));
+    house.write("home/.config/toolwarden/rules/a.cedar", "forbid (principal, action, resource);\n");
+    assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
 }
 
 #[test]
