@@ -77,6 +77,12 @@ impl Trail {
         self.target = target(asked);
     }
 
+    /// What a call at the common door names, before it is known whether it can be asked for.
+    pub(crate) fn names(&mut self, server: &Arc<str>, own: &str, method: &str) {
+        self.server = Some(server.clone());
+        self.tool = (method == "tools/call").then(|| bounded(own).into());
+    }
+
     /// Records that the call is about to leave.
     pub(crate) async fn intent(&mut self, why: &Explanation, params: Option<&Part>) -> Result<(), Refusal> {
         self.digest = params.map(|params| self.keyed_digest(params));

@@ -36,27 +36,33 @@ pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Re
         return Ok(());
     }
     reach(gateway, &asked.arrival.caller, server, &call.tool)?;
-    if let Ok(link) = link(&asked.arrival, &asked.upstream).await {
-        know_tool(gateway, &asked.upstream, &call.tool, &link).await;
-    }
-    Ok(())
+    let link = link(&asked.arrival, &asked.upstream).await?;
+    // Whether there is such a tool, only its server could have said.
+    know_tool(gateway, &asked.upstream, &call.tool, &link).await.map_err(Refusal::Upstream)
 }
 
 /// The same on a conversation that is at hand.
-pub(crate) async fn know_tool(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, tool: &str, link: &Link) {
+pub(crate) async fn know_tool(
+    gateway: &Arc<Gateway>,
+    upstream: &Arc<Upstream>,
+    tool: &str,
+    link: &Link,
+) -> Result<(), Failure> {
     if is_known(gateway, &upstream.name, tool) {
-        return;
+        return Ok(());
     }
     // Held while the server is asked: calls that come meanwhile wait for the same list.
     let mut asked = upstream.asked_for_tools.lock().await;
     let lately = asked.is_some_and(|time| time.elapsed() < AGAIN);
     if lately || is_known(gateway, &upstream.name, tool) {
-        return;
+        return Ok(());
     }
-    if let Err(failure) = learn(gateway, upstream, link).await {
+    let learned = learn(gateway, upstream, link).await;
+    if let Err(failure) = &learned {
         tracing::warn!(server = %upstream.name, "its tools could not be listed: {failure}");
     }
     *asked = Some(Instant::now());
+    learned
 }
 
 fn is_known(gateway: &Gateway, server: &str, tool: &str) -> bool {

@@ -36,9 +36,12 @@ pub(super) async fn call(
     let Some((alias, upstream, own)) = found else {
         return Err(match place.last() {
             Some(&"uri") => Refusal::Params(format!("Unknown resource: {}", toolwarden_core::name::shown(&exposed))),
-            _ => shut(gateway, &arrival, &exposed).unwrap_or(Refusal::UnknownTool(exposed)),
+            _ => shut(gateway, &arrival, &exposed, method, trail).unwrap_or(Refusal::UnknownTool(exposed)),
         });
     };
+    if let Some(trail) = trail.as_mut() {
+        trail.names(&upstream.name, &own, method);
+    }
     let params = params.and_then(|params| replaced(&params, place, &own)).ok_or_else(|| missing(method))?;
     let arrival = with_params(&arrival, params);
     if arrival.version.era() == toolwarden_mcp::Era::Legacy {
@@ -56,10 +59,21 @@ pub(super) async fn call(
 }
 
 /// Why a name leads nowhere whose server is there and shut to this caller.
-fn shut(gateway: &Gateway, arrival: &Arrival, exposed: &str) -> Option<Refusal> {
-    let leads_to = |upstream: &&Arc<Upstream>| upstream.alias.reveal(exposed, Vec::new).is_some();
-    let mut servers = gateway.upstreams.all().iter().filter(leads_to);
-    servers.find_map(|upstream| reach(gateway, &arrival.caller, &upstream.name, exposed).err())
+fn shut(
+    gateway: &Gateway,
+    arrival: &Arrival,
+    exposed: &str,
+    method: &str,
+    trail: &mut Option<Trail>,
+) -> Option<Refusal> {
+    gateway.upstreams.all().iter().find_map(|upstream| {
+        let own = upstream.alias.reveal(exposed, Vec::new)?;
+        let refusal = reach(gateway, &arrival.caller, &upstream.name, exposed).err()?;
+        if let Some(trail) = trail.as_mut() {
+            trail.names(&upstream.name, &own, method);
+        }
+        Some(refusal)
+    })
 }
 
 fn missing(method: &str) -> Refusal {
@@ -112,7 +126,8 @@ async fn by_name(
                 && &*request.method == "tools/call"
                 && let Ok(link) = link_of(gateway, arrival, upstream).await
             {
-                catalog::know_tool(gateway, upstream, &own, &link).await;
+                // What went wrong is in the log; an unknown tool is refused.
+                let _ = catalog::know_tool(gateway, upstream, &own, &link).await;
             }
             return Some((alias.clone(), upstream.clone(), own));
         }

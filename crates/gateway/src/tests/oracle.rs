@@ -210,8 +210,12 @@ async fn a_shut_server_is_recorded_as_what_it_is() {
     }
     assert!(house.recorder.calls().is_empty());
     let records = house.records().await;
-    let reasons: Vec<_> = records.iter().filter_map(|record| record.get("reason")?.as_str()).collect();
-    assert_eq!(reasons, ["mode_server"; 4], "{records:?}");
+    let told =
+        records.iter().filter_map(|record| Some((record.get("reason")?, record.get("server")?, record.get("tool")?)));
+    let told: Vec<_> = told
+        .filter(|(reason, server, tool)| *reason == "mode_server" && *server == "notes" && *tool == "write")
+        .collect();
+    assert_eq!(told.len(), 4, "{records:?}");
 }
 
 /// A call to a server that cannot be reached is on record, though the judge was never asked.
@@ -225,9 +229,15 @@ async fn a_call_to_a_server_that_cannot_start_is_recorded() {
         let said = walk(&house, ada(), Scope::All, Speech::Legacy, &text).await;
         assert!(said.contains("cannot be reached") && said.contains("/no/such/program"), "{said}");
     }
+    for speech in [Speech::Modern, Speech::Legacy] {
+        let text = request(speech, "tools/call", r#""name":"x","arguments":{}"#);
+        let said = walk(&house, ada(), Scope::One("dead".into()), speech, &text).await;
+        assert!(!said.contains("Unknown tool"), "{speech:?}: {said}");
+    }
     let records = house.records().await;
     let told = records.iter().filter(|record| record.get("status").is_some_and(|status| status == "upstream_error"));
-    assert_eq!(told.count(), 2, "{records:?}");
+    let named = told.filter(|record| record.get("server").is_some_and(|server| server == "dead"));
+    assert_eq!(named.filter(|record| record.get("tool").is_some_and(|tool| tool == "x")).count(), 3, "{records:?}");
 }
 
 #[tokio::test]
