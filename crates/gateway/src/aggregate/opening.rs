@@ -215,8 +215,7 @@ fn add_words(result: &mut Json, offers: &[Offer]) {
         }
     }
     if !text.is_empty() {
-        let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= MOST_INSTRUCTIONS).last().unwrap_or(0);
-        text.truncate(end.max(text.len().min(MOST_INSTRUCTIONS)));
+        text.truncate(text.floor_char_boundary(MOST_INSTRUCTIONS));
         result.insert("instructions".to_owned(), text.trim_end().into());
     }
     if !missing.is_empty() {
@@ -224,5 +223,31 @@ fn add_words(result: &mut Json, offers: &[Offer]) {
         if let Some(meta) = meta.as_object_mut() {
             meta.insert("toolwarden/unavailable".to_owned(), missing.into());
         }
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn long_instructions_are_cut_between_characters() {
+    let words = "ä".repeat(MOST_INSTRUCTIONS);
+    let said = json!({ "instructions": words }).to_string();
+    let limits = Limits { bytes: said.len(), depth: 8 };
+    for pad in ["", "x"] {
+        let said = said.replacen("ä", &format!("{pad}ä"), 1);
+        let limits = Limits { bytes: limits.bytes + 1, ..limits };
+        let Ok(document) = Document::parse(said, limits) else { unreachable!("it is JSON") };
+        let definition = toolwarden_policy::input::ServerInput::new(
+            "s",
+            toolwarden_core::Origin::record(toolwarden_core::Layer::Config, "test"),
+            toolwarden_policy::input::Declared::ByOperator,
+        );
+        let definitions = [toolwarden_sources::ServerDefinition::of(definition)];
+        let upstreams = crate::upstreams::Upstreams::new(&definitions, &crate::settings::Settings::default());
+        let Some(upstream) = upstreams.all().first().cloned() else { unreachable!("there is one") };
+        let offers = [Offer { upstream, said: Ok(Part::whole(Arc::new(document))) }];
+        let mut result = json!({});
+        add_words(&mut result, &offers);
+        let length = result.get("instructions").and_then(Json::as_str).map_or(0, str::len);
+        assert!(length <= MOST_INSTRUCTIONS && length > MOST_INSTRUCTIONS - 8, "{length}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use toolwarden_core::{Decision, Reason};
-use toolwarden_mcp::{Direction, methods::METHODS};
+use toolwarden_mcp::{Direction, Form, Method, Version, methods::METHODS};
 
 use super::doors::{ENTRANCES, Entrance, Reach, SPEECHES, Speech, request, send, walk};
 use super::house::{Given, House, ada};
@@ -59,6 +59,69 @@ async fn a_refused_tool_call_never_reaches_its_server() {
     }
 }
 
+/// Params that each method of the table needs, behind either door.
+fn usual_params(method: &str, entrance: Entrance) -> String {
+    match method {
+        "tools/call" => format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write")),
+        "prompts/get" => format!("\"name\":\"{}\"", entrance.name("hello")),
+        "completion/complete" => format!(
+            "\"ref\":{{\"type\":\"ref/prompt\",\"name\":\"{}\"}},\"argument\":{{\"name\":\"a\",\"value\":\"b\"}}",
+            entrance.name("hello")
+        ),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            format!("\"uri\":\"{}\"", entrance.uri("note://a"))
+        }
+        "logging/setLevel" => "\"level\":\"info\"".to_owned(),
+        "subscriptions/listen" => "\"notifications\":{\"toolsListChanged\":true}".to_owned(),
+        "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => "\"taskId\":\"t1\"".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Every way to be refused, with every request of the table: what is answered with a refusal had no
+/// effect, and whoever may not reach the server at all reaches it by no method.
+#[tokio::test]
+async fn no_method_has_an_effect_when_it_is_refused() {
+    let (mut shut_cases, mut passed) = (0, 0);
+    for case in cases() {
+        let house = House::build(&case.given).await;
+        assert!(house.is_some(), "{:?}", case.reason);
+        let Some(house) = house else { continue };
+        let is_shut =
+            !crate::decide::may_reach(&house.gateway, &std::sync::Arc::new(case.caller.clone()), &"notes".into());
+        shut_cases += usize::from(is_shut);
+        let mut decided_against = 0;
+        for entrance in [Entrance::Http(Reach::One), Entrance::Http(Reach::All)] {
+            for speech in SPEECHES {
+                let version = if speech == Speech::Legacy { Version::LATEST_LEGACY } else { Version::LATEST_MODERN };
+                let rows = METHODS.iter().filter(|row| {
+                    Method::find(row.name, Direction::ToServer, Form::Request, version).is_some()
+                        && row.direction == Direction::ToServer
+                });
+                for row in rows {
+                    let text = request(speech, row.name, &usual_params(row.name, entrance));
+                    house.recorder.forget();
+                    let answer = walk(&house, case.caller.clone(), entrance.scope(), speech, &text).await;
+                    let calls = house.recorder.calls();
+                    let place = format!("{:?} {entrance:?} {speech:?} {}: {answer}", case.reason, row.name);
+                    let is_refused = answer.contains("toolwarden/decision") || answer.contains("\"error\"");
+                    assert!(!is_refused || calls.is_empty(), "{place}: {calls:?}");
+                    decided_against +=
+                        usize::from(answer.contains("toolwarden/decision") || answer.contains("Unknown tool"));
+                    passed += calls.len();
+                    if is_shut {
+                        assert!(house.recorder.all().is_empty(), "{place}: {:?}", house.recorder.all());
+                    }
+                }
+            }
+        }
+        let records = house.records().await;
+        let refusals = records.iter().filter(|record| record.get("kind").is_some_and(|kind| kind == "refusal")).count();
+        assert!(refusals >= decided_against, "{:?}: {decided_against} refused, {refusals} recorded", case.reason);
+    }
+    assert!(shut_cases >= 5 && passed > 0, "{shut_cases} shut, {passed} passed: it would show nothing");
+}
+
 /// The answer names the reason, or is that of an unknown tool.
 fn says(case: &Case, reach: Reach, answer: &str) -> bool {
     let named = answer.contains(&format!("\"reason\":\"{}\"", case.reason.code()));
@@ -96,15 +159,7 @@ async fn the_real_doors_hold_and_deny_without_effect() {
 }
 
 async fn refuses(house: &House, entrance: Entrance, speech: Speech, method: &str) {
-    let params = match method {
-        "tools/call" => format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write")),
-        "prompts/get" => format!("\"name\":\"{}\"", entrance.name("hello")),
-        "completion/complete" => format!(
-            "\"ref\":{{\"type\":\"ref/prompt\",\"name\":\"{}\"}},\"argument\":{{\"name\":\"a\",\"value\":\"b\"}}",
-            entrance.name("hello")
-        ),
-        _ => format!("\"uri\":\"{}\"", entrance.uri("note://a")),
-    };
+    let params = usual_params(method, entrance);
     let answer = send(house, entrance, speech, method, &params).await;
     let calls = house.recorder.calls();
     assert!(calls.is_empty(), "{entrance:?} {speech:?} {method}: {calls:?}");
@@ -129,7 +184,7 @@ async fn a_method_no_table_lists_is_refused() {
                     Speech::Legacy => row.since.era() == toolwarden_mcp::Era::Modern,
                     Speech::Modern => row.until.era() == toolwarden_mcp::Era::Legacy,
                 };
-                if other_era && row.form == toolwarden_mcp::Form::Request {
+                if other_era && row.form == Form::Request {
                     let answer = send(&house, entrance, speech, row.name, "").await;
                     assert!(
                         answer.contains("-32601") || answer.contains("-32602"),
