@@ -1,15 +1,20 @@
 //! From judged messages to bytes on the wire, and the gateway's own bytes to clients.
 //!
 //! Params and results go out exactly as they were judged. The only things ever spliced are ids,
-//! progress tokens and what `_meta` carries per hop; each edit finds its own place.
+//! progress tokens and what belongs to one hop: `_meta`, and the state and answers of an exchange.
+//! Each edit finds its own place.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use toolwarden_core::json::{Part, Value};
+use toolwarden_core::json::{Document, Limits, Part, Value, unescape};
 use toolwarden_core::{Content, Outbound};
 
 use crate::message::Id;
+
+/// Whatever was accepted before stays within this.
+const DEEPEST: usize = 1024;
 
 /// Bytes an upstream connection may send. Made only from an `Outbound`.
 #[derive(Debug, Clone)]
@@ -49,10 +54,7 @@ impl Wire {
         match outbound.content() {
             Content::Method { method, params } => {
                 push_member(&mut text, "method", &quoted(method));
-                if let Some(params) = params {
-                    text.push_str(",\"params\":");
-                    push_edited(&mut text, params, edits);
-                }
+                push_params(&mut text, params.as_ref(), edits);
             }
             Content::Result(result) => push_member(&mut text, "result", result.raw()),
             Content::Error(error) => push_member(&mut text, "error", error.raw()),
@@ -73,6 +75,30 @@ pub enum Edit<'a> {
     ClientCapabilities(&'a str),
     /// The client capabilities of `initialize`: never more than the client declared.
     OpeningCapabilities(&'a str),
+    /// One of the members that belong to a hop, not to the call: put in, replaced, or with nothing
+    /// taken out.
+    Hop(HopMember, Option<&'a str>),
+}
+
+/// Members of params that two eras write differently, and that no call consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HopMember {
+    Meta,
+    InputResponses,
+    RequestState,
+    /// What `subscriptions/listen` wants to hear: never more than the client asked for.
+    Notifications,
+}
+
+impl HopMember {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Meta => "_meta",
+            Self::InputResponses => "inputResponses",
+            Self::RequestState => "requestState",
+            Self::Notifications => "notifications",
+        }
+    }
 }
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -84,6 +110,7 @@ impl Edit<'_> {
             Self::CancelledRequest(_) => params.get("requestId"),
             Self::ClientCapabilities(_) => params.get("_meta")?.get(CAPABILITIES),
             Self::OpeningCapabilities(_) => params.get("capabilities"),
+            Self::Hop(..) => None,
         }
     }
 
@@ -93,8 +120,67 @@ impl Edit<'_> {
             | Self::CancelledRequest(text)
             | Self::ClientCapabilities(text)
             | Self::OpeningCapabilities(text) => text,
+            Self::Hop(_, text) => text.unwrap_or_default(),
         }
     }
+}
+
+fn push_params(text: &mut String, params: Option<&Part>, edits: &[Edit<'_>]) {
+    let hops = |edit: &Edit<'_>| matches!(edit, Edit::Hop(..));
+    if !edits.iter().any(hops) {
+        if let Some(params) = params {
+            text.push_str(",\"params\":");
+            push_edited(text, params, edits);
+        }
+        return;
+    }
+    // Whole members first; the places of other edits are looked for in what came of it.
+    let rebuilt = with_members(params.map(Part::value), edits);
+    let limits = Limits { bytes: rebuilt.len(), depth: DEEPEST };
+    text.push_str(",\"params\":");
+    match Document::parse(rebuilt.as_str(), limits) {
+        Ok(document) => push_edited(text, &Part::whole(Arc::new(document)), edits),
+        Err(_) => text.push_str(&rebuilt),
+    }
+}
+
+/// `params` with the members of this hop.
+fn with_members(params: Option<Value<'_>>, edits: &[Edit<'_>]) -> String {
+    let hops = edits.iter().filter_map(|edit| match edit {
+        Edit::Hop(member, text) => Some((member.key(), *text)),
+        _ => None,
+    });
+    let changed: Vec<(&str, Option<&str>)> = hops.collect();
+    object_with(params, &changed)
+}
+
+/// An object with some members put in, replaced or, with nothing, taken out. All others stay as written.
+#[must_use]
+pub fn object_with(object: Option<Value<'_>>, changed: &[(&str, Option<&str>)]) -> String {
+    let is_changed = |key: &str| {
+        let key = unescape(key);
+        changed.iter().any(|(name, _)| *name == key)
+    };
+    let mut text = String::with_capacity(64 + object.map_or(0, |object| object.raw().len()));
+    let mut separator = '{';
+    for (key, value) in object.into_iter().flat_map(Value::entries).filter(|(key, _)| !is_changed(key)) {
+        text.push(separator);
+        text.push_str(key);
+        text.push(':');
+        text.push_str(value.raw());
+        separator = ',';
+    }
+    for (key, value) in changed {
+        if let Some(value) = value {
+            text.push(separator);
+            text.push_str(&quoted(key));
+            text.push(':');
+            text.push_str(value);
+            separator = ',';
+        }
+    }
+    text.push_str(if separator == '{' { "{}" } else { "}" });
+    text
 }
 
 fn push_edited(text: &mut String, params: &Part, edits: &[Edit<'_>]) {

@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod compose;
+pub mod eras;
 pub mod headers;
 pub mod ladder;
 pub mod message;
@@ -13,7 +14,7 @@ pub mod upstream;
 pub mod versions;
 
 pub use backoff::Backoff;
-pub use compose::{Edit, Wire};
+pub use compose::{Edit, HopMember, Wire};
 pub use message::{Id, Incoming, Message, MessageError, Notification, Request, Response};
 pub use methods::{Direction, Form, Method, Treatment};
 pub use versions::{Era, Version};
