@@ -157,29 +157,34 @@ fn with_members(params: Option<Value<'_>>, edits: &[Edit<'_>]) -> String {
 /// An object with some members put in, replaced or, with nothing, taken out. All others stay as written.
 #[must_use]
 pub fn object_with(object: Option<Value<'_>>, changed: &[(&str, Option<&str>)]) -> String {
-    let is_changed = |key: &str| {
-        let key = unescape(key);
-        changed.iter().any(|(name, _)| *name == key)
-    };
     let mut text = String::with_capacity(64 + object.map_or(0, |object| object.raw().len()));
     let mut separator = '{';
-    for (key, value) in object.into_iter().flat_map(Value::entries).filter(|(key, _)| !is_changed(key)) {
+    let mut push = |key: &str, value: &str| {
         text.push(separator);
         text.push_str(key);
         text.push(':');
-        text.push_str(value.raw());
+        text.push_str(value);
         separator = ',';
-    }
-    for (key, value) in changed {
-        if let Some(value) = value {
-            text.push(separator);
-            text.push_str(&quoted(key));
-            text.push(':');
-            text.push_str(value);
-            separator = ',';
+    };
+    let mut is_new = vec![true; changed.len()];
+    for (key, value) in object.into_iter().flat_map(Value::entries) {
+        let plain = unescape(key);
+        let place = changed.iter().position(|(name, _)| *name == plain);
+        match place.and_then(|place| changed.get(place)) {
+            None => push(key, value.raw()),
+            Some((_, None)) => {}
+            Some((_, Some(other))) => push(key, other),
+        }
+        if let Some(is_new) = place.and_then(|place| is_new.get_mut(place)) {
+            *is_new = false;
         }
     }
-    text.push_str(if separator == '{' { "{}" } else { "}" });
+    for ((key, value), is_new) in changed.iter().zip(is_new) {
+        if let (Some(value), true) = (value, is_new) {
+            push(&quoted(key), value);
+        }
+    }
+    text.push_str(if text.is_empty() { "{}" } else { "}" });
     text
 }
 

@@ -84,11 +84,11 @@ fn results_for_modern_clients_say_what_they_are() {
     let result = r#"{"tools":[{"name":"a","execution":{"taskSupport":"optional"}},{"name":"b","execution":{"taskSupport":"required"}}],"nextCursor":""}"#;
     assert_eq!(
         with(result, |result| result_to_modern("tools/list", result, Some(r#"{"name":"s"}"#))),
-        r#"{"nextCursor":"","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}},"ttlMs":0,"cacheScope":"private","tools":[{"name":"a"}]}"#
+        r#"{"tools":[{"name":"a"}],"nextCursor":"","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}},"ttlMs":0,"cacheScope":"private"}"#
     );
     assert_eq!(
         with(r#"{"content":[],"_meta":{"x":1}}"#, |result| result_to_modern("tools/call", result, None)),
-        r#"{"content":[],"resultType":"complete","_meta":{"x":1}}"#
+        r#"{"content":[],"_meta":{"x":1},"resultType":"complete"}"#
     );
 }
 
@@ -112,10 +112,10 @@ fn codes_of_one_era_do_not_reach_the_other() {
     let missing = r#"{"code":-32002,"message":"gone","data":{"why":1}}"#;
     assert_eq!(
         with(missing, |error| error_to_modern(error, Some("\"a://b\""))),
-        r#"{"message":"gone","code":-32602,"data":{"why":1,"uri":"a://b"}}"#
+        r#"{"code":-32602,"message":"gone","data":{"why":1,"uri":"a://b"}}"#
     );
     let reserved = r#"{"code":-32042,"message":"look","data":{"secret":1}}"#;
-    let internal = r#"{"message":"look","code":-32603,"data":{"upstreamCode":-32042}}"#;
+    let internal = r#"{"code":-32603,"message":"look","data":{"upstreamCode":-32042}}"#;
     assert_eq!(with(reserved, |error| error_to_modern(error, None)), internal);
     assert_eq!(with(reserved, error_to_legacy), internal);
     let own = r#"{"code":-32000,"message":"mine"}"#;

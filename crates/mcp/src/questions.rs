@@ -1,0 +1,160 @@
+//! What a server asks of a client, read before anybody is shown it (GATE-18): a form, an address to
+//! open, a model's words, or the client's roots.
+//!
+//! Refuses addresses a server has no business with and forms that ask for secrets. What is shown
+//! begins with the server's name, so that no server can speak as somebody else.
+
+mod address;
+
+use std::borrow::Cow;
+
+use toolwarden_core::json::{Kind, Value, unescape};
+use toolwarden_core::name;
+
+use crate::compose::{object_with, quoted};
+
+/// Most text of one question.
+const LONGEST: usize = 256 * 1024;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asks {
+    Form,
+    /// To open an address; its host.
+    Url(String),
+    Sampling,
+    Roots,
+}
+
+impl Asks {
+    /// The client capability it needs, and the mode of it where there are several.
+    #[must_use]
+    pub fn capability(&self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Form => ("elicitation", Some("form")),
+            Self::Url(_) => ("elicitation", Some("url")),
+            Self::Sampling => ("sampling", None),
+            Self::Roots => ("roots", None),
+        }
+    }
+
+    /// Whether a client that declared these capabilities can be asked.
+    #[must_use]
+    pub fn is_offered(&self, declared: Option<Value<'_>>) -> bool {
+        let (name, mode) = self.capability();
+        let Some(offered) = declared.and_then(|all| all.get(name)).filter(|it| it.kind() == Kind::Object) else {
+            return false;
+        };
+        let has = |mode: &str| offered.get(mode).is_some_and(|inner| inner.kind() == Kind::Object);
+        match mode {
+            None => true,
+            // Nothing said means forms.
+            Some("form") => has("form") || !has("url"),
+            Some(mode) => has(mode),
+        }
+    }
+}
+
+/// Why a question is not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unaskable {
+    #[error("it asks for something no client knows")]
+    Unknown,
+    #[error("its question is too long")]
+    TooLong,
+    #[error("its question cannot be read")]
+    Malformed,
+    #[error("its form asks for a secret; forms must not")]
+    Secret,
+    #[error("the address it wants opened is not one a server may ask for: https, a public host, no credentials")]
+    Address,
+}
+
+/// Reads a question. `own` are the names this gateway is called by.
+///
+/// # Errors
+/// It must not be passed on, whoever asks.
+pub fn read(method: &str, params: Option<Value<'_>>, own: &[String]) -> Result<Asks, Unaskable> {
+    if params.is_some_and(|params| params.raw().len() > LONGEST) {
+        return Err(Unaskable::TooLong);
+    }
+    match method {
+        "sampling/createMessage" => Ok(Asks::Sampling),
+        "roots/list" => Ok(Asks::Roots),
+        "elicitation/create" => {
+            let text = |key: &str| params.and_then(|params| params.get(key)).and_then(Value::as_str);
+            text("message").ok_or(Unaskable::Malformed)?;
+            match params.and_then(|params| params.get("mode")).map(Value::as_str) {
+                None => form(params),
+                Some(Some(mode)) if mode == "form" => form(params),
+                Some(Some(mode)) if mode == "url" => {
+                    let url = text("url").ok_or(Unaskable::Malformed)?;
+                    address::public_host(&url, own).map(Asks::Url).ok_or(Unaskable::Address)
+                }
+                Some(_) => Err(Unaskable::Malformed),
+            }
+        }
+        _ => Err(Unaskable::Unknown),
+    }
+}
+
+fn form(params: Option<Value<'_>>) -> Result<Asks, Unaskable> {
+    let properties = params.and_then(|params| params.get("requestedSchema")?.get("properties"));
+    let asks_secret = |(key, property): (&str, Value<'_>)| {
+        let title = property.get("title").and_then(Value::as_str).unwrap_or_default();
+        let format = property.get("format").and_then(Value::as_str);
+        is_secret(&unescape(key)) || is_secret(&title) || format.as_deref() == Some("password")
+    };
+    let asks_secret = properties.into_iter().flat_map(Value::entries).any(asks_secret);
+    if asks_secret { Err(Unaskable::Secret) } else { Ok(Asks::Form) }
+}
+
+/// The protocol forbids forms that ask for these; a name is all there is to go by.
+fn is_secret(name: &str) -> bool {
+    const SECRETS: [&str; 12] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "apikey",
+        "accesstoken",
+        "authtoken",
+        "privatekey",
+        "creditcard",
+        "cardnumber",
+        "securitycode",
+        "recoverycode",
+    ];
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    SECRETS.iter().any(|secret| plain.contains(secret)) || ["cvv", "cvc", "ssn", "pin", "otp"].contains(&&*plain)
+}
+
+/// The params as a client is shown them: its message says who asks, and where an address leads.
+#[must_use]
+pub fn labelled(asks: &Asks, params: Option<Value<'_>>, server: &str) -> Option<String> {
+    let params = params?;
+    let message = match asks {
+        Asks::Form | Asks::Url(_) => params.get("message").and_then(Value::as_str),
+        Asks::Sampling | Asks::Roots => None,
+    };
+    let Some(message) = message else { return Some(params.raw().to_owned()) };
+    let (server, words) = (name::shown(server), readable(&message));
+    let message = match asks {
+        Asks::Url(host) => format!("Server \"{server}\" asks you to open {host}: {words}"),
+        _ => format!("Server \"{server}\" asks: {words}"),
+    };
+    Some(object_with(Some(params), &[("message", Some(&quoted(&message)))]))
+}
+
+/// Lines stay; what moves the cursor or turns the direction of text does not.
+fn readable(text: &str) -> Cow<'_, str> {
+    let is_hidden = |character: char| name::is_deceptive(character) && !matches!(character, '\n' | '\t');
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|character| if is_hidden(character) { '\u{fffd}' } else { character }).collect()
+}
+
+#[cfg(test)]
+#[path = "questions_tests.rs"]
+mod tests;
