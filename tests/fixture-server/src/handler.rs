@@ -1,5 +1,6 @@
 //! The protocol's methods, each handed to the module that knows the answer.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    Reference, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -19,6 +20,7 @@ use tokio::sync::{Mutex, broadcast};
 use crate::asked::{Asked, Outcome, Subject};
 use crate::catalogue::{CHANGING_PROMPT, CHANGING_TOOL, Catalogue};
 use crate::changes::{self, Change, Watched};
+use crate::era::Era;
 use crate::record::Record;
 use crate::rounds::{self, Settled, from_json};
 use crate::{library, tools};
@@ -28,6 +30,7 @@ use crate::{library, tools};
 pub struct Shared {
     pub catalogue: Catalogue,
     pub record: Record,
+    pub era: Era,
     pub sessions: Arc<LocalSessionManager>,
     pub news: broadcast::Sender<Change>,
     /// Streams whose client was or will be told that it listens, but which do not hear news yet.
@@ -37,11 +40,11 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(catalogue: Catalogue, record: Record) -> Self {
+    pub fn new(catalogue: Catalogue, record: Record, era: Era) -> Self {
         let sessions = Arc::new(LocalSessionManager::default());
         let news = broadcast::Sender::new(64);
         let (with_tool, with_prompt) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { catalogue, record, sessions, news, opening: AtomicUsize::new(0), with_tool, with_prompt }
+        Self { catalogue, record, era, sessions, news, opening: AtomicUsize::new(0), with_tool, with_prompt }
     }
 }
 
@@ -96,6 +99,10 @@ impl ServerHandler for Fixture {
         let mut info = ServerConfig::new(serde_json::from_value(capabilities).unwrap_or_default());
         info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         info.with_instructions("A server for tests.")
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        self.shared.era.versions()
     }
 
     async fn list_tools(

@@ -1,16 +1,19 @@
-//! An MCP server for tests: everything the conformance suite asks for, in both eras of the protocol,
+//! An MCP server for tests: everything the conformance suite asks for, in both eras of the protocol or one of them,
 //! over HTTP or stdio, with a record of what really reached it.
 
 mod asked;
 mod catalogue;
 mod changes;
 mod content;
+mod era;
+mod farewell;
 mod handler;
 mod library;
+mod lines;
 mod questions;
 mod record;
 mod rounds;
-mod stdin;
+mod stdio;
 mod tools;
 
 use std::io::{Write, stdout};
@@ -19,16 +22,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
 use clap::{Parser, Subcommand};
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 
 use crate::catalogue::Catalogue;
+use crate::era::Era;
 use crate::handler::Shared;
 use crate::record::Record;
-use crate::stdin::Stdin;
 
 pub use crate::handler::Fixture;
 
@@ -41,6 +45,9 @@ struct Options {
     /// and a line `cancelled NAME` for every test_delay whose caller gave up
     #[arg(long, global = true, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Which era of the protocol to speak
+    #[arg(long, global = true, value_enum, default_value_t = Era::Both)]
+    era: Era,
 }
 
 #[derive(Subcommand)]
@@ -55,39 +62,42 @@ enum Transport {
     Stdio,
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<()> {
     let options = Options::parse();
+    let runtime = Runtime::new()?;
+    let served = runtime.block_on(serve(options));
+    // A read of standard input that nobody waits for any more must not keep the program.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(options: Options) -> anyhow::Result<()> {
     let record = Record::open(options.record.as_deref()).context("cannot open the record")?;
-    let shared = Arc::new(Shared::new(Catalogue::read()?, record));
+    let shared = Arc::new(Shared::new(Catalogue::read()?, record, options.era));
     match options.transport {
-        Transport::Http { port } => serve_http(shared, port).await,
-        Transport::Stdio => serve_stdio(shared).await,
+        Transport::Http { port } => serve_http(shared, listen(port, "mcp").await?).await,
+        Transport::Stdio => stdio::serve(shared).await,
     }
 }
 
-async fn serve_stdio(shared: Arc<Shared>) -> anyhow::Result<()> {
-    let streams = (Stdin::new(shared.news.clone()), tokio::io::stdout());
-    match Fixture::new(shared).serve(streams).await {
-        Ok(service) => drop(service.waiting().await?),
-        // A client that only looked at what there is, and left.
-        Err(ServerInitializeError::ConnectionClosed(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(())
-}
-
-async fn serve_http(shared: Arc<Shared>, port: u16) -> anyhow::Result<()> {
+/// Listens, and says where.
+async fn listen(port: u16, path: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.context("cannot listen")?;
     let address = listener.local_addr()?;
-    let sessions = shared.sessions.clone();
+    writeln!(stdout(), "listening on http://{address}/{path}")?;
+    stdout().flush()?;
+    Ok(listener)
+}
+
+async fn serve_http(shared: Arc<Shared>, listener: TcpListener) -> anyhow::Result<()> {
+    let (sessions, era) = (shared.sessions.clone(), shared.era);
     let service = StreamableHttpService::new(
         move || Ok(Fixture::new(shared.clone())),
         sessions,
         StreamableHttpServerConfig::default(),
     );
-    writeln!(stdout(), "listening on http://{address}/mcp")?;
-    stdout().flush()?;
-    axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await?;
+    let router = Router::new().nest_service("/mcp", service);
+    let router = if era == Era::Both { router } else { router.layer(from_fn_with_state(era, era::http::gate)) };
+    axum::serve(listener, router).await?;
     Ok(())
 }

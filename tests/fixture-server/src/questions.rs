@@ -10,11 +10,14 @@ use crate::content::line;
 /// Seals the states; a fixture has no secrets, so the key is a constant.
 const KEY: &[u8] = b"a key for tests, known to everyone";
 
+/// The tool that asks whether or not the client can answer.
+pub const CARELESS_TOOL: &str = "test_missing_capability";
+
 /// The answer of a tool that asks, or nothing if the name is not one of them.
 pub fn tool(asked: &Asked) -> Option<Outcome> {
     Some(match asked.name.as_str() {
         "test_sampling" => sampling(asked),
-        "test_missing_capability" => Ok(model(asked, "model", "Say anything.", 10)),
+        CARELESS_TOOL => Ok(model(asked, "model", "Say anything.", 10)),
         "test_elicitation" => elicitation(asked),
         "test_elicitation_sep1034_defaults" => Ok(report(asked, "form", defaults_form())),
         "test_elicitation_sep1330_enums" => Ok(report(asked, "form", choices_form())),

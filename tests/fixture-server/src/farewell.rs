@@ -1,4 +1,4 @@
-//! Standard input that says when the client has left, so that listening streams end at once.
+//! A stream that says when the client has left, so that listening streams end at once.
 
 use std::io;
 use std::pin::Pin;
@@ -9,20 +9,20 @@ use tokio::sync::broadcast;
 
 use crate::changes::Change;
 
-/// Standard input, with somebody to tell about its end.
+/// What the only client sends, with somebody to tell about its end.
 #[derive(Debug)]
-pub struct Stdin {
-    input: tokio::io::Stdin,
+pub struct Farewell<R> {
+    input: R,
     news: broadcast::Sender<Change>,
 }
 
-impl Stdin {
-    pub fn new(news: broadcast::Sender<Change>) -> Self {
-        Self { input: tokio::io::stdin(), news }
+impl<R> Farewell<R> {
+    pub fn new(input: R, news: broadcast::Sender<Change>) -> Self {
+        Self { input, news }
     }
 }
 
-impl AsyncRead for Stdin {
+impl<R: AsyncRead + Unpin> AsyncRead for Farewell<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

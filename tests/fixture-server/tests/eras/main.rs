@@ -1,0 +1,6 @@
+//! Servers of one era: what they do, and what they say to clients of the other.
+
+mod http;
+mod program;
+mod questions;
+mod stdio;
