@@ -1,5 +1,5 @@
 //! An MCP server for tests: everything the conformance suite asks for, in both eras of the protocol or one of them,
-//! over HTTP or stdio, with a record of what really reached it.
+//! over HTTP, its predecessor with events, or stdio, with a record of what really reached it.
 
 mod asked;
 mod catalogue;
@@ -13,6 +13,7 @@ mod lines;
 mod questions;
 mod record;
 mod rounds;
+mod sse;
 mod stdio;
 mod tools;
 
@@ -58,6 +59,12 @@ enum Transport {
         #[arg(long, default_value_t = 0)]
         port: u16,
     },
+    /// Serve the HTTP transport of 2024-11-05 at /sse on the loopback address, for the legacy era only
+    Sse {
+        /// Port to listen on; 0 takes a free one
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
     /// Serve one client over standard input and output
     Stdio,
 }
@@ -73,9 +80,15 @@ fn main() -> anyhow::Result<()> {
 
 async fn serve(options: Options) -> anyhow::Result<()> {
     let record = Record::open(options.record.as_deref()).context("cannot open the record")?;
-    let shared = Arc::new(Shared::new(Catalogue::read()?, record, options.era));
+    let era = match (&options.transport, options.era) {
+        (Transport::Sse { .. }, Era::Modern) => anyhow::bail!("the transport sse exists in the legacy era only"),
+        (Transport::Sse { .. }, _) => Era::Legacy,
+        (_, era) => era,
+    };
+    let shared = Arc::new(Shared::new(Catalogue::read()?, record, era));
     match options.transport {
         Transport::Http { port } => serve_http(shared, listen(port, "mcp").await?).await,
+        Transport::Sse { port } => sse::serve(shared, listen(port, "sse").await?).await,
         Transport::Stdio => stdio::serve(shared).await,
     }
 }

@@ -3,4 +3,5 @@
 mod http;
 mod program;
 mod questions;
+mod sse;
 mod stdio;
