@@ -1,0 +1,303 @@
+//! A server of the oldest HTTP transport (2024-11-05), used like a child's pipes.
+//!
+//! Takes an `HttpUpstream`; gives an `EventPipe` to send to and a receiver of the server's messages. The server's
+//! stream of events begins with the address to post to, which must be on the same server. Messages are posted one
+//! after another, in order. A refused message or a broken stream ends the pipe, and nothing opens it again.
+//! Dropping the `EventPipe` closes its connections.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::UpstreamError;
+use super::http::{EventStream, HttpUpstream, Reply, ReplyBody, TargetError};
+use crate::compose::Wire;
+use crate::sse::{Event, Item};
+
+/// The answer to a post says nothing; so much of it is read to keep its connection.
+const ACKNOWLEDGEMENT: usize = 8 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventPipeLimits {
+    /// How long the stream and its first event may take.
+    pub endpoint: Duration,
+    /// How long the answer to one post may take.
+    pub post: Duration,
+    /// So many messages wait on each side before the sender has to.
+    pub queue: usize,
+    /// How long messages that wait may take when the pipe is to end.
+    pub grace: Duration,
+}
+
+impl EventPipeLimits {
+    pub const DEFAULT: Self = Self {
+        endpoint: Duration::from_secs(10),
+        post: Duration::from_secs(30),
+        queue: 1024,
+        grace: Duration::from_secs(2),
+    };
+}
+
+/// Why a pipe is no longer there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventPipeExit {
+    #[error("it was closed by the gateway")]
+    Closed,
+    #[error("the server ended its stream of events")]
+    StreamEnded,
+    #[error("its stream of events failed: {0}")]
+    StreamFailed(UpstreamError),
+    #[error("the server refused a message with status {status}")]
+    Refused { status: u16 },
+    #[error("a message could not be delivered: {0}")]
+    Undelivered(UpstreamError),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventPipeError {
+    #[error("the connection to {place} has ended: {exit}")]
+    Ended { place: Arc<str>, exit: EventPipeExit },
+    #[error("{place} does not take what is sent to it")]
+    Full { place: Arc<str> },
+}
+
+/// How far the owner wants the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Closing {
+    No,
+    /// After the messages that were accepted.
+    Soon,
+    Now,
+}
+
+/// An open conversation. Dropping it closes the connections.
+pub struct EventPipe {
+    place: Arc<str>,
+    messages: mpsc::Sender<Wire>,
+    closing: watch::Sender<Closing>,
+    exit: watch::Receiver<Option<EventPipeExit>>,
+    grace: Duration,
+}
+
+impl EventPipe {
+    /// Opens the stream and waits for the address to post to. The receiver gives the server's messages and ends after
+    /// the last of them.
+    ///
+    /// # Errors
+    /// The server cannot be reached, does not speak this transport, names no endpoint in time, or one elsewhere.
+    pub async fn open(
+        upstream: &HttpUpstream,
+        limits: EventPipeLimits,
+    ) -> Result<(Self, mpsc::Receiver<Bytes>), UpstreamError> {
+        let place = upstream.place().clone();
+        let Ok(begun) = timeout(limits.endpoint, begin(upstream)).await else {
+            let what = "did not say where to send messages to";
+            return Err(UpstreamError::Timeout { place, what, within: limits.endpoint });
+        };
+        let (events, endpoint) = begun?;
+        let (messages, queued) = mpsc::channel(limits.queue);
+        let (received, receiver) = mpsc::channel(limits.queue);
+        let (closing, is_closing) = watch::channel(Closing::No);
+        let (ended, exit) = watch::channel(None);
+        let poster = Poster { endpoint, queued, is_closing: is_closing.clone(), within: limits.post };
+        tokio::spawn(run(events, received, poster, is_closing, ended));
+        Ok((Self { place, messages, closing, exit, grace: limits.grace }, receiver))
+    }
+
+    /// Queues one message; waits while the queue is full.
+    ///
+    /// # Errors
+    /// The pipe has ended or is ending.
+    pub async fn send(&self, wire: Wire) -> Result<(), EventPipeError> {
+        self.messages.send(wire).await.map_err(|_| self.ended())
+    }
+
+    /// Queues one message, or says that there is no room for it.
+    ///
+    /// # Errors
+    /// The pipe has ended, or the server does not take what is sent to it.
+    pub fn send_now(&self, wire: Wire) -> Result<(), EventPipeError> {
+        self.messages.try_send(wire).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => EventPipeError::Full { place: self.place.clone() },
+            mpsc::error::TrySendError::Closed(_) => self.ended(),
+        })
+    }
+
+    /// Where the server is, without anything secret.
+    #[must_use]
+    pub fn place(&self) -> &Arc<str> {
+        &self.place
+    }
+
+    /// Holds why the pipe ended, once it has.
+    #[must_use]
+    pub fn exit(&self) -> watch::Receiver<Option<EventPipeExit>> {
+        self.exit.clone()
+    }
+
+    /// Ends the pipe: sends what was accepted if that does not take long, then closes the connections.
+    pub async fn end(&self) -> EventPipeExit {
+        self.closing.send_replace(Closing::Soon);
+        let mut exit = self.exit.clone();
+        if timeout(self.grace, exit.wait_for(Option::is_some)).await.is_err() {
+            self.closing.send_replace(Closing::Now);
+        }
+        let waited = exit.wait_for(Option::is_some).await;
+        // A runtime that shut down took the task with it, and the connections, too.
+        waited.ok().and_then(|exit| exit.clone()).unwrap_or(EventPipeExit::Closed)
+    }
+
+    fn ended(&self) -> EventPipeError {
+        // A queue that takes no more before the end has come is one that was asked to end.
+        let exit = self.exit.borrow().clone().unwrap_or(EventPipeExit::Closed);
+        EventPipeError::Ended { place: self.place.clone(), exit }
+    }
+}
+
+impl fmt::Debug for EventPipe {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("EventPipe").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// The address an event names, if it is the event this transport begins with.
+#[must_use]
+pub fn endpoint_of(event: &Event) -> Option<&str> {
+    let is_endpoint = event.name.as_deref() == Some(b"endpoint");
+    let address = event.data.as_deref().filter(|_| is_endpoint)?;
+    std::str::from_utf8(address).ok().map(str::trim).filter(|address| !address.is_empty())
+}
+
+/// Whether the answer to a GET is the beginning of this transport. Reads it as far as its first event.
+pub async fn is_event_pipe(reply: Reply, within: Duration) -> bool {
+    let ReplyBody::Events(mut events) = reply.body else { return false };
+    if reply.status != StatusCode::OK {
+        return false;
+    }
+    let first = async {
+        loop {
+            match events.next_item().await {
+                // A block without data is no event.
+                Ok(Some(Item::Event(event))) if event.data.is_some() => return endpoint_of(&event).is_some(),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return false,
+            }
+        }
+    };
+    timeout(within, first).await.unwrap_or(false)
+}
+
+async fn begin(upstream: &HttpUpstream) -> Result<(Box<EventStream>, HttpUpstream), UpstreamError> {
+    let protocol = |what| UpstreamError::Protocol { place: upstream.place().clone(), what };
+    let reply = upstream.get_stream(HeaderMap::new()).await?;
+    let mut events = match (reply.status, reply.body) {
+        (StatusCode::OK, ReplyBody::Events(events)) => events,
+        (status, _) => return Err(protocol(no_stream(status))),
+    };
+    while let Some(item) = events.next_item().await? {
+        let Item::Event(event) = item else { continue };
+        let Some(address) = endpoint_of(&event) else { continue };
+        let endpoint = upstream.at(address).map_err(|error| {
+            protocol(match error {
+                TargetError::OtherServer => "names another server to send messages to",
+                _ => "names an address to send messages to that cannot be used",
+            })
+        })?;
+        return Ok((events, endpoint));
+    }
+    Err(protocol("ended its stream of events before it said where to send messages to"))
+}
+
+fn no_stream(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        200..=299 => "answered with something else than a stream of events",
+        401 => "wants a credential before it opens a stream of events (status 401)",
+        403 => "does not permit a stream of events (status 403)",
+        404 => "has no stream of events at this address (status 404)",
+        405 => "does not open streams of events at this address (status 405)",
+        429 => "has no room for another stream of events now (status 429)",
+        500..=599 => "failed to open a stream of events",
+        _ => "refused to open a stream of events",
+    }
+}
+
+/// Reads and posts until one of the two, or the owner, has an end.
+async fn run(
+    events: Box<EventStream>,
+    received: mpsc::Sender<Bytes>,
+    mut poster: Poster,
+    mut is_closing: watch::Receiver<Closing>,
+    ended: watch::Sender<Option<EventPipeExit>>,
+) {
+    let exit = tokio::select! {
+        exit = read(events, &received) => exit,
+        exit = poster.post_all() => exit,
+        // An owner that is gone wants the same.
+        _ = is_closing.wait_for(|closing| *closing == Closing::Now) => EventPipeExit::Closed,
+    };
+    // The connections are closed by now; the queues close after the reason is there for those who notice.
+    ended.send_replace(Some(exit));
+}
+
+/// Passes messages on until the stream ends, and as long as anybody listens.
+async fn read(mut events: Box<EventStream>, received: &mpsc::Sender<Bytes>) -> EventPipeExit {
+    loop {
+        let event = match events.next_item().await {
+            Ok(Some(Item::Event(event))) => event,
+            Ok(Some(Item::Comment(_))) => continue,
+            Ok(None) => return EventPipeExit::StreamEnded,
+            Err(error) => return EventPipeExit::StreamFailed(error),
+        };
+        // An event without a name is one named `message`.
+        let is_message = matches!(event.name.as_deref(), None | Some(b"" | b"message"));
+        let Some(message) = event.data.filter(|_| is_message) else { continue };
+        if received.send(message).await.is_err() {
+            return EventPipeExit::Closed;
+        }
+    }
+}
+
+struct Poster {
+    endpoint: HttpUpstream,
+    queued: mpsc::Receiver<Wire>,
+    is_closing: watch::Receiver<Closing>,
+    within: Duration,
+}
+
+impl Poster {
+    async fn post_all(&mut self) -> EventPipeExit {
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = self.queued.recv() => next,
+                _ = self.is_closing.wait_for(|closing| *closing >= Closing::Soon), if !self.queued.is_closed() => {
+                    // What was accepted before is still sent.
+                    self.queued.close();
+                    continue;
+                }
+            };
+            let Some(wire) = next else { return EventPipeExit::Closed };
+            match self.endpoint.post_within(wire, HeaderMap::new(), self.within).await {
+                Ok(reply) if reply.status.is_success() => acknowledge(reply.body, self.within).await,
+                Ok(reply) => return EventPipeExit::Refused { status: reply.status.as_u16() },
+                Err(error) => return EventPipeExit::Undelivered(error),
+            }
+        }
+    }
+}
+
+/// Reads the rest of an answer that means nothing, so that its connection carries the next message.
+async fn acknowledge(body: ReplyBody, within: Duration) {
+    if let ReplyBody::Json(body) = body {
+        let _ = timeout(within, body.collect(ACKNOWLEDGEMENT)).await;
+    }
+}
+
+#[cfg(test)]
+#[path = "event_pipe_tests.rs"]
+mod tests;
