@@ -8,14 +8,14 @@ use std::time::Duration;
 use toolwarden_core::{Layer, name};
 use toolwarden_policy::input::Declared;
 
-use super::server::{self, Reach, ServerDefinition};
+use super::server::{self, Reach, ServerDefinition, Transport};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Key, Node, Value};
 
 const FILE_KEYS: [&str; 2] = ["mcpServers", "servers"];
 /// Keys of the file that mean something to a client and nothing here.
 const SILENT_FILE_KEYS: [&str; 3] = ["inputs", "sandbox", "$schema"];
-const SERVER_KEYS: [&str; 15] = [
+const SERVER_KEYS: [&str; 16] = [
     "command",
     "args",
     "env",
@@ -25,6 +25,7 @@ const SERVER_KEYS: [&str; 15] = [
     "httpUrl",
     "headers",
     "type",
+    "transport",
     "disabled",
     "disabledTools",
     "alwaysAllow",
@@ -46,7 +47,6 @@ const SILENT_SERVER_KEYS: [&str; 12] = [
     "watchPaths",
     "note",
 ];
-const TRANSPORTS: [&str; 5] = ["stdio", "sse", "http", "streamable-http", "streamableHttp"];
 
 /// Reads one client's server file.
 #[must_use]
@@ -100,11 +100,8 @@ fn read_server(report: &mut Report, name_key: &Key, node: &Node) -> ServerDefini
         }
     }
     if matches!(node.value, Value::Table(_)) {
-        let over_url = reach.url.as_ref().map(|(_, place)| *place);
+        found.connection.transport = reach.transport();
         found.input.launch = reach.launch(report, name_key);
-        if let (Some(place), Some("stdio")) = (over_url, found.connection.transport.as_deref()) {
-            report.error(place, "two_launches", "a server of type `stdio` has no URL");
-        }
     }
     found.faulty = !report.errors_since(mark).is_empty();
     found
@@ -120,7 +117,7 @@ fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDe
         "envFile" => found.connection.env_file = report.text(&key.text, value),
         "url" | "httpUrl" => reach.set_url(report, key, value),
         "headers" => found.connection.headers = server::secrets(report, key, value),
-        "type" => found.connection.transport = report.word(&key.text, value, &TRANSPORTS),
+        "type" | "transport" => reach.set_transport(report, key, value, &Transport::CLIENT_WORDS),
         "auth" => found.connection.auth = server::auth(report, key, value),
         "timeout" => found.connection.timeout = report.count(&key.text, value).map(Duration::from_secs),
         _ => return false,

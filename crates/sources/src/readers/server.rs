@@ -46,8 +46,8 @@ impl ServerDefinition {
 /// What reaching a server takes beyond its command or URL.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
-    /// `stdio`, `sse`, `http`, `streamable-http` where the file says so.
-    pub transport: Option<String>,
+    /// `type` or `transport`, where the file says so.
+    pub transport: Option<Transport>,
     pub env: BTreeMap<String, Secret>,
     pub env_file: Option<String>,
     pub working_directory: Option<String>,
@@ -60,6 +60,43 @@ pub struct Connection {
     pub sandbox: Option<bool>,
     /// `[servers.NAME] may_ask`; none = the default.
     pub may_ask: Option<Vec<String>>,
+}
+
+/// How messages travel to a server and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Over the pipes of a child.
+    Stdio,
+    /// Streamable HTTP, since 2025-03-26.
+    Http,
+    /// HTTP with a stream of events, of 2024-11-05.
+    Sse,
+}
+
+impl Transport {
+    /// The words of `[servers.NAME]`.
+    pub(super) const WORDS: [&str; 3] = ["stdio", "http", "sse"];
+    /// The words of clients, several of which have a spelling of their own for the same.
+    pub(super) const CLIENT_WORDS: [&str; 6] =
+        ["stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"];
+
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "stdio" => Some(Self::Stdio),
+            "http" | "streamable-http" | "streamableHttp" | "streamable_http" => Some(Self::Http),
+            "sse" => Some(Self::Sse),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "http",
+            Self::Sse => "sse",
+        }
+    }
 }
 
 /// A client registered by hand (VAULT-6).
@@ -120,6 +157,9 @@ pub(super) struct Reach {
     pub(super) command: Option<String>,
     pub(super) arguments: Vec<String>,
     pub(super) url: Option<(String, Place)>,
+    transport: Option<(Transport, Place)>,
+    /// The URL stands under a key that is for Streamable HTTP alone.
+    is_http_url: bool,
     /// A command or URL was given, but of a wrong type, which has been told already.
     tried: bool,
 }
@@ -142,11 +182,45 @@ impl Reach {
         if !known && !url.starts_with("${") {
             report.error(node.place, "invalid_url", "not an http or https URL");
         }
+        self.is_http_url = key.text == "httpUrl";
         self.url = Some((url, node.place));
     }
 
-    /// Exactly one of command and URL.
+    pub(super) fn set_transport(&mut self, report: &mut Report, key: &Key, node: &Node, words: &[&str]) {
+        let word = report.word(&key.text, node, words);
+        let Some(transport) = word.as_deref().and_then(Transport::parse) else { return };
+        if self.transport.is_some_and(|(before, _)| before != transport) {
+            report.error(node.place, "two_transports", "`type` and `transport` say different things");
+            report.help("keep one of them");
+        }
+        self.transport = Some((transport, node.place));
+    }
+
+    /// What the file says about the transport.
+    pub(super) fn transport(&self) -> Option<Transport> {
+        let said = self.transport.map(|(transport, _)| transport);
+        said.or(self.is_http_url.then_some(Transport::Http))
+    }
+
+    /// A transport that does not go with a command, or not with a URL.
+    fn check_transport(&self, report: &mut Report) {
+        match (self.transport, &self.command, &self.url) {
+            (Some((Transport::Stdio, _)), None, Some((_, place))) => {
+                report.error(*place, "two_launches", "a server of type `stdio` has no URL");
+                report.help("write `command` instead, or the type `http` or `sse`");
+            }
+            (Some((transport @ (Transport::Http | Transport::Sse), place)), Some(_), None) => {
+                let message = format!("a server of type `{}` has a URL, not a command", transport.as_str());
+                report.error(place, "two_launches", message);
+                report.help("write `url` instead of `command`, or the type `stdio`");
+            }
+            _ => {}
+        }
+    }
+
+    /// Exactly one of command and URL, and a transport that goes with it.
     pub(super) fn launch(self, report: &mut Report, key: &Key) -> Launch {
+        self.check_transport(report);
         let shown = name::shown(&key.text).into_owned();
         match (self.command, self.url) {
             (Some(command), None) if command.trim().is_empty() => {

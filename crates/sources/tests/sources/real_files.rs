@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolwarden_core::{Layer, ToolIdentity};
 use toolwarden_policy::input::{AutoRunMode, Launch, PolicyInput, Scope};
+use toolwarden_sources::Transport;
 use toolwarden_sources::readers::config::{self, Standing};
 use toolwarden_sources::readers::{catalog, mcp_json, permissions, roomodes};
 
@@ -64,6 +65,43 @@ fn mode_7_server_files_of_cursor_roo_vs_code_and_claude() {
         assert!(!reading.broken && reading.findings.is_empty(), "{:?}", reading.findings);
         assert_eq!(reading.value.len(), 1);
         assert!(reading.value.iter().all(|server| server.input.enabled && !server.faulty));
+    }
+}
+
+#[test]
+fn the_transport_of_a_server_is_what_its_file_says() {
+    let url = r#""url": "https://a.example/mcp""#;
+    for (rest, expected) in [
+        (url.to_owned(), None),
+        (format!(r#""type": "sse", {url}"#), Some(Transport::Sse)),
+        (format!(r#"{url}, "transport": "sse""#), Some(Transport::Sse)),
+        (format!(r#""type": "http", {url}"#), Some(Transport::Http)),
+        (format!(r#""type": "streamable-http", {url}"#), Some(Transport::Http)),
+        (format!(r#""type": "streamableHttp", "transport": "streamable_http", {url}"#), Some(Transport::Http)),
+        (r#""httpUrl": "https://a.example/mcp""#.to_owned(), Some(Transport::Http)),
+        (r#""command": "a""#.to_owned(), None),
+        (r#""command": "a", "type": "stdio""#.to_owned(), Some(Transport::Stdio)),
+    ] {
+        for key in ["servers", "mcpServers"] {
+            let text = format!(r#"{{"{key}": {{"a": {{{rest}}}}}}}"#);
+            let reading = mcp_json::read_bytes("mcp.json", text.as_bytes());
+            assert!(reading.findings.is_empty(), "{rest}: {:?}", reading.findings);
+            let said: Vec<_> = reading.value.iter().map(|server| server.connection.transport).collect();
+            assert_eq!(said, [expected], "{rest}");
+        }
+    }
+    for (rest, expected) in [
+        ("url = 'https://a.example/'", None),
+        ("url = 'https://a.example/'\ntype = 'sse'", Some(Transport::Sse)),
+        ("transport = 'sse'\nurl = 'https://a.example/'", Some(Transport::Sse)),
+        ("url = 'unix:///run/a.sock'\ntype = 'http'", Some(Transport::Http)),
+        ("command = 'a'\ntype = 'stdio'", Some(Transport::Stdio)),
+    ] {
+        let text = format!("[servers.a]\n{rest}\n");
+        let reading = config::read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes());
+        assert!(reading.findings.is_empty(), "{rest}: {:?}", reading.findings);
+        let said: Vec<_> = reading.value.servers.iter().map(|server| server.connection.transport).collect();
+        assert_eq!(said, [expected], "{rest}");
     }
 }
 

@@ -5,17 +5,18 @@
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, name};
 use toolwarden_policy::input::{Declared, Scope, ToolInput};
 
-use crate::readers::server::{self, Limits, Reach, ServerDefinition};
+use crate::readers::server::{self, Limits, Reach, ServerDefinition, Transport};
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "command",
     "args",
     "env",
     "cwd",
     "url",
     "headers",
+    "type",
     "transport",
     "timeout",
     "enabled",
@@ -63,6 +64,7 @@ fn read_server(report: &mut Report, declared: Declared, name_key: &Key, node: &N
         }
     }
     if !reserved && matches!(node.value, Value::Table(_)) {
+        found.connection.transport = reach.transport();
         found.input.launch = reach.launch(report, name_key);
     }
     found
@@ -78,7 +80,7 @@ fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDe
         "cwd" => connection.working_directory = report.text(what, value),
         "url" => reach.set_url(report, key, value),
         "headers" => connection.headers = server::secrets(report, key, value),
-        "transport" | "type" => connection.transport = report.word(what, value, &["stdio", "sse", "http"]),
+        "type" | "transport" => reach.set_transport(report, key, value, &Transport::WORDS),
         "timeout" => connection.timeout = report.duration(what, value),
         "auth" => connection.auth = server::auth(report, key, value),
         "share" => connection.share = report.word(what, value, &["principal", "credential", "all"]),
