@@ -68,6 +68,7 @@ pub(crate) async fn handle(
         }
         (Some(Treatment::Plain), Some(id)) => {
             if &*method == "logging/setLevel" {
+                crate::bridge::set_level(&arrival, params.as_ref())?;
                 opening::tell_all(gateway, &arrival, &method, params).await;
             }
             Ok(Answer::message(compose::result(&id, empty(arrival.version))))

@@ -112,6 +112,13 @@ pub(crate) fn refuse(shape: &Shape, refusal: &Refusal) -> Answer {
                 compose::error(shape.id.as_ref(), UNSUPPORTED_VERSION, "Unsupported protocol version", Some(&data));
             return reply(shape, StatusCode::BAD_REQUEST, body);
         }
+        Refusal::Capability(name) => {
+            let data = json!({ "requiredCapabilities": { *name: {} } });
+            let words =
+                format!("the server needs a client that offers `{name}`; what it did before it asked is not known");
+            let body = compose::error(shape.id.as_ref(), MISSING_CAPABILITY, &words, Some(&data));
+            return reply(shape, StatusCode::BAD_REQUEST, body);
+        }
         Refusal::Upstream(Failure::Answered { status, error }) => {
             let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::OK);
             return reply(shape, status, compose::raw_error(shape.id.as_ref(), error));
@@ -155,6 +162,7 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
         }
         Refusal::Params(what) => (StatusCode::OK, INVALID_PARAMS, what.clone()),
         Refusal::ForeignTask => (StatusCode::OK, INVALID_PARAMS, "no such task".to_owned()),
+        Refusal::State(why) => (StatusCode::OK, INVALID_PARAMS, format!("`requestState` cannot be used: {why}")),
         Refusal::UnknownServer(server) => {
             (StatusCode::NOT_FOUND, INVALID_PARAMS, format!("no server is called `{}`", name::shown(server)))
         }
@@ -166,7 +174,7 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
         }
         Refusal::Upstream(failure) => (StatusCode::OK, INTERNAL_ERROR, failure.to_string()),
         // Answered before this table is asked.
-        Refusal::Denied(_) | Refusal::Held(_) | Refusal::Rung(Rung::Version(_)) => {
+        Refusal::Denied(_) | Refusal::Held(_) | Refusal::Capability(_) | Refusal::Rung(Rung::Version(_)) => {
             (bad, NOT_PERMITTED, "not permitted".to_owned())
         }
     }

@@ -201,21 +201,12 @@ impl Trail {
     }
 
     fn record(&self, kind: RecordKind) -> AuditRecord<'_> {
-        let caller = &*self.caller;
         let mut record = AuditRecord::new(kind, self.gateway.clock.now(), self.call);
+        describe_caller(&mut record, &self.caller);
         record.door = Some(self.via.as_str());
         record.method = Some(bounded(&self.method));
         record.server = self.server.as_deref();
         record.tool = self.tool.as_deref().map(bounded);
-        record.user = caller.user.as_deref();
-        record.groups = &caller.groups;
-        record.agent_type = caller.role.as_deref();
-        record.token_id = caller.token.id.as_deref();
-        record.mode = caller.mode.as_deref();
-        record.task_id = caller.context.task.as_deref();
-        record.project_id = caller.context.project.as_deref();
-        record.run_id = caller.context.run.as_deref();
-        record.job_id = caller.context.job.as_deref();
         record.session = self.session.as_deref();
         record.request_bytes = u64::try_from(self.size).ok();
         record.arguments_digest = self.digest.as_deref();
@@ -228,6 +219,19 @@ impl Trail {
         let mark = self.gateway.keyring.mark(Purpose::ArgumentDigest, digest.as_bytes());
         Digest::from_bytes(mark).to_string()
     }
+}
+
+/// Who it was.
+pub(crate) fn describe_caller<'a>(record: &mut AuditRecord<'a>, caller: &'a Caller) {
+    record.user = caller.user.as_deref();
+    record.groups = &caller.groups;
+    record.agent_type = caller.role.as_deref();
+    record.token_id = caller.token.id.as_deref();
+    record.mode = caller.mode.as_deref();
+    record.task_id = caller.context.task.as_deref();
+    record.project_id = caller.context.project.as_deref();
+    record.run_id = caller.context.run.as_deref();
+    record.job_id = caller.context.job.as_deref();
 }
 
 impl Drop for Trail {

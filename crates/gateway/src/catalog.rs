@@ -94,10 +94,7 @@ pub(crate) async fn ask(
     method: &str,
     cursor: Option<&str>,
 ) -> Result<Part, Failure> {
-    let era = match link {
-        Link::Http(http) => http.era(),
-        Link::Stdio(stdio) => stdio.era(),
-    };
+    let era = link.era();
     let mut members: Vec<String> = cursor.map(|cursor| format!("\"cursor\":{cursor}")).into_iter().collect();
     if era == Era::Modern {
         members.push(format!(
@@ -127,16 +124,48 @@ pub(crate) async fn ask(
     tokio::time::timeout(upstream.call_time, asking).await.map_err(|_| Failure::Timeout)?
 }
 
+/// How long a child may be silent when it is asked whether it speaks the modern revision: an older one
+/// may take a request before `initialize` for noise.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// Makes sure that a child speaks the modern revision before any request reaches it: a lenient older
-/// server would run what it does not understand.
+/// server would run what it does not understand. Silence and an early end speak for an older one.
 pub(crate) async fn check_modern(upstream: &Arc<Upstream>, child: &Arc<StdioLink>) -> Result<(), Failure> {
-    let said = match ask(upstream, &Link::Stdio(child.clone()), "server/discover", None).await {
-        Err(Failure::Answered { .. }) => return Err(Failure::OtherEra("revisions before 2026-07-28")),
-        said => said?,
+    let link = Link::Stdio(child.clone());
+    let speaks = match tokio::time::timeout(SILENCE, probe(upstream, &link)).await {
+        Ok(Err(Failure::Died)) | Err(_) => false,
+        Ok(answer) => answer?,
     };
-    let versions = said.value().get("supportedVersions");
-    let speaks = versions.into_iter().flat_map(Value::items).any(|version| {
-        version.as_str().and_then(|text| Version::parse(&text)).is_some_and(|version| version.era() == Era::Modern)
-    });
     if speaks { Ok(()) } else { Err(Failure::OtherEra("revisions before 2026-07-28")) }
+}
+
+/// Whether a server speaks the modern revision. Failures that say nothing of it stay failures.
+pub(crate) async fn probe(upstream: &Arc<Upstream>, link: &Link) -> Result<bool, Failure> {
+    match ask(upstream, link, "server/discover", None).await {
+        Ok(said) => Ok(has_modern(said.value().get("supportedVersions"))),
+        Err(Failure::Answered { status: 401 | 403, .. } | Failure::Wordless { status: 401 | 403 }) => {
+            Err(Failure::NeedsAuth)
+        }
+        Err(Failure::Answered { status: status @ (429 | 500..), .. }) => Err(Failure::Wordless { status }),
+        Err(Failure::Wordless { status: status @ (429 | 500..) }) => Err(Failure::Wordless { status }),
+        Err(Failure::Answered { error, .. }) => Ok(is_modern_error(&error)),
+        Err(Failure::Wordless { .. }) => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn has_modern(versions: Option<Value<'_>>) -> bool {
+    versions.into_iter().flat_map(Value::items).any(|version| {
+        version.as_str().and_then(|text| Version::parse(&text)).is_some_and(|version| version.era() == Era::Modern)
+    })
+}
+
+/// Errors only a modern server gives.
+fn is_modern_error(error: &str) -> bool {
+    let Ok(error) = Document::parse(error, Limits::DEFAULT) else { return false };
+    match error.root().get("code").map(Value::raw) {
+        Some("-32020" | "-32021") => true,
+        Some("-32022") => has_modern(error.root().get("data").and_then(|data| data.get("supported"))),
+        _ => false,
+    }
 }

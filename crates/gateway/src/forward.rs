@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use toolwarden_core::Outbound;
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_mcp::eras::asks_of_clients;
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::upstream::http::Reply as HttpReply;
-use toolwarden_mcp::{Edit, Era, Id};
+use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
 use crate::parameters;
 use crate::refusal::{Failure, Refusal};
+use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
-use crate::sessions::{Flight, FlightGuard, principal};
-use crate::upstreams::{Link, StdioReply, Upstream};
+use crate::sessions::{AnswerTo, Flight, FlightGuard, Question, principal};
+use crate::upstreams::{Link, Older, StdioReply, TakesQuestions, Upstream};
 
 /// What a server answered, not inspected yet.
 #[derive(Debug)]
@@ -33,11 +36,25 @@ pub(crate) struct Forwarded {
     pub(crate) flight: Option<FlightGuard>,
 }
 
-pub(crate) async fn forward(gateway: &Arc<Gateway>, asked: &Asked, outbound: &Outbound) -> Result<Forwarded, Refusal> {
-    let link = match &asked.what {
-        What::Answer(question, _) => question.link.clone(),
-        What::Cancel(flight) => flight.link.clone(),
-        _ => link(&asked.arrival, &asked.upstream).await?,
+/// The conversation a message travels on; none for answers and cancellations, which know their own.
+pub(crate) async fn link_of(asked: &Asked) -> Result<Option<Link>, Refusal> {
+    match &asked.what {
+        What::Answer(..) | What::Cancel(_) => Ok(None),
+        _ => link(&asked.arrival, &asked.upstream).await.map(Some),
+    }
+}
+
+pub(crate) async fn forward(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    outbound: &Outbound,
+    link: Option<Link>,
+) -> Result<Forwarded, Refusal> {
+    let link = match (&asked.what, link) {
+        (_, Some(link)) => link,
+        (What::Cancel(flight), None) => flight.link.clone(),
+        (What::Answer(Question { to: AnswerTo::Server(link, _), .. }, _), None) => link.clone(),
+        (_, None) => return Err(Refusal::Order("there is nobody to tell")),
     };
     let sent = send(gateway, asked, outbound, &link).await;
     match &sent {
@@ -56,7 +73,10 @@ async fn send(
 ) -> Result<(Reply, Option<FlightGuard>), Failure> {
     match (&asked.what, &asked.id) {
         (What::Answer(question, _), _) => {
-            answer(link, outbound, &question.upstream).await.map(|()| (Reply::Sent, None))
+            if let AnswerTo::Server(_, id) = &question.to {
+                answer(link, outbound, id).await?;
+            }
+            Ok((Reply::Sent, None))
         }
         (What::Cancel(flight), _) => cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None)),
         (_, None) => {
@@ -80,11 +100,18 @@ async fn request(
 ) -> Result<(Reply, Option<FlightGuard>), Failure> {
     let server = asked.upstream.name.clone();
     let depart = |wire: Id| {
-        let flight = Flight { server: server.clone(), link: link.clone(), wire };
+        let flight = Flight { server: server.clone(), link: link.clone(), wire, stop: None };
         asked.arrival.session.as_ref().map(|session| session.depart(id, flight))
     };
     let cut = cut_capabilities(asked, outbound);
-    let edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
+    let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
+    let state = asked.state.as_ref().map(|state| match &state.carried {
+        Carried::Server(own) => Some(compose::quoted(own)),
+        Carried::Parked(_) | Carried::Again => None,
+    });
+    if let Some(state) = &state {
+        edits.push(Edit::Hop(HopMember::RequestState, state.as_deref()));
+    }
     match link {
         Link::Http(http) => {
             let guard = depart(id.clone());
@@ -95,7 +122,8 @@ async fn request(
             Ok((Reply::Http(reply), guard))
         }
         Link::Stdio(stdio) => {
-            let reply = stdio.request_for(Some(&asked.arrival.caller), outbound, id, &edits).await?;
+            let reply =
+                stdio.request_for(Some(&asked.arrival.caller), outbound, id, &edits, TakesQuestions::Never).await?;
             let guard = depart(reply.guard.wire());
             Ok((Reply::Stdio(reply), guard))
         }
@@ -105,7 +133,7 @@ async fn request(
 /// A modern request declares upstream what its client declared, less what this server may not ask.
 fn cut_capabilities(asked: &Asked, outbound: &Outbound) -> Option<String> {
     let declared = outbound.params()?.value().get("_meta")?.get(META_CAPABILITIES)?;
-    let cut = asked.upstream.may_ask.cut(declared);
+    let cut = asked.upstream.may_ask.cut(&asked.arrival.caller, declared);
     (cut != declared.raw()).then_some(cut)
 }
 
@@ -132,13 +160,40 @@ async fn answer(link: &Link, outbound: &Outbound, id: &Id) -> Result<(), Failure
     }
 }
 
+/// The conversation a modern request travels on: one of its own era where the server has it.
+pub(crate) async fn for_modern(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Failure> {
+    match upstream.modern().await {
+        Err(Failure::OtherEra(_)) => older(arrival, upstream).await?.link().await,
+        link => link,
+    }
+}
+
+/// The conversation with a legacy server that is held for this modern client.
+pub(crate) async fn older(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Arc<Older>, Failure> {
+    let declared = match &arrival.message {
+        Message::Request(request) => request.params.as_ref(),
+        Message::Notification(_) | Message::Response(_) => None,
+    };
+    let declared = declared.and_then(|params| params.value().get("_meta")?.get(META_CAPABILITIES));
+    let declared = asks_of_clients(declared);
+    let limits = Limits { bytes: declared.len(), depth: 256 };
+    let cut = Document::parse(declared.as_str(), limits)
+        .map_or("{}".to_owned(), |declared| upstream.may_ask.cut(&arrival.caller, declared.root()));
+    upstream.older(&principal(&arrival.caller), cut).await
+}
+
 /// The conversation a message travels on.
 pub(crate) async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Refusal> {
     if arrival.version.era() == Era::Modern {
-        return upstream.modern().await.map_err(Refusal::Upstream);
+        return for_modern(arrival, upstream).await.map_err(Refusal::Upstream);
     }
     let Some(session) = &arrival.session else { return Err(Refusal::SessionMissing) };
     match session.link(&upstream.name) {
+        Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.era() == Era::Modern => {
+            let link = upstream.modern().await.map_err(Refusal::Upstream)?;
+            session.keep_link(upstream.name.clone(), link.clone());
+            Ok(link)
+        }
         Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.is_own() => Err(Refusal::SessionGone),
         Some(Link::Stdio(stdio)) if !stdio.is_alive() => {
             // A shared child that ended is started again; nobody's state was in it.

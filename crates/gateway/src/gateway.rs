@@ -11,7 +11,10 @@ use toolwarden_policy::{PolicySet, Refused};
 use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 
+use crate::bridge::Parks;
 use crate::live::Live;
+use crate::questions::Scribe;
+use crate::request_state::States;
 use crate::sessions::{ClientSession, Sessions};
 use crate::settings::Settings;
 use crate::upstreams::Upstreams;
@@ -44,6 +47,10 @@ pub struct Gateway {
     pub(crate) live: Live,
     pub(crate) upstreams: Upstreams,
     pub(crate) sessions: Sessions,
+    /// Exchanges with modern clients that go on in another request.
+    pub(crate) states: States,
+    /// Calls of modern clients that wait at legacy servers for an answer.
+    pub(crate) parks: Parks,
     pub(crate) journal: Journal,
     pub(crate) keyring: Arc<dyn Keyring>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -54,8 +61,11 @@ pub struct Gateway {
 impl Gateway {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
+        let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
         Arc::new(Self {
-            upstreams: Upstreams::new(&parts.definitions, &parts.settings),
+            upstreams: Upstreams::new(&parts.definitions, &parts.settings, &scribe),
+            states: States::new(&*parts.keyring),
+            parks: Parks::default(),
             live: Live::new(parts.policy, parts.servers),
             sessions: Sessions::default(),
             journal: parts.journal,
@@ -107,6 +117,10 @@ impl Gateway {
             clock.tick().await;
             let Some(gateway) = weak.upgrade() else { return };
             take_leave(gateway.sessions.close_idle(gateway.settings.session_idle)).await;
+            gateway.parks.give_up_old();
+            for upstream in gateway.upstreams.all() {
+                upstream.end_olders(true).await;
+            }
         }
     }
 
@@ -116,6 +130,7 @@ impl Gateway {
         for session in &sessions {
             self.sessions.close(&session.id);
         }
+        self.parks.give_up_all();
         take_leave(sessions).await;
         stream::iter(self.upstreams.all()).for_each_concurrent(None, |upstream| upstream.end()).await;
     }

@@ -14,16 +14,16 @@ use std::sync::Arc;
 use http::StatusCode;
 use tokio::time::timeout;
 use toolwarden_core::Status;
-use toolwarden_core::json::{Part, unescape};
+use toolwarden_core::json::{Document, Limits, unescape};
 use toolwarden_mcp::scan::{Facts, Outcome};
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Era, Id, compose};
 
 pub use body::InspectedBody;
 pub(crate) use events::{Heard, Parked, stream_events};
-pub(crate) use lists::{ListMemo, kind_of as list_kind, shows};
+pub(crate) use lists::{ListMemo, filtered as filtered_list, kind_of as list_kind, shows};
 pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};
-pub(crate) use whole::{result_of, whole_result};
+pub(crate) use whole::{error_of, result_of, whole_result};
 
 use crate::answer::Answer;
 use crate::audit::Trail;
@@ -31,12 +31,11 @@ use crate::forward::{Forwarded, Reply};
 use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What, text_member};
-use crate::upstreams::MayAsk;
 
 /// Looks at an answer and shapes it for the door. Takes the trail along where the answer streams.
 pub(crate) async fn inspect(
     gateway: &Arc<Gateway>,
-    asked: &Asked,
+    asked: &Arc<Asked>,
     forwarded: Forwarded,
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
@@ -60,9 +59,9 @@ pub(crate) async fn inspect(
         (_, Reply::Http(reply)) => {
             let reply = status_checked(gateway, asked, reply).await?;
             match reply.body {
-                ReplyBody::Json(json) => body::inspected(asked, json, forwarded.flight, trail).await,
+                ReplyBody::Json(json) => body::inspected(gateway, asked, json, forwarded.flight, trail).await,
                 ReplyBody::Events(sse) => {
-                    let heard = Heard::new(asked, forwarded.link, forwarded.flight, trail.take());
+                    let heard = Heard::new(gateway, asked, forwarded.link, forwarded.flight, trail.take());
                     Ok(Answer::Events { events: stream_events(sse, heard), resumable: true })
                 }
                 ReplyBody::Empty if asked.id.is_none() => Ok(Answer::Accepted),
@@ -72,7 +71,7 @@ pub(crate) async fn inspect(
             }
         }
         (_, Reply::Stdio(reply)) => {
-            let heard = Heard::new(asked, forwarded.link, forwarded.flight, trail.take());
+            let heard = Heard::new(gateway, asked, forwarded.link, forwarded.flight, trail.take());
             events::from_child(asked, reply, heard, trail).await
         }
     }
@@ -92,11 +91,14 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
             Err(Refusal::SessionGone)
         }
         status => {
-            let reading = timeout(asked.upstream.call_time, whole::error_of(reply.body));
+            let reading = timeout(asked.upstream.call_time, error_of(reply.body));
             let error = reading.await.map_err(|_| Refusal::Upstream(Failure::Timeout))?;
+            if !is_legacy && !speaks_modern(error.as_deref()) {
+                asked.upstream.doubt();
+            }
             Err(Refusal::Upstream(match error {
                 Some(error) => Failure::Answered { status: status.as_u16(), error },
-                None => Failure::Protocol(format!("it answered with status {}", status.as_u16())),
+                None => Failure::Wordless { status: status.as_u16() },
             }))
         }
     }
@@ -131,18 +133,12 @@ fn result_type(kind: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// GATE-18 for a modern result that asks something: every question must be one the server may ask.
-pub(crate) fn questions_permitted(asked: &Asked, result: &Part) -> Result<(), Failure> {
-    permitted_by(&asked.upstream.may_ask, result)
-}
-
-pub(crate) fn permitted_by(may_ask: &MayAsk, result: &Part) -> Result<(), Failure> {
-    let Some(questions) = result.value().get("inputRequests") else { return Ok(()) };
-    for (_, question) in questions.entries() {
-        let method = question.get("method").and_then(|method| method.as_str()).unwrap_or_default();
-        if !may_ask.permits_question(&method, question.get("params")) {
-            return Err(Failure::Protocol("it asked the client for something it may not ask".to_owned()));
-        }
-    }
-    Ok(())
+/// Whether a refusal with a status of its own is one a modern server gives.
+fn speaks_modern(error: Option<&str>) -> bool {
+    let code = error.and_then(|error| {
+        let error = Document::parse(error, Limits::DEFAULT).ok()?;
+        error.root().get("code")?.raw().parse::<i64>().ok()
+    });
+    // What older servers say to a request before `initialize` is none of these.
+    code.is_some_and(|code| (-32099..=-32020).contains(&code) || (-32700..=-32600).contains(&code))
 }

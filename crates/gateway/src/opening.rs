@@ -8,12 +8,15 @@ use std::sync::Arc;
 use http::{HeaderValue, StatusCode};
 use tokio::time::timeout;
 use toolwarden_core::Outbound;
-use toolwarden_core::json::Part;
+use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::eras::initialize_result;
+use toolwarden_mcp::upstream::http::HttpUpstream;
 use toolwarden_mcp::{Edit, Era, Id, Version, headers};
 
 use crate::answer::{Answer, Reply};
 use crate::arrival::Arrival;
+use crate::catalog::ask;
 use crate::forward::Reply as Raw;
 use crate::gateway::Gateway;
 use crate::inspect::result_of;
@@ -29,7 +32,8 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
         return Err(Refusal::Order("this conversation is already open"));
     }
     let capabilities = hello.params().and_then(|params| params.member("capabilities"));
-    let cut = capabilities.as_ref().map_or("{}".to_owned(), |part| asked.upstream.may_ask.cut(part.value()));
+    let caller = &asked.arrival.caller;
+    let cut = capabilities.as_ref().map_or("{}".to_owned(), |part| asked.upstream.may_ask.cut(caller, part.value()));
     let who = principal(&asked.arrival.caller);
     let opening = greet(&asked.upstream, hello, id, &cut, &who);
     let greeted = timeout(asked.upstream.call_time, opening).await.map_err(|_| Failure::Timeout);
@@ -40,20 +44,67 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
     asked.upstream.works();
     let session = session(gateway, &asked.arrival)?;
     let version = shown_version(hello.params(), &opened);
-    session.agree(Agreed { version, capabilities });
-    if let Link::Stdio(child) = &link {
-        if cut_is_own(&asked.upstream, &cut) { child.belongs_to(&session) } else { child.heard_by(&session) }
-    }
+    let client = hello.params().and_then(|params| params.member("clientInfo"));
+    session.agree(Agreed { version, capabilities, client });
+    belongs(&link, &asked.upstream, &cut, &session);
     session.keep_link(asked.upstream.name.clone(), link);
     let body = compose::result(id, &with_version(&opened.result, version));
     Ok(Answer::Message(Reply { status: StatusCode::OK, body, session: Some(session.id.clone()) }))
 }
 
-fn cut_is_own(upstream: &Upstream, cut: &str) -> bool {
-    upstream.wants_own_child(cut)
+/// Whose a conversation is: a legacy child's news and questions are its session's, or everybody's.
+pub(crate) fn belongs(link: &Link, upstream: &Upstream, cut: &str, session: &Arc<ClientSession>) {
+    match link {
+        Link::Stdio(child) if child.era() == Era::Modern => {}
+        Link::Stdio(child) if upstream.wants_own_child(cut) => child.belongs_to(session),
+        Link::Stdio(child) => child.heard_by(session),
+        Link::Http(_) => {}
+    }
 }
 
+/// Opens a conversation for a legacy client: in its own era where the server has it, else across.
 pub(crate) async fn greet(
+    upstream: &Arc<Upstream>,
+    hello: &Outbound,
+    id: &Id,
+    cut: &str,
+    who: &str,
+) -> Result<(Link, Opened), Failure> {
+    if upstream.known_legacy() == Some(false) {
+        return greet_modern(upstream, hello).await;
+    }
+    let refused = match greet_legacy(upstream, hello, id, cut, who).await {
+        Ok(greeted) => {
+            upstream.found_legacy(true);
+            return Ok(greeted);
+        }
+        Err(failure) => failure,
+    };
+    if upstream.turns_out_by_events(&refused).await {
+        return greet_legacy(upstream, hello, id, cut, who).await;
+    }
+    let may_be_modern = matches!(refused, Failure::Answered { .. } | Failure::Wordless { .. });
+    if !may_be_modern || !upstream.speaks_modern().await.unwrap_or(false) {
+        return Err(refused);
+    }
+    upstream.found_legacy(false);
+    greet_modern(upstream, hello).await
+}
+
+/// What a modern server says of itself, in the words of `initialize`.
+async fn greet_modern(upstream: &Arc<Upstream>, hello: &Outbound) -> Result<(Link, Opened), Failure> {
+    let link = upstream.modern().await?;
+    let said = ask(upstream, &link, "server/discover", None).await?;
+    let asked = hello.params().and_then(|params| params.value().get("protocolVersion")).and_then(|text| text.as_str());
+    let asked = asked.and_then(|text| Version::parse(&text)).filter(|version| version.era() == Era::Legacy);
+    let version = asked.unwrap_or(Version::LATEST_LEGACY);
+    let text = initialize_result(said.value(), version, &upstream.name);
+    let limits = Limits { bytes: text.len(), depth: 256 };
+    let result = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
+    Ok((link, Opened { result: Part::whole(Arc::new(result)), version }))
+}
+
+pub(crate) async fn greet_legacy(
     upstream: &Arc<Upstream>,
     hello: &Outbound,
     id: &Id,
@@ -62,30 +113,40 @@ pub(crate) async fn greet(
 ) -> Result<(Link, Opened), Failure> {
     let edits = [Edit::OpeningCapabilities(cut)];
     match &upstream.reach {
-        Reach::Http(http) => {
-            let link = HttpLink::opening(http.clone());
-            let reply = link.request(hello, id, &edits, None, upstream.call_time).await?;
-            if reply.status.as_u16() == 401 || reply.status.as_u16() == 403 {
-                return Err(Failure::NeedsAuth);
-            }
-            let given: Option<HeaderValue> = reply.headers.get(headers::SESSION).cloned();
-            let result = result_of(upstream, Raw::Http(reply), id).await?;
-            let version = agreed_version(&result)?;
-            let link = link.opened(given, version);
-            Ok((Link::Http(Arc::new(link)), Opened { result, version }))
+        Reach::Http(http) if !upstream.is_by_events() => {
+            let (link, opened) = greet_over_http(upstream, http, hello, id, &edits).await?;
+            Ok((Link::Http(link), opened))
         }
-        Reach::Command(_) if upstream.wants_own_child(cut) => {
+        Reach::Http(_) | Reach::Command(_) if upstream.wants_own_child(cut) => {
             let child = upstream.legacy_own().await?;
             let opened = child.open(hello, id, &edits).await?;
             Ok((Link::Stdio(child), opened))
         }
-        Reach::Command(_) => {
+        Reach::Http(_) | Reach::Command(_) => {
             let child = upstream.legacy_shared(who).await?;
             let opened = child.opened().cloned().ok_or(Failure::Died)?;
             Ok((Link::Stdio(child), opened))
         }
         Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
     }
+}
+
+pub(crate) async fn greet_over_http(
+    upstream: &Arc<Upstream>,
+    http: &HttpUpstream,
+    hello: &Outbound,
+    id: &Id,
+    edits: &[Edit<'_>],
+) -> Result<(Arc<HttpLink>, Opened), Failure> {
+    let link = HttpLink::opening(http.clone());
+    let reply = link.request(hello, id, edits, None, upstream.call_time).await?;
+    if reply.status.as_u16() == 401 || reply.status.as_u16() == 403 {
+        return Err(Failure::NeedsAuth);
+    }
+    let given: Option<HeaderValue> = reply.headers.get(headers::SESSION).cloned();
+    let result = result_of(upstream, Raw::Http(reply), id).await?;
+    let version = agreed_version(&result)?;
+    Ok((Arc::new(link.opened(given, version)), Opened { result, version }))
 }
 
 /// The session a stdio door already has, or a new one of an HTTP client.

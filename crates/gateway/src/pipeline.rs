@@ -11,12 +11,11 @@ use crate::answer::{self, Answer, Shape};
 use crate::arrival::{Arrival, Scope};
 use crate::audit::Trail;
 use crate::decide::{Judged, decide};
-use crate::forward::forward;
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, Resolved, What, resolve};
-use crate::{aggregate, catalog, opening, parameters, shared};
+use crate::{aggregate, bridge, catalog, forward, opening, parameters, questions, shared};
 
 /// Walks one message through. Every exit closes the trail.
 pub(crate) async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
@@ -63,13 +62,20 @@ pub(crate) async fn drop_foreign(what: &'static str, trail: &mut Option<Trail>) 
 }
 
 /// The steps for a message whose server is known.
-pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
+pub(crate) async fn pass(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
     if let Some(trail) = trail.as_mut() {
         trail.asks(asked);
     }
     catalog::know(gateway, asked).await?;
     let judged = decide(gateway, asked)?;
     parameters::check(gateway, asked)?;
+    if let Some(state) = &asked.state {
+        gateway.states.consume(state)?;
+    }
     if let Judged::Call(permit) = &judged {
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
         trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
@@ -78,10 +84,23 @@ pub(crate) async fn pass(gateway: &Arc<Gateway>, asked: &Asked, trail: &mut Opti
     if matches!(asked.what, What::Opening) && asked.arrival.version.era() == Era::Legacy {
         return opening::open(gateway, asked, &outbound).await;
     }
+    if let What::Answer(question, outcome) = &asked.what {
+        let (caller, outcome) = (&asked.arrival.caller, outcome.as_ref());
+        if !questions::answered(&asked.upstream, caller, &question.method, outcome).await {
+            return Err(Refusal::NoRecord);
+        }
+    }
+    if let Some(answer) = bridge::delivered(asked) {
+        return Ok(answer);
+    }
+    let link = forward::link_of(asked).await?;
+    if link.as_ref().is_some_and(|link| link.era() != asked.arrival.version.era()) {
+        return bridge::carry(gateway, asked, outbound, trail).await;
+    }
     if let Some(answer) = shared::answered(asked) {
         return Ok(answer);
     }
-    let forwarded = forward(gateway, asked, &outbound).await?;
+    let forwarded = forward::forward(gateway, asked, &outbound, link).await?;
     inspect(gateway, asked, forwarded, trail).await
 }
 

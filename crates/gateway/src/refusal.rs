@@ -30,6 +30,10 @@ pub(crate) enum Refusal {
     Params(String),
     /// The task is another's, or nobody's.
     ForeignTask,
+    /// The `requestState` cannot be used.
+    State(&'static str),
+    /// The server needs something of the client that it did not declare; the capability.
+    Capability(&'static str),
     /// No such server at this door.
     UnknownServer(String),
     UnknownTool(String),
@@ -70,6 +74,12 @@ pub(crate) enum Failure {
     OtherEra(&'static str),
     #[error("the server wants credentials it was not given")]
     NeedsAuth,
+    #[error("the server answered with status {status} and no message")]
+    Wordless { status: u16 },
+    #[error("the call no longer waits at the server; whether it had an effect is not known")]
+    Lost,
+    #[error("the server is busy with other calls of yours that wait for an answer")]
+    Busy,
     /// It answered with an error of its own, already in wire form.
     #[error("the server answered with an error")]
     Answered { status: u16, error: String },
@@ -81,11 +91,15 @@ impl Failure {
         match self {
             Self::Timeout => Status::Timeout,
             Self::TooLarge => Status::TooLarge,
-            Self::Died => Status::Unknown,
+            Self::Died | Self::Lost => Status::Unknown,
             Self::Answered { .. } => Status::ToolError,
-            Self::Unreachable(_) | Self::Resting { .. } | Self::Protocol(_) | Self::OtherEra(_) | Self::NeedsAuth => {
-                Status::UpstreamError
-            }
+            Self::Unreachable(_)
+            | Self::Resting { .. }
+            | Self::Protocol(_)
+            | Self::OtherEra(_)
+            | Self::NeedsAuth
+            | Self::Wordless { .. }
+            | Self::Busy => Status::UpstreamError,
         }
     }
 }

@@ -7,12 +7,16 @@ use std::sync::Arc;
 
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Door, Operation};
-use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment};
+use toolwarden_mcp::ladder::META_CAPABILITIES;
+use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Treatment};
 use toolwarden_policy::{Message as Admitted, Query};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
+use crate::questions::Whom;
 use crate::refusal::Refusal;
+use crate::request_state::{Bound, Opened};
+use crate::roots;
 use crate::sessions::{Flight, Question};
 use crate::upstreams::Upstream;
 
@@ -28,6 +32,8 @@ pub(crate) struct Asked {
     pub(crate) what: What,
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) query: Query,
+    /// The exchange it goes on with, where it brings back a state.
+    pub(crate) state: Option<Opened>,
 }
 
 /// What kind of message it is.
@@ -52,7 +58,7 @@ pub(crate) enum What {
 /// What became of an arrival.
 #[derive(Debug)]
 pub(crate) enum Resolved {
-    Asked(Box<Asked>),
+    Asked(Arc<Asked>),
     /// Nothing to do, and nothing to say: a notification nobody lists.
     Dropped(&'static str),
     /// The same, and somebody should know: it speaks of an id that is not its caller's own.
@@ -106,9 +112,16 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
     {
         return Err(Refusal::RepeatedId);
     }
+    let state = match what {
+        What::Call if arrival.version.era() == Era::Modern => {
+            let bound = Bound { caller: &arrival.caller, server, method: &method, params: params.as_ref() };
+            gateway.states.open(&*gateway.keyring, bound)?
+        }
+        _ => None,
+    };
     let call = call(server, &method, params)?;
     let query = query(gateway, &arrival.caller, call);
-    Ok(Resolved::Asked(Box::new(Asked { arrival, id, method, what, upstream, query })))
+    Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state })))
 }
 
 fn listens_to_foreign_tasks(upstream: &Upstream, caller: &Caller, params: Option<&Part>) -> bool {
@@ -163,15 +176,46 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
     let Some(question) = arrival.session.as_deref().and_then(asked) else {
         return Ok(Resolved::Foreign(FOREIGN_ANSWER));
     };
-    let outcome = response.outcome.clone();
+    let outcome = match &response.outcome {
+        Ok(result) => match roots::judged(gateway, &arrival.caller, &question.method, result) {
+            Some(result) => Ok(result),
+            None => return Ok(Resolved::Dropped("an answer that cannot be read")),
+        },
+        Err(error) => Err(error.clone()),
+    };
     let call = Call::asked(question.server.clone(), Operation::ReadResource, None);
     let query = query(gateway, &arrival.caller, call);
     let upstream = gateway.upstreams.get(&question.server).cloned().unwrap_or(upstream);
     let what = What::Answer(question, outcome);
-    Ok(Resolved::Asked(Box::new(Asked { arrival, id: None, method: "".into(), what, upstream, query })))
+    Ok(Resolved::Asked(Arc::new(Asked { arrival, id: None, method: "".into(), what, upstream, query, state: None })))
 }
 
 impl Asked {
+    /// What a state of this exchange is bound to.
+    pub(crate) fn bound(&self) -> Bound<'_> {
+        Bound {
+            caller: &self.arrival.caller,
+            server: &self.upstream.name,
+            method: &self.method,
+            params: self.query.call.params.as_ref(),
+        }
+    }
+
+    /// What the client said it can be asked: on this request, or when it opened its session.
+    pub(crate) fn declared(&self) -> Option<Value<'_>> {
+        match self.arrival.version.era() {
+            Era::Modern => self.query.call.params.as_ref()?.value().get("_meta")?.get(META_CAPABILITIES),
+            Era::Legacy => {
+                let agreed = self.arrival.session.as_ref()?.agreed()?;
+                agreed.capabilities.as_ref().map(Part::value)
+            }
+        }
+    }
+
+    pub(crate) fn whom(&self) -> Whom<'_> {
+        Whom { caller: &self.arrival.caller, declared: self.declared() }
+    }
+
     /// The form in which the judge sees what is no call.
     pub(crate) fn admitted(&self) -> Admitted {
         let method = self.method.to_string();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
@@ -19,7 +19,7 @@ use toolwarden_mcp::{Id, Version};
 use crate::arrival::Scope;
 use crate::inspect::Parked;
 use crate::stream_log::StreamLog;
-use crate::upstreams::Link;
+use crate::upstreams::{Link, is_at_or_under};
 
 /// What `initialize` agreed on.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub(crate) struct Agreed {
     pub(crate) version: Version,
     /// The client's capabilities as it declared them.
     pub(crate) capabilities: Option<Part>,
+    /// The name and version the client gave itself.
+    pub(crate) client: Option<Part>,
 }
 
 /// Where news for the client goes.
@@ -39,12 +41,20 @@ pub(crate) enum Push {
 }
 
 /// Something a server asked and the client has not answered.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) server: Arc<str>,
-    pub(crate) link: Link,
-    /// The id the server gave it.
-    pub(crate) upstream: Id,
+    pub(crate) method: Arc<str>,
+    pub(crate) to: AnswerTo,
+}
+
+/// Where an answer goes.
+#[derive(Debug)]
+pub(crate) enum AnswerTo {
+    /// To the server, under the id it gave its question.
+    Server(Link, Id),
+    /// To whoever asks on a modern server's behalf.
+    Waiter(Mutex<Option<oneshot::Sender<Result<Part, Part>>>>),
 }
 
 /// A request of the client that is on its way.
@@ -54,7 +64,12 @@ pub(crate) struct Flight {
     pub(crate) link: Link,
     /// The id it has on that link.
     pub(crate) wire: Id,
+    /// Ends a request that crosses eras: who carries it tells the server in its words.
+    pub(crate) stop: Option<Arc<Notify>>,
 }
+
+/// The session watches something else now; what the server agreed to comes back.
+pub(crate) type Refresh = oneshot::Sender<Vec<String>>;
 
 /// One conversation.
 #[derive(Debug)]
@@ -75,6 +90,10 @@ pub struct ClientSession {
     parked: Mutex<Option<HashMap<Id, Parked>>>,
     /// Tasks that follow servers' streams for this session.
     followers: Mutex<Vec<AbortHandle>>,
+    /// The log level the client set, raw: told to modern servers with each request.
+    level: Mutex<Option<String>>,
+    /// Who listens to modern servers for this session, to be told when it watches something else.
+    listening: Mutex<HashMap<Arc<str>, mpsc::Sender<Refresh>>>,
     numbers: AtomicU64,
     used: Mutex<Instant>,
 }
@@ -121,6 +140,8 @@ impl ClientSession {
             streams: Mutex::default(),
             parked: Mutex::new(Some(HashMap::new())),
             followers: Mutex::default(),
+            level: Mutex::default(),
+            listening: Mutex::default(),
             numbers: AtomicU64::new(1),
             used: Mutex::new(Instant::now()),
         }
@@ -193,11 +214,29 @@ impl ClientSession {
 
     /// Whether the client watches this resource, or one it lies under.
     pub(crate) fn watches(&self, server: &str, uri: &str) -> bool {
-        let is_under = |watched: &str| {
-            uri.strip_prefix(watched)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || watched.ends_with('/'))
-        };
-        lock(&self.watched).iter().any(|(of, watched)| &**of == server && is_under(watched))
+        lock(&self.watched).iter().any(|(of, watched)| &**of == server && is_at_or_under(uri, watched))
+    }
+
+    /// Everything the client watches at one server.
+    pub(crate) fn watched(&self, server: &str) -> Vec<String> {
+        lock(&self.watched).iter().filter(|(of, _)| &**of == server).map(|(_, uri)| uri.clone()).collect()
+    }
+
+    pub(crate) fn level(&self) -> Option<String> {
+        lock(&self.level).clone()
+    }
+
+    pub(crate) fn set_level(&self, level: String) {
+        *lock(&self.level) = Some(level);
+    }
+
+    /// Who listens to a modern server for this session; `start` makes one where there is none.
+    pub(crate) fn listener(
+        &self,
+        server: &Arc<str>,
+        start: impl FnOnce() -> mpsc::Sender<Refresh>,
+    ) -> mpsc::Sender<Refresh> {
+        lock(&self.listening).entry(server.clone()).or_insert_with(start).clone()
     }
 
     /// Keeps a request whose stream broke off until its response comes another way.
@@ -232,6 +271,7 @@ impl ClientSession {
     pub(crate) async fn leave(&self) {
         self.forsake();
         lock(&self.followers).drain(..).for_each(|follower| follower.abort());
+        lock(&self.listening).clear();
         for (_, link) in self.links() {
             link.close().await;
         }

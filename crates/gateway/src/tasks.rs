@@ -4,11 +4,11 @@
 //! restart, or when very many others were made since, its server keeps it but no caller reaches it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use toolwarden_core::Caller;
-use toolwarden_core::json::{Kind, Part, Value};
+use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::{Id, Notification};
 
@@ -92,6 +92,15 @@ pub(crate) fn owner_of_made(asked: &Asked) -> Option<String> {
     let is_modern = asked.arrival.version.era() == toolwarden_mcp::Era::Modern;
     let asks = || asked.query.call.params.as_ref().is_some_and(|params| params.value().get("task").is_some());
     (matches!(asked.what, What::Call) && (is_modern || asks())).then(|| principal(&asked.arrival.caller))
+}
+
+/// News of a task without its questions: whoever wants to answer them asks for the task, and they are
+/// judged there (GATE-18). None where it has none.
+pub(crate) fn without_questions(params: &Part, method: &str) -> Option<Part> {
+    params.value().get("inputRequests").filter(|_| method.starts_with("notifications/tasks"))?;
+    let left = compose::object_with(Some(params.value()), &[("inputRequests", None)]);
+    let limits = Limits { bytes: left.len(), depth: 1024 };
+    Document::parse(left, limits).ok().map(|left| Part::whole(Arc::new(left)))
 }
 
 /// Whether a modern result is a task.

@@ -3,8 +3,12 @@
 //! Started when first needed, never before. One slow or dead server never delays another: each has its
 //! own connections, children and back-off.
 
+mod ears;
+mod eras;
 mod http;
 mod may_ask;
+mod older;
+mod pipe;
 mod stdio;
 
 use std::collections::HashMap;
@@ -14,24 +18,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use toolwarden_core::{Caller, name};
-use toolwarden_mcp::upstream::child::{ChildLimits, ChildSpec};
+use toolwarden_mcp::upstream::child::{Child, ChildLimits, ChildSpec};
+use toolwarden_mcp::upstream::event_pipe::{EventPipe, EventPipeLimits};
 use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
 use toolwarden_mcp::{Backoff, Era, Notification};
 use toolwarden_policy::input::Launch;
-use toolwarden_sources::ServerDefinition;
+use toolwarden_sources::{ServerDefinition, Transport};
 
+pub(crate) use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under};
 pub(crate) use http::{HttpLink, failure as http_failure};
 pub(crate) use may_ask::MayAsk;
-pub(crate) use stdio::{Last, Opened, StdioLink, StdioReply, agreed_version};
+pub(crate) use older::{Older, Turn};
+pub(crate) use stdio::{Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
 
+use self::pipe::Pipe;
 use crate::aggregate::Alias;
 use crate::inspect::ListMemo;
+use crate::questions::Scribe;
 use crate::refusal::Failure;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 
-/// How long a server counts as speaking older revisions only: it may be replaced by a newer one.
-const VERDICT: Duration = Duration::from_secs(24 * 60 * 60);
+const OLDER: &str = "revisions before 2026-07-28";
 
 /// A conversation with a server.
 #[derive(Debug, Clone)]
@@ -89,13 +97,20 @@ pub(crate) struct Upstream {
     /// As it was written when the gateway started.
     pub(crate) launch: Launch,
     pub(crate) may_ask: MayAsk,
+    pub(crate) scribe: Scribe,
     pub(crate) call_time: Duration,
     pub(crate) response_bytes: u64,
     open_time: Duration,
     depth: usize,
     /// One child for everybody, whatever it may mix up: `share = "all"`.
     share_all: bool,
+    /// What its file says: the oldest HTTP transport, and nothing else.
+    says_sse: bool,
     shared: tokio::sync::Mutex<HashMap<SharedKey, Arc<StdioLink>>>,
+    /// Conversations held for modern clients, where it speaks the legacy era only.
+    olders: older::Olders,
+    /// Held while it is asked which era it speaks.
+    probing: tokio::sync::Mutex<()>,
     health: Mutex<Health>,
     pub(crate) lists: ListMemo,
     pub(crate) tasks: Tasks,
@@ -118,8 +133,7 @@ struct Health {
     backoff: Backoff,
     /// No new child before this.
     not_before: Option<tokio::time::Instant>,
-    /// When it was found to speak older revisions only: it is not started again to be asked again.
-    older_only: Option<tokio::time::Instant>,
+    eras: eras::Eras,
 }
 
 /// All servers, by name.
@@ -130,7 +144,7 @@ pub(crate) struct Upstreams {
 }
 
 impl Upstreams {
-    pub(crate) fn new(definitions: &[ServerDefinition], settings: &Settings) -> Self {
+    pub(crate) fn new(definitions: &[ServerDefinition], settings: &Settings, scribe: &Scribe) -> Self {
         let mut upstreams = Self { by_name: HashMap::new(), order: Vec::new() };
         for definition in definitions {
             // The first definition of a name counts; the judge refuses names with rivals.
@@ -138,7 +152,7 @@ impl Upstreams {
             if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
                 let taken: Vec<_> = upstreams.order.iter().map(|one| one.alias.clone()).collect();
                 let alias = Alias::among(&definition.input.name, &taken);
-                let upstream = place.insert(Arc::new(Upstream::new(definition, settings, alias)));
+                let upstream = place.insert(Arc::new(Upstream::new(definition, settings, alias, scribe)));
                 upstreams.order.push(upstream.clone());
             }
         }
@@ -156,7 +170,7 @@ impl Upstreams {
 }
 
 impl Upstream {
-    fn new(definition: &ServerDefinition, settings: &Settings, alias: Alias) -> Self {
+    fn new(definition: &ServerDefinition, settings: &Settings, alias: Alias, scribe: &Scribe) -> Self {
         let connection = &definition.connection;
         let limits = &definition.limits;
         let name: Arc<str> = definition.input.name.as_str().into();
@@ -166,19 +180,23 @@ impl Upstream {
             alias,
             launch: definition.input.launch.clone(),
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
+            scribe: scribe.clone(),
             call_time: limits.time.or(connection.timeout).unwrap_or(settings.call_time),
             response_bytes: limits.response_bytes.unwrap_or(settings.response_bytes),
             open_time: settings.open_time,
             depth: settings.depth,
             share_all: connection.share.as_deref() == Some("all"),
+            says_sse: connection.transport == Some(Transport::Sse),
             shared: tokio::sync::Mutex::default(),
+            olders: older::Olders::default(),
+            probing: tokio::sync::Mutex::default(),
             health: Mutex::new(Health {
                 state: if definition.input.enabled { ServerState::Idle } else { ServerState::Disabled },
                 detail: None,
                 last_failure: None,
                 backoff: Backoff::new(),
                 not_before: None,
-                older_only: None,
+                eras: eras::Eras::of(connection.transport == Some(Transport::Sse)),
             }),
             lists: ListMemo::default(),
             tasks: Tasks::default(),
@@ -212,24 +230,26 @@ impl Upstream {
         health.last_failure = Some(failure.clone());
     }
 
-    /// Whether a caller may hear this news of the server: of tasks only its own, and in those no question
-    /// the server may not ask (GATE-18, GATE-19).
+    /// Whether a caller may hear this news of the server: of tasks only its own (GATE-19).
     pub(crate) fn may_tell(&self, news: &Notification, caller: &Caller) -> bool {
-        let asks_too_much =
-            || news.params.as_ref().is_some_and(|params| crate::inspect::permitted_by(&self.may_ask, params).is_err());
-        self.tasks.may_hear(news, caller) && !(news.method.starts_with("notifications/tasks") && asks_too_much())
+        self.tasks.may_hear(news, caller)
     }
 
-    /// The conversation modern requests travel on: connections are pooled, a child is shared.
+    /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,
+    /// a child is shared.
     pub(crate) async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {
         match &self.reach {
-            Reach::Http(http) => Ok(Link::Http(Arc::new(HttpLink::modern(http.clone())))),
-            Reach::Command(_) => {
-                let key = SharedKey { era: Era::Modern, principal: String::new() };
-                self.shared_child(key).await.map(Link::Stdio)
+            Reach::Http(http) if self.speaks_modern().await? => {
+                Ok(Link::Http(Arc::new(HttpLink::modern(http.clone()))))
             }
+            Reach::Http(_) => Err(Failure::OtherEra(OLDER)),
+            Reach::Command(_) => self.modern_child().await.map(Link::Stdio),
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
         }
+    }
+
+    async fn modern_child(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
+        self.shared_child(SharedKey { era: Era::Modern, principal: String::new() }).await
     }
 
     /// A child with empty client capabilities, one for each principal.
@@ -240,7 +260,7 @@ impl Upstream {
 
     /// A child of one session alone, which has not been greeted yet.
     pub(crate) async fn legacy_own(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
-        self.spawn(Era::Legacy)
+        self.spawn(Era::Legacy).await
     }
 
     /// Whether a legacy session needs a child of its own.
@@ -264,24 +284,26 @@ impl Upstream {
         if let Some(link) = shared.get(&key) {
             return Ok(link.clone());
         }
-        let verdict = self.health().older_only.is_some_and(|found| found.elapsed() < VERDICT);
-        if key.era == Era::Modern && verdict {
-            return Err(Failure::OtherEra("revisions before 2026-07-28"));
+        if key.era == Era::Modern && self.known_modern() == Some(false) {
+            return Err(Failure::OtherEra(OLDER));
         }
-        let link = self.spawn(key.era)?;
+        let link = self.spawn(key.era).await?;
         let greeting = async {
             match key.era {
-                Era::Legacy => link.greet().await,
+                Era::Legacy => link.greet("{}").await,
                 Era::Modern => crate::catalog::check_modern(&self, &link).await,
             }
         };
         let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));
         match &greeted {
+            Ok(()) if key.era == Era::Modern => self.found_modern(true),
             Ok(()) => {}
             Err(Failure::OtherEra(_)) => {
-                self.health().older_only = Some(tokio::time::Instant::now());
+                self.found_modern(false);
                 link.end().await;
             }
+            // It works, and does not want to be greeted like this.
+            Err(Failure::Answered { .. }) => link.end().await,
             Err(Failure::Died) => {
                 let why = "it ended while it was being started; what it said is in the log";
                 let failure = Failure::Unreachable(why.to_owned());
@@ -299,10 +321,8 @@ impl Upstream {
         Ok(link)
     }
 
-    fn spawn(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
-        let Reach::Command(spec) = &self.reach else {
-            return Err(Failure::Unreachable("it is not started by a command".to_owned()));
-        };
+    /// A new line to the server: a child, or a stream of the oldest HTTP transport.
+    async fn spawn(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
         let now = tokio::time::Instant::now();
         let (not_before, last_failure) = {
             let health = self.health();
@@ -316,12 +336,22 @@ impl Upstream {
             };
             return Err(Failure::Resting { why, seconds: wait.as_secs() + 1 });
         }
-        let link = StdioLink::spawn(self, spec, era, self.depth).inspect_err(|failure| {
+        let opened = match &self.reach {
+            Reach::Command(spec) => Child::spawn(spec)
+                .map(|(child, lines)| (Pipe::Child(child), lines))
+                .map_err(|error| Failure::Unreachable(error.to_string())),
+            Reach::Http(http) => {
+                let opened = EventPipe::open(http, EventPipeLimits::DEFAULT).await;
+                opened.map(|(pipe, lines)| (Pipe::Events(pipe), lines)).map_err(http_failure)
+            }
+            Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
+        };
+        let opened = opened.inspect_err(|failure| {
             self.fails(failure);
             self.ended(Duration::ZERO);
         })?;
         self.works();
-        Ok(link)
+        Ok(StdioLink::over(self, opened, era, self.depth))
     }
 
     /// A child ended after this long; the next one waits.
@@ -334,8 +364,9 @@ impl Upstream {
         }
     }
 
-    /// Ends every shared child.
+    /// Ends every conversation that is no session's own.
     pub(crate) async fn end(&self) {
+        self.end_olders(false).await;
         let links: Vec<_> = self.shared.lock().await.drain().map(|(_, link)| link).collect();
         for link in links {
             link.end().await;
@@ -377,9 +408,17 @@ fn reach(name: &Arc<str>, definition: &ServerDefinition, settings: &Settings) ->
 }
 
 impl Link {
+    pub(crate) fn era(&self) -> Era {
+        match self {
+            Self::Http(http) => http.era(),
+            Self::Stdio(child) => child.era(),
+        }
+    }
+
     /// Ends what belongs to one session alone.
     pub(crate) async fn close(&self) {
         match self {
+            Self::Http(http) if http.era() == Era::Modern => {}
             Self::Http(http) => drop(http.end().await),
             Self::Stdio(child) if child.is_own() => child.end().await,
             Self::Stdio(_) => {}

@@ -50,7 +50,9 @@ pub fn encode(text: &str) -> HeaderValue {
     plain.or_else(|| wrapped().ok()).unwrap_or(HeaderValue::from_static("=?base64??="))
 }
 
-fn to_base64(bytes: &[u8]) -> String {
+/// Bytes in the standard alphabet, padded.
+#[must_use]
+pub fn to_base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -64,7 +66,8 @@ fn to_base64(bytes: &[u8]) -> String {
 }
 
 /// Strict: the standard alphabet, whole padding, no loose bits.
-fn base64(text: &str) -> Option<Vec<u8>> {
+#[must_use]
+pub fn base64(text: &str) -> Option<Vec<u8>> {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
     if !text.len().is_multiple_of(4) || padding > 2 {

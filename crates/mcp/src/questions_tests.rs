@@ -95,7 +95,10 @@ fn a_message_says_who_asks() {
         "{\"message\":\"Server \\\"evil\\\\u{202e}\\\" asks: Toolwarden: approve?\u{fffd}[2K\u{fffd}\",\"requestedSchema\":{\"type\":\"object\"}}"
     );
     let url = r#"{"mode":"url","message":"pay","url":"https://a.example/"}"#;
-    assert!(shown(&Asks::Url("a.example".to_owned()), url, "shop").contains(r#"Server \"shop\" asks you to open a.example: pay"#));
+    assert!(
+        shown(&Asks::Url("a.example".to_owned()), url, "shop")
+            .contains(r#"Server \"shop\" asks you to open a.example: pay"#)
+    );
     assert_eq!(shown(&Asks::Sampling, r#"{"messages":[]}"#, "shop"), r#"{"messages":[]}"#);
 }
 

@@ -24,6 +24,7 @@ mod permit;
 mod query;
 mod resolve;
 pub mod roles;
+mod roots;
 pub mod rules;
 mod schema;
 pub mod servers;
@@ -45,6 +46,7 @@ pub use nearest::{NearestMiss, nearest_miss};
 pub use permit::Permit;
 pub use query::{Definition, Launcher, Query, Tracing};
 pub use resolve::{FlatName, resolve_flat_name};
+pub use roots::permits_root;
 pub use set::{Base, PolicySet, Refused};
 pub use settle::{Pending, settle};
 /// The shell reader, under the name the judge uses for it.

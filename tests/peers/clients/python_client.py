@@ -24,6 +24,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--sample", help="offer sampling and answer with this text")
     parser.add_argument("--progress", action="store_true", help="report the progress notifications of the call")
     parser.add_argument("--cancel-after", type=float, help="give up the call after so many milliseconds")
+    parser.add_argument("--watch", help="watch this resource and the list of tools, report the news")
     parser.add_argument("--header", action="append", default=[], help="send this header: 'NAME: VALUE'")
     parser.add_argument("target", nargs="+")
     return parser.parse_args()
@@ -63,7 +64,18 @@ def callbacks(options: argparse.Namespace, seen: dict[str, Any]) -> dict[str, An
         content = types.TextContent(type="text", text=options.sample)
         return types.CreateMessageResult(role="assistant", model="none", content=content)
 
+    async def hear(message: Any) -> None:
+        news = plain(message) if hasattr(message, "model_dump") else None
+        method = (news or {}).get("method", "")
+        if method.endswith(("/list_changed", "/updated")):
+            entry = {"method": method}
+            uri = (news.get("params") or {}).get("uri")
+            seen["news"].append(entry | ({"uri": uri} if uri else {}))
+
     offered: dict[str, Any] = {}
+    if options.watch:
+        seen["news"] = []
+        offered["message_handler"] = hear
     if options.elicit:
         offered["elicitation_callback"] = answer_form
     if options.sample is not None:
@@ -88,6 +100,18 @@ async def call(client: Client, options: argparse.Namespace, seen: dict[str, Any]
         seen["error"] = {"name": "Cancelled", "message": "given up"}
         # Giving up is itself a message, which has to leave before the connection closes.
         await anyio.sleep(0.3)
+
+
+async def watched_call(client: Client, options: argparse.Namespace, seen: dict[str, Any]) -> None:
+    """The call, with the news that come while it runs and shortly after."""
+    if options.mode != "modern":
+        await client.subscribe_resource(options.watch)
+        await call(client, options, seen)
+        await anyio.sleep(0.7)
+        return
+    async with client.listen(tools_list_changed=True, resource_subscriptions=[options.watch]):
+        await call(client, options, seen)
+        await anyio.sleep(0.7)
 
 
 def plain(model: Any) -> Any:
@@ -115,7 +139,7 @@ async def main() -> int:
             seen["tools"] = [tool.name for tool in (await client.list_tools()).tools]
             if options.tool:
                 try:
-                    await call(client, options, seen)
+                    await (watched_call if options.watch else call)(client, options, seen)
                 except Exception as error:  # noqa: BLE001 - whatever went wrong is what the test wants to see
                     seen["error"] = describe(error)
     except BaseException as error:  # noqa: BLE001

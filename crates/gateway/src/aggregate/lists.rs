@@ -105,7 +105,7 @@ pub(super) async fn link_of(
     upstream: &Arc<Upstream>,
 ) -> Result<Link, Failure> {
     if arrival.version.era() == Era::Modern {
-        return upstream.modern().await;
+        return crate::forward::for_modern(arrival, upstream).await;
     }
     let Some(session) = &arrival.session else { return Err(Failure::Died) };
     match session.link(&upstream.name) {

@@ -16,7 +16,7 @@ use super::reachable;
 use crate::answer::{Answer, Reply};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::opening::{greet, session as client_session};
+use crate::opening::{belongs, greet, session as client_session};
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::query;
 use crate::sessions::{Agreed, ClientSession, principal};
@@ -45,7 +45,8 @@ pub(super) async fn open(
     let version = asked.and_then(|text| Version::parse(&text)).filter(|version| version.era() == Era::Legacy);
     let version = version.unwrap_or(Version::LATEST_LEGACY);
     let capabilities = params.and_then(|params| params.member("capabilities"));
-    session.agree(Agreed { version, capabilities });
+    let client = params.and_then(|params| params.member("clientInfo"));
+    session.agree(Agreed { version, capabilities, client });
     let offers = gather(gateway, arrival, Some(&session)).await;
     let body = compose::result(id, &initialized(&offers, version).to_string());
     Ok(Answer::Message(Reply { status: StatusCode::OK, body, session: Some(session.id.clone()) }))
@@ -53,7 +54,7 @@ pub(super) async fn open(
 
 /// What one server said, or why it said nothing.
 struct Offer {
-    upstream: Arc<Upstream>,
+    server: Arc<str>,
     said: Result<Part, Failure>,
 }
 
@@ -62,7 +63,7 @@ async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, session: Option<&Arc<
         let greeting = async {
             match session {
                 Some(session) => conversation(gateway, session, &upstream).await.map(|(_, said)| said),
-                None => discover(gateway, &upstream).await,
+                None => discover(arrival, &upstream).await,
             }
         };
         let said = timeout(gateway.settings.gather_time, greeting).await.unwrap_or(Err(Failure::Timeout));
@@ -70,15 +71,18 @@ async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, session: Option<&Arc<
             upstream.fails(failure);
             tracing::warn!(server = %upstream.name, "left out: {failure}");
         }
-        Offer { upstream, said }
+        Offer { server: upstream.name.clone(), said }
     });
     join_all(greetings).await
 }
 
-async fn discover(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>) -> Result<Part, Failure> {
-    let _ = gateway;
-    let link = upstream.modern().await?;
-    crate::catalog::ask(upstream, &link, "server/discover", None).await
+/// What a server says of itself; both eras have the same words for what counts here.
+async fn discover(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Part, Failure> {
+    match upstream.modern().await {
+        Ok(link) => crate::catalog::ask(upstream, &link, "server/discover", None).await,
+        Err(Failure::OtherEra(_)) => Ok(crate::forward::older(arrival, upstream).await?.said().clone()),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The session's conversation with one server, opened if it is not: what it said then comes along.
@@ -90,7 +94,7 @@ pub(crate) async fn conversation(
     let agreed = session.agreed();
     let version = agreed.map_or(Version::LATEST_LEGACY, |agreed| agreed.version);
     let declared = agreed.and_then(|agreed| agreed.capabilities.as_ref());
-    let cut = declared.map_or("{}".to_owned(), |part| upstream.may_ask.cut(part.value()));
+    let cut = declared.map_or("{}".to_owned(), |part| upstream.may_ask.cut(&session.caller, part.value()));
     let params = format!(
         r#"{{"protocolVersion":"{version}","capabilities":{cut},"clientInfo":{{"name":"toolwarden","version":"{}"}}}}"#,
         env!("CARGO_PKG_VERSION")
@@ -102,12 +106,10 @@ pub(crate) async fn conversation(
     let hello = hello.map_err(|why| Failure::Unreachable(why.reason.sentence().to_owned()))?;
     let id = Id::number(0);
     let (link, opened) = greet(upstream, &hello, &id, &cut, &principal(&session.caller)).await?;
-    match &link {
-        Link::Stdio(child) if upstream.wants_own_child(&cut) => child.belongs_to(session),
-        Link::Stdio(child) => child.heard_by(session),
-        Link::Http(_) => {}
-    }
-    if let Ok(ready) = housekeeping(upstream.name.clone(), "notifications/initialized", None) {
+    belongs(&link, upstream, &cut, session);
+    if link.era() == Era::Modern {
+        crate::bridge::listen_for(gateway, session, upstream);
+    } else if let Ok(ready) = housekeeping(upstream.name.clone(), "notifications/initialized", None) {
         match &link {
             Link::Http(http) => {
                 drop(http.notify(&ready).await?);
@@ -133,6 +135,8 @@ pub(super) async fn tell_all(gateway: &Arc<Gateway>, arrival: &Arrival, method: 
             continue;
         };
         let told = match link {
+            // A modern server is told with each request.
+            Link::Http(http) if http.era() == Era::Modern => Ok(()),
             Link::Http(http) => http.request(&outbound, &id, &[], None, gateway.settings.gather_time).await.map(drop),
             Link::Stdio(child) if child.is_own() => child.request(&outbound, &id, &[]).await.map(drop),
             Link::Stdio(_) => Ok(()),
@@ -208,10 +212,10 @@ fn add_words(result: &mut Json, offers: &[Offer]) {
         match &offer.said {
             Ok(said) => {
                 if let Some(words) = said.value().get("instructions").and_then(|words| words.as_str()) {
-                    text.push_str(&format!("## {}\n{words}\n\n", toolwarden_core::name::shown(&offer.upstream.name)));
+                    text.push_str(&format!("## {}\n{words}\n\n", toolwarden_core::name::shown(&offer.server)));
                 }
             }
-            Err(_) => missing.push(offer.upstream.name.to_string()),
+            Err(_) => missing.push(offer.server.to_string()),
         }
     }
     if !text.is_empty() {
@@ -236,15 +240,7 @@ fn long_instructions_are_cut_between_characters() {
         let said = said.replacen("ä", &format!("{pad}ä"), 1);
         let limits = Limits { bytes: limits.bytes + 1, ..limits };
         let Ok(document) = Document::parse(said, limits) else { unreachable!("it is JSON") };
-        let definition = toolwarden_policy::input::ServerInput::new(
-            "s",
-            toolwarden_core::Origin::record(toolwarden_core::Layer::Config, "test"),
-            toolwarden_policy::input::Declared::ByOperator,
-        );
-        let definitions = [toolwarden_sources::ServerDefinition::of(definition)];
-        let upstreams = crate::upstreams::Upstreams::new(&definitions, &crate::settings::Settings::default());
-        let Some(upstream) = upstreams.all().first().cloned() else { unreachable!("there is one") };
-        let offers = [Offer { upstream, said: Ok(Part::whole(Arc::new(document))) }];
+        let offers = [Offer { server: "s".into(), said: Ok(Part::whole(Arc::new(document))) }];
         let mut result = json!({});
         add_words(&mut result, &offers);
         let length = result.get("instructions").and_then(Json::as_str).map_or(0, str::len);

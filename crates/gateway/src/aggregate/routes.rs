@@ -49,7 +49,9 @@ pub(super) async fn call(
     }
     match resolve(gateway, arrival, &upstream.name)? {
         Resolved::Asked(mut asked) => {
-            mirror(&mut asked.arrival, &own);
+            if let Some(asked) = Arc::get_mut(&mut asked) {
+                mirror(&mut asked.arrival, &own);
+            }
             let answer = pass(gateway, &asked, trail).await?;
             Ok(results::shown(answer, alias, method).await)
         }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use toolwarden_mcp::headers;
 use toolwarden_mcp::upstream::http::ReplyBody;
+use toolwarden_mcp::{Era, headers};
 
 use super::body::AnswerBody;
 use super::http::{Visit, legacy_version, plain, refused, respond};
 use super::post::{accepts, read_log, session};
 use crate::answer::Answer;
 use crate::arrival::Scope;
+use crate::bridge::listen_for;
 use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
@@ -31,9 +32,16 @@ pub(super) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
         Scope::One(server) => session.link(server),
         Scope::All => None,
     };
-    match link {
-        Some(Link::Http(_)) => from_server(gateway, visit, session).await,
-        Some(Link::Stdio(_)) | None => own(visit, &session),
+    match (link, &visit.scope) {
+        (Some(link), Scope::One(server)) if link.era() == Era::Modern => {
+            // Its news come another way, and are kept for this stream.
+            if let Some(upstream) = gateway.upstreams.get(server) {
+                listen_for(gateway, &session, upstream);
+            }
+            own(visit, &session)
+        }
+        (Some(Link::Http(_)), _) => from_server(gateway, visit, session).await,
+        _ => own(visit, &session),
     }
 }
 
@@ -89,7 +97,8 @@ pub(super) async fn delete(gateway: &Arc<Gateway>, visit: &Visit) -> Response<An
     gateway.sessions.close(&session.id);
     let mut status = StatusCode::OK;
     // Through the transparent door the client hears what the server says to it.
-    if let (Scope::One(_), Some((_, Link::Http(http)))) = (&visit.scope, session.links().pop()) {
+    let link = session.links().pop().filter(|(_, link)| link.era() == Era::Legacy);
+    if let (Scope::One(_), Some((_, Link::Http(http)))) = (&visit.scope, link) {
         status = http.end().await.map_or(status, |reply| reply.status);
     } else {
         session.leave().await;

@@ -12,11 +12,13 @@ use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::scan::Scanner;
 use toolwarden_mcp::upstream::http::Body;
-use toolwarden_mcp::{Era, Id, Message};
+use toolwarden_mcp::{Era, Id, Message, compose};
 
-use super::{judged_facts, questions_permitted, receipt_is_wanted, with_receipt};
+use super::{judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
+use crate::exchange;
+use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::Asked;
 use crate::sessions::FlightGuard;
@@ -26,8 +28,11 @@ use crate::upstreams::http_failure;
 /// Up to this size an answer is gathered before it is sent on.
 const SMALL: usize = 64 * 1024;
 const DEPTH: usize = 256;
+/// The kind of a result that asks the client for something.
+const ASKS: &str = "input_required";
 
 pub(super) async fn inspected(
+    gateway: &Gateway,
     asked: &Asked,
     mut body: Body,
     flight: Option<FlightGuard>,
@@ -75,9 +80,12 @@ pub(super) async fn inspected(
     let facts = scanner.finish().map_err(broken)?;
     let status = judged_facts(asked, &facts).map_err(Refusal::Upstream)?;
     let mut whole = joined(chunks);
-    if facts.has_input_requests {
+    if facts.has_input_requests || facts.result_type.as_deref() == Some(ASKS) {
         let asks = result_of(&whole).ok_or_else(|| super::broke("its questions cannot be read"))?;
-        questions_permitted(asked, &asks).map_err(Refusal::Upstream)?;
+        let shown = exchange::outgoing(gateway, asked, &asks).await.map_err(Refusal::Upstream)?;
+        if let (Some(shown), Some(id)) = (shown, &asked.id) {
+            whole = compose::result(id, &shown);
+        }
     }
     if let Some(owner) = task_owner.filter(|_| may_be_legacy_task || tasks::is_task(facts.result_type.as_deref()))
         && let Some(result) = result_of(&whole)
@@ -156,7 +164,8 @@ impl InspectedBody {
         let Some(scanner) = self.scanner.take() else { return Ok(()) };
         let facts = scanner.finish().map_err(|error| Failure::Protocol(error.to_string()))?;
         let is_own = facts.id.as_deref() == Some(self.id.raw());
-        if !is_own || facts.has_input_requests || tasks::is_task(facts.result_type.as_deref()) {
+        let asks = facts.has_input_requests || facts.result_type.as_deref() == Some(ASKS);
+        if !is_own || asks || tasks::is_task(facts.result_type.as_deref()) {
             // Questions and tasks this large are neither; and they were not judged.
             return Err(Failure::Protocol("a large answer must answer its own request, and no more".to_owned()));
         }

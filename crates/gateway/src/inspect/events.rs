@@ -17,21 +17,27 @@ use toolwarden_mcp::upstream::http::EventStream;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Request, Response, Version, compose};
 use toolwarden_policy::{acknowledge, decline};
 
-use super::{questions_permitted, receipt_is_wanted, result_type, with_receipt};
+use super::{receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
 use crate::arrival::Scope;
 use crate::audit::Trail;
+use crate::exchange;
+use crate::gateway::Gateway;
+use crate::questions::{self, Whom};
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What};
-use crate::sessions::{ClientSession, FlightGuard, Question};
-use crate::tasks::owner_of_made;
+use crate::sessions::{AnswerTo, ClientSession, FlightGuard, Question};
+use crate::tasks::{owner_of_made, without_questions};
 use crate::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
 
 /// What must be known to look at the messages of one stream.
 #[derive(Debug)]
 pub(crate) struct Heard {
+    /// The request it answers; none for a stream of its own.
+    asked: Option<(Arc<Gateway>, Arc<Asked>)>,
     session: Option<Arc<ClientSession>>,
-    caller: Arc<Caller>,
+    /// Who hears it; none where the gateway listens for many.
+    caller: Option<Arc<Caller>>,
     upstream: Arc<Upstream>,
     link: Link,
     version: Version,
@@ -51,11 +57,18 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    pub(crate) fn new(asked: &Asked, link: Link, flight: Option<FlightGuard>, trail: Option<Trail>) -> Self {
+    pub(crate) fn new(
+        gateway: &Arc<Gateway>,
+        asked: &Arc<Asked>,
+        link: Link,
+        flight: Option<FlightGuard>,
+        trail: Option<Trail>,
+    ) -> Self {
         let waits_for_news = matches!(asked.what, What::Watch);
         Self {
+            asked: Some((gateway.clone(), asked.clone())),
             session: asked.arrival.session.clone(),
-            caller: asked.arrival.caller.clone(),
+            caller: Some(asked.arrival.caller.clone()),
             upstream: asked.upstream.clone(),
             link,
             version: asked.arrival.version,
@@ -73,10 +86,17 @@ impl Heard {
 
     /// A stream of a session that answers no request.
     pub(crate) fn standalone(session: Arc<ClientSession>, upstream: Arc<Upstream>, link: Link) -> Self {
+        let (version, caller) = (session.version(), session.caller.clone());
+        Self { version, caller: Some(caller), session: Some(session), ..Self::of_nobody(upstream, link) }
+    }
+
+    /// The stream of a session that the gateway holds for modern clients: its questions are nobody's.
+    pub(crate) fn of_nobody(upstream: Arc<Upstream>, link: Link) -> Self {
         Self {
-            version: session.version(),
-            caller: session.caller.clone(),
-            session: Some(session),
+            asked: None,
+            version: Version::LATEST_LEGACY,
+            caller: None,
+            session: None,
             upstream,
             link,
             id: None,
@@ -104,20 +124,21 @@ impl Heard {
         let limits = Limits { bytes: data.len(), depth: 256 };
         match read_one(&data, limits) {
             Ok(Message::Response(response)) => {
-                event.data = Some(self.respond(&response, data)?);
+                event.data = Some(self.respond(&response, data).await?);
                 Some(event)
             }
             Ok(Message::Notification(news)) => {
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
-                let may_hear = self.upstream.may_tell(&news, &self.caller);
+                let may_hear = self.caller.as_ref().is_none_or(|caller| self.upstream.may_tell(&news, caller));
+                let shown = news.params.as_ref().and_then(|params| without_questions(params, &news.method));
+                if let Some(shown) = shown {
+                    event.data = Some(compose::to_client(None, &news.method, Some(shown.raw())));
+                }
                 (row.is_some() && may_hear).then_some(event)
             }
             Ok(Message::Request(question)) => {
-                let id = self.ask(&question).await?;
-                if id != question.id {
-                    let params = question.params.as_ref().map(Part::raw);
-                    event.data = Some(compose::to_client(Some(&id), &question.method, params));
-                }
+                let (id, params) = self.ask(&question).await?;
+                event.data = Some(compose::to_client(Some(&id), &question.method, params.as_deref()));
                 Some(event)
             }
             Err(error) => {
@@ -127,18 +148,15 @@ impl Heard {
         }
     }
 
-    fn respond(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
+    async fn respond(&mut self, response: &Response, mut data: Bytes) -> Option<Bytes> {
         if response.id != self.id {
             return self.late(response, data);
         }
         self.done = true;
         if let Ok(result) = &response.outcome {
-            let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
-            let fine = result_type(kind.as_deref())
-                .and_then(|()| permitted(&self.upstream, result))
-                .and_then(|()| self.bind_task(result));
-            if let Err(failure) = fine {
-                return Some(self.fail(&failure));
+            match self.looked_at(result).await {
+                Ok(shown) => data = shown.unwrap_or(data),
+                Err(failure) => return Some(self.fail(&failure)),
             }
         }
         self.flight = None;
@@ -164,26 +182,41 @@ impl Heard {
         Some(data)
     }
 
-    /// The id under which a question goes on to the client. Where it does not, the server gets its
-    /// answer here.
-    async fn ask(&mut self, question: &Request) -> Option<Id> {
+    /// A result, before anybody gets it: what becomes of it where it does not stay as it is.
+    async fn looked_at(&self, result: &Part) -> Result<Option<Bytes>, Failure> {
+        let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
+        result_type(kind.as_deref())?;
+        let shown = match &self.asked {
+            Some((gateway, asked)) => exchange::outgoing(gateway, asked, result).await?,
+            None => None,
+        };
+        self.bind_task(result)?;
+        Ok(shown.zip(self.id.as_ref()).map(|(shown, id)| compose::result(id, &shown)))
+    }
+
+    /// The id under which a question goes on to the client, and its params. Where it does not, the server
+    /// gets its answer here.
+    async fn ask(&mut self, question: &Request) -> Option<(Id, Option<String>)> {
         if &*question.method == "ping" {
             self.answer(&acknowledge(self.upstream.name.clone()), &question.id).await;
             return None;
         }
         let params = question.params.as_ref().map(Part::value);
         let listed = Method::find(&question.method, Direction::ToClient, Form::Request, self.version).is_some();
-        let permitted = listed && self.upstream.may_ask.permits_question(&question.method, params);
-        if let (true, Some(session)) = (permitted, &self.session) {
-            let asked =
-                Question { server: self.upstream.name.clone(), link: self.link.clone(), upstream: question.id.clone() };
-            // Behind the common door two servers may ask under the same id.
-            let id = match &session.scope {
-                Scope::One(_) => question.id.clone(),
-                Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
-            };
-            session.ask(id.clone(), asked);
-            return Some(id);
+        if let (true, Some(session)) = (listed, &self.session) {
+            let declared = session.agreed().and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
+            let whom = Whom { caller: &session.caller, declared };
+            if let Ok(put) = questions::judge(&self.upstream, whom, &question.method, params).await {
+                let to = AnswerTo::Server(self.link.clone(), question.id.clone());
+                let (server, method) = (self.upstream.name.clone(), question.method.clone());
+                // Behind the common door two servers may ask under the same id.
+                let id = match &session.scope {
+                    Scope::One(_) => question.id.clone(),
+                    Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
+                };
+                session.ask(id.clone(), Question { server, method, to });
+                return Some((id, put.params));
+            }
         }
         tracing::info!(server = %self.upstream.name, method = %question.method, "a question of the server is declined");
         let refusal = r#"{"code":-32601,"message":"this request is not offered to this server"}"#;
@@ -251,10 +284,6 @@ pub(crate) struct Parked {
     _flight: Option<FlightGuard>,
 }
 
-fn permitted(upstream: &Upstream, result: &Part) -> Result<(), Failure> {
-    super::permitted_by(&upstream.may_ask, result)
-}
-
 fn status_of(outcome: &Result<Part, Part>) -> Status {
     match outcome {
         Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
@@ -315,7 +344,7 @@ pub(super) async fn from_child(
                 match next_of_child(&mut reply, &mut heard).await {
                     Told::Event(event) => Some((Event::of(event), (reply, heard, false))),
                     Told::Last(last) => {
-                        let message = heard.last_of_child(*last).unwrap_or_else(|failure| heard.fail(&failure));
+                        let message = heard.last_of_child(*last).await.unwrap_or_else(|failure| heard.fail(&failure));
                         Some((Event::of(message), (reply, heard, true)))
                     }
                     Told::Failed(failure) => {
@@ -329,7 +358,7 @@ pub(super) async fn from_child(
         }
         Told::Last(last) => {
             let error = last.outcome.as_ref().err().and_then(|error| error.value().get("code")?.raw().parse().ok());
-            let checked = questions_of(asked, &last).and_then(|()| heard.last_of_child(*last));
+            let checked = heard.last_of_child(*last).await;
             if checked.is_err() {
                 *trail = heard.trail.take();
             }
@@ -341,10 +370,6 @@ pub(super) async fn from_child(
             Err(Refusal::Upstream(failure))
         }
     }
-}
-
-fn questions_of(asked: &Asked, last: &Last) -> Result<(), Failure> {
-    last.outcome.as_ref().map_or(Ok(()), |result| questions_permitted(asked, result))
 }
 
 /// What a child told next.
@@ -394,14 +419,14 @@ async fn sleep(patience: Duration) {
 }
 
 impl Heard {
-    fn last_of_child(&mut self, last: Last) -> Result<Bytes, Failure> {
+    async fn last_of_child(&mut self, mut last: Last) -> Result<Bytes, Failure> {
         if last.message.len() as u64 > self.upstream.response_bytes {
             return Err(Failure::TooLarge);
         }
-        if let Ok(result) = &last.outcome {
-            let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
-            result_type(kind.as_deref()).and_then(|()| permitted(&self.upstream, result))?;
-            self.bind_task(result)?;
+        if let Ok(result) = &last.outcome
+            && let Some(shown) = self.looked_at(result).await?
+        {
+            last.message = shown;
         }
         self.done = true;
         self.flight = None;

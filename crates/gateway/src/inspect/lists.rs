@@ -124,7 +124,7 @@ fn is_same_message(known: &Part, pieces: &[Bytes], id: &Id) -> bool {
     part.is_empty() && expected.all(<[u8]>::is_empty)
 }
 
-fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Bytes {
+pub(crate) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Bytes {
     if &*asked.method == "tools/list"
         && let Some(tools) = result.value().get("tools")
     {

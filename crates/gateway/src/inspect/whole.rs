@@ -66,9 +66,7 @@ async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
                     }
                     Err(Failure::Died)
                 }
-                ReplyBody::Empty | ReplyBody::Other(_) => {
-                    Err(Failure::Protocol(format!("it answered with status {status} and no message")))
-                }
+                ReplyBody::Empty | ReplyBody::Other(_) => Err(Failure::Wordless { status }),
             }
         }
     }
@@ -80,7 +78,7 @@ fn read(bytes: &[u8]) -> Option<Message> {
 
 pub(super) fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
     let Some(Message::Response(response)) = read(bytes) else {
-        return Err(Failure::Protocol(format!("it answered with status {status} and no message")));
+        return Err(Failure::Wordless { status });
     };
     match response.outcome {
         Ok(result) if response.id.as_ref() == Some(id) => Ok(result),
@@ -90,7 +88,7 @@ pub(super) fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failu
 }
 
 /// The error object of a body that came with a status of its own.
-pub(super) async fn error_of(body: ReplyBody) -> Option<String> {
+pub(crate) async fn error_of(body: ReplyBody) -> Option<String> {
     let bytes = match body {
         ReplyBody::Json(body) => body.collect(LARGEST).await.ok()?,
         ReplyBody::Events(_) | ReplyBody::Empty | ReplyBody::Other(_) => return None,

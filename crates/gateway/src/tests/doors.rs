@@ -169,7 +169,7 @@ pub(super) async fn walk(house: &House, caller: Caller, scope: Scope, speech: Sp
     let push = Push::Log(Arc::new(StreamLog::new(0)));
     let session = Arc::new(ClientSession::new("test".to_owned(), caller.clone(), scope.clone(), push));
     if speech == Speech::Legacy {
-        session.agree(Agreed { version: Version::LATEST_LEGACY, capabilities: None });
+        session.agree(Agreed { version: Version::LATEST_LEGACY, capabilities: None, client: None });
         if let Some(upstream) = house.gateway.upstreams.get("notes") {
             let _ = crate::aggregate::conversation(&house.gateway, &session, upstream).await;
         }

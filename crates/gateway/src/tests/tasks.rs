@@ -1,13 +1,14 @@
 //! A task belongs to the caller whose call made it (GATE-19): in both eras, and for nobody else.
 
 use toolwarden_core::Caller;
-use toolwarden_core::json::Limits;
+use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
 
 use super::doors::{Speech, request, walk};
 use super::house::{Given, House, ada};
 use crate::arrival::Scope;
+use crate::tasks::without_questions;
 
 const LEGACY_TASK: &str = r#"{"task":{"taskId":"t1","status":"working"}}"#;
 const MODERN_TASK: &str = r#"{"resultType":"task","taskId":"t1","status":"working"}"#;
@@ -112,9 +113,16 @@ async fn gate_19_news_of_a_task_is_its_owners() {
     assert!(hears(ada(), status, own) && !hears(bob(), status, own));
     assert!(!hears(ada(), status, r#"{"taskId":"t2"}"#) && !hears(ada(), status, "{}"));
     assert!(hears(bob(), "notifications/tools/list_changed", "{}"));
-    // A task that asks its owner what its server may not ask (GATE-18).
-    let asks = r#"{"taskId":"t1","inputRequests":{"q":{"method":"sampling/createMessage","params":{}}}}"#;
-    assert!(!hears(ada(), "notifications/tasks", asks));
+}
+
+/// Questions of a task are judged where somebody asks for the task; its news carry none (GATE-18).
+#[test]
+fn gate_18_news_of_a_task_ask_nothing() {
+    let asks = r#"{"taskId":"t1","status":"input_required","inputRequests":{"q":{"method":"sampling/createMessage"}}}"#;
+    let parsed = Document::parse(asks, Limits::DEFAULT).map(|document| Part::whole(document.into()));
+    let told = |method: &str| parsed.as_ref().ok().and_then(|params| without_questions(params, method));
+    let told = told("notifications/tasks").map(|params| params.raw().to_owned());
+    assert_eq!(told.as_deref(), Some(r#"{"taskId":"t1","status":"input_required"}"#));
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! A conversation over HTTP: stateless in the modern era, one session in the legacy one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
@@ -8,7 +10,11 @@ use toolwarden_mcp::sse::SseError;
 use toolwarden_mcp::upstream::UpstreamError;
 use toolwarden_mcp::upstream::http::{HttpUpstream, Reply};
 use toolwarden_mcp::{Edit, Era, Id, Version, Wire, headers};
+use toolwarden_policy::housekeeping;
 
+use super::stdio::{own_fault, own_hello};
+use super::{Ears, Opened, Reach, Upstream};
+use crate::opening::greet_over_http;
 use crate::refusal::Failure;
 
 /// One conversation.
@@ -19,21 +25,71 @@ pub(crate) struct HttpLink {
     session: Option<HeaderValue>,
     /// None while a legacy session is being opened.
     version: Option<Version>,
+    /// Modern clients that listen to a legacy session.
+    pub(crate) ears: Ears,
+    /// Ids of requests on a session that several clients share.
+    next: AtomicU64,
+    /// The server has forgotten the session.
+    over: AtomicBool,
+    /// Its standalone stream is being followed.
+    followed: AtomicBool,
 }
 
 impl HttpLink {
     pub(crate) fn modern(upstream: HttpUpstream) -> Self {
-        Self { upstream, session: None, version: Some(Version::LATEST_MODERN) }
+        Self::new(upstream, None, Some(Version::LATEST_MODERN))
     }
 
     /// A legacy session that is yet to be agreed on.
     pub(crate) fn opening(upstream: HttpUpstream) -> Self {
-        Self { upstream, session: None, version: None }
+        Self::new(upstream, None, None)
     }
 
     /// The session that came of it.
     pub(crate) fn opened(&self, session: Option<HeaderValue>, version: Version) -> Self {
-        Self { upstream: self.upstream.clone(), session, version: Some(version) }
+        Self::new(self.upstream.clone(), session, Some(version))
+    }
+
+    fn new(upstream: HttpUpstream, session: Option<HeaderValue>, version: Option<Version>) -> Self {
+        Self {
+            upstream,
+            session,
+            version,
+            ears: Ears::default(),
+            next: AtomicU64::new(1),
+            over: AtomicBool::new(false),
+            followed: AtomicBool::new(false),
+        }
+    }
+
+    /// A session the gateway opens on its own account, for modern clients.
+    pub(super) async fn greeted(upstream: &Arc<Upstream>, capabilities: &str) -> Result<(Arc<Self>, Opened), Failure> {
+        let hello = own_hello(&upstream.name, capabilities)?;
+        let Reach::Http(http) = &upstream.reach else { return Err(Failure::Lost) };
+        let (link, opened) = greet_over_http(upstream, http, &hello, &Id::number(0), &[]).await?;
+        let ready = housekeeping(upstream.name.clone(), "notifications/initialized", None);
+        drop(link.notify(&ready.map_err(own_fault)?).await?);
+        Ok((link, opened))
+    }
+
+    /// An id no other request of this session has.
+    pub(crate) fn next_id(&self) -> Id {
+        Id::number(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// The server does not know the session any more.
+    pub(crate) fn forget(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.ears.close();
+    }
+
+    /// Whether its stream is to be followed from now on: the first who asks does it.
+    pub(crate) fn takes_follower(&self) -> bool {
+        !self.followed.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn era(&self) -> Era {

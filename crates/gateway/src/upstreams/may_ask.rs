@@ -3,6 +3,7 @@
 //! Applied twice: what a client declares is cut to it before the server hears of it, and what a
 //! server asks all the same is declined.
 
+use toolwarden_core::Caller;
 use toolwarden_core::json::{Kind as JsonKind, Value};
 
 /// Something a server can ask.
@@ -32,20 +33,21 @@ impl MayAsk {
         Self(words.iter().filter_map(kind).collect())
     }
 
-    pub(crate) fn permits(&self, kind: Kind) -> bool {
-        self.0.contains(&kind)
+    /// Roots widen what a server does: an agent's are never passed on.
+    pub(crate) fn permits(&self, caller: &Caller, kind: Kind) -> bool {
+        self.0.contains(&kind) && !(kind == Kind::Roots && caller.is_agent())
     }
 
     /// Whether a question may be passed on to the client.
-    pub(crate) fn permits_question(&self, method: &str, params: Option<Value<'_>>) -> bool {
+    pub(crate) fn permits_question(&self, caller: &Caller, method: &str, params: Option<Value<'_>>) -> bool {
         match method {
-            "sampling/createMessage" => self.permits(Kind::Sampling),
-            "roots/list" => self.permits(Kind::Roots),
+            "sampling/createMessage" => self.permits(caller, Kind::Sampling),
+            "roots/list" => self.permits(caller, Kind::Roots),
             "elicitation/create" => {
                 let mode = params.and_then(|params| params.get("mode")).and_then(|mode| mode.as_str());
                 match mode.as_deref() {
-                    None | Some("form") => self.permits(Kind::Form),
-                    Some("url") => self.permits(Kind::Url),
+                    None | Some("form") => self.permits(caller, Kind::Form),
+                    Some("url") => self.permits(caller, Kind::Url),
                     Some(_) => false,
                 }
             }
@@ -54,13 +56,13 @@ impl MayAsk {
     }
 
     /// The client's capabilities without what this server may not ask for.
-    pub(crate) fn cut(&self, capabilities: Value<'_>) -> String {
+    pub(crate) fn cut(&self, caller: &Caller, capabilities: Value<'_>) -> String {
         let mut kept: Vec<String> = Vec::new();
         for (key, value) in capabilities.entries() {
             let value = match &*toolwarden_core::json::unescape(key) {
-                "sampling" => self.permits(Kind::Sampling).then(|| value.raw().to_owned()),
-                "roots" => self.permits(Kind::Roots).then(|| value.raw().to_owned()),
-                "elicitation" => self.elicitation(value),
+                "sampling" => self.permits(caller, Kind::Sampling).then(|| value.raw().to_owned()),
+                "roots" => self.permits(caller, Kind::Roots).then(|| value.raw().to_owned()),
+                "elicitation" => self.elicitation(caller, value),
                 _ => Some(value.raw().to_owned()),
             };
             kept.extend(value.map(|value| format!("{key}:{value}")));
@@ -69,10 +71,10 @@ impl MayAsk {
     }
 
     /// `{}` means forms only.
-    fn elicitation(&self, value: Value<'_>) -> Option<String> {
+    fn elicitation(&self, caller: &Caller, value: Value<'_>) -> Option<String> {
         let has = |key: &str| value.get(key).is_some_and(|inner| inner.kind() == JsonKind::Object);
         let offers_form = has("form") || !has("url");
-        match (self.permits(Kind::Form) && offers_form, self.permits(Kind::Url) && has("url")) {
+        match (self.permits(caller, Kind::Form) && offers_form, self.permits(caller, Kind::Url) && has("url")) {
             (true, true) => Some(value.raw().to_owned()),
             (true, false) if has("url") => Some("{\"form\":{}}".to_owned()),
             (true, false) => Some(value.raw().to_owned()),

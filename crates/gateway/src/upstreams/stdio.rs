@@ -1,4 +1,5 @@
-//! A conversation with a child over its pipes: ids and progress tokens of many callers kept apart.
+//! A conversation with a child over its pipes, or over the oldest HTTP transport, which is like one: ids
+//! and progress tokens of many callers kept apart.
 //!
 //! Every request gets a number of our own on the wire, so that two callers with the same id cannot
 //! meet, and every message of the child is brought back to whom it belongs, or dropped.
@@ -14,14 +15,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status};
-use toolwarden_mcp::upstream::child::{Child, ChildError, ChildSpec};
-use toolwarden_mcp::{Edit, Era, Id, Version, Wire};
+use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
-use super::Upstream;
+use super::pipe::Pipe;
+use super::{Ears, Upstream};
 use crate::refusal::Failure;
 use crate::sessions::ClientSession;
 
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Most messages that wait for one caller; news beyond that is dropped.
 const EVENTS_WAITING: usize = 256;
 
@@ -32,7 +34,7 @@ pub(crate) struct StdioLink {
     era: Era,
     depth: usize,
     upstream: Weak<Upstream>,
-    child: Child,
+    pipe: Pipe,
     started: Instant,
     /// We ended it, so its end is no failure.
     ending: AtomicBool,
@@ -45,6 +47,8 @@ pub(crate) struct StdioLink {
     owner: OnceLock<Weak<ClientSession>>,
     /// Sessions that hear a shared child's news.
     audience: Mutex<Vec<Weak<ClientSession>>>,
+    /// Modern clients that listen to a legacy child.
+    pub(crate) ears: Ears,
 }
 
 /// What the child said when it was greeted.
@@ -64,13 +68,26 @@ struct InFlight {
     /// The caller's own progress token, raw.
     token: Option<String>,
     wants_logs: bool,
+    questions: TakesQuestions,
     events: mpsc::Sender<Bytes>,
     last: oneshot::Sender<Last>,
+}
+
+/// Whether what a child asks may be asked for this request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakesQuestions {
+    Never,
+    /// Where nothing else is on its way at the child.
+    WhereAlone,
+    /// It is the only call the child has: whatever is asked, is asked for it.
+    Always,
 }
 
 /// The end of a request.
 #[derive(Debug)]
 pub(crate) struct Last {
+    /// The caller's own id.
+    pub(crate) client: Id,
     /// The response under the caller's id.
     pub(crate) message: Bytes,
     pub(crate) status: Status,
@@ -119,19 +136,18 @@ impl Drop for StdioGuard {
 }
 
 impl StdioLink {
-    pub(super) fn spawn(
+    pub(super) fn over(
         upstream: &Arc<Upstream>,
-        spec: &ChildSpec,
+        (pipe, lines): (Pipe, mpsc::Receiver<Bytes>),
         era: Era,
         depth: usize,
-    ) -> Result<Arc<Self>, Failure> {
-        let (child, lines) = Child::spawn(spec).map_err(|error| Failure::Unreachable(error.to_string()))?;
+    ) -> Arc<Self> {
         let link = Arc::new(Self {
-            server: spec.server.clone(),
+            server: upstream.name.clone(),
             era,
             depth,
             upstream: Arc::downgrade(upstream),
-            child,
+            pipe,
             started: Instant::now(),
             ending: AtomicBool::new(false),
             silent: AtomicBool::new(false),
@@ -140,11 +156,12 @@ impl StdioLink {
             opened: OnceLock::new(),
             owner: OnceLock::new(),
             audience: Mutex::default(),
+            ears: Ears::default(),
         });
         // Not kept alive by its own reader: a child nobody holds any more, as when its opening was given
         // up, ends with this.
         tokio::spawn(Self::listen(Arc::downgrade(&link), lines));
-        Ok(link)
+        link
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, InFlight>> {
@@ -156,7 +173,7 @@ impl StdioLink {
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        !self.silent.load(Ordering::Relaxed) && self.child.exit().borrow().is_none()
+        !self.silent.load(Ordering::Relaxed) && !self.pipe.has_ended()
     }
 
     pub(crate) fn opened(&self) -> Option<&Opened> {
@@ -182,15 +199,9 @@ impl StdioLink {
         }
     }
 
-    /// Greets a legacy child on the gateway's own account, with no client capabilities.
-    pub(super) async fn greet(self: &Arc<Self>) -> Result<(), Failure> {
-        let params = format!(
-            r#"{{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"toolwarden","version":"{}"}}}}"#,
-            Version::LATEST_LEGACY,
-            env!("CARGO_PKG_VERSION")
-        );
-        let params = Document::parse(params, Limits::DEFAULT).ok().map(|params| Part::whole(Arc::new(params)));
-        let hello = housekeeping(self.server.clone(), "initialize", params).map_err(own_fault)?;
+    /// Greets a legacy child on the gateway's own account, with these client capabilities.
+    pub(super) async fn greet(self: &Arc<Self>, capabilities: &str) -> Result<(), Failure> {
+        let hello = own_hello(&self.server, capabilities)?;
         self.open(&hello, &Id::number(0), &[]).await?;
         let ready = housekeeping(self.server.clone(), "notifications/initialized", None).map_err(own_fault)?;
         self.notify(&ready, &[]).await
@@ -222,7 +233,7 @@ impl StdioLink {
         id: &Id,
         further: &[Edit<'_>],
     ) -> Result<StdioReply, Failure> {
-        self.request_for(None, outbound, id, further).await
+        self.request_for(None, outbound, id, further, TakesQuestions::Never).await
     }
 
     /// Sends a request under a number of our own.
@@ -232,22 +243,31 @@ impl StdioLink {
         outbound: &Outbound,
         id: &Id,
         further: &[Edit<'_>],
+        questions: TakesQuestions,
     ) -> Result<StdioReply, Failure> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let meta = outbound.params().and_then(|params| params.value().get("_meta"));
         let token = meta.and_then(|meta| meta.get("progressToken")).map(|token| token.raw().to_owned());
-        let wants_logs = meta.and_then(|meta| meta.get("io.modelcontextprotocol/logLevel")).is_some();
         let (events, receiver) = mpsc::channel(EVENTS_WAITING);
         let (last, last_receiver) = oneshot::channel();
-        self.depart(number, InFlight { caller: caller.cloned(), client: id.clone(), token, wants_logs, events, last })?;
+        let flight = InFlight {
+            caller: caller.cloned(),
+            client: id.clone(),
+            token,
+            wants_logs: wants_logs(outbound, further),
+            questions,
+            events,
+            last,
+        };
+        self.depart(number, flight)?;
         let guard = StdioGuard { link: self.clone(), number };
         let wire_id = Id::number(number);
         let mut edits = vec![Edit::ProgressToken(wire_id.raw())];
         edits.extend_from_slice(further);
         let wire = Wire::with_id(outbound, &wire_id, &edits);
-        if let Err(error) = self.child.send(wire).await {
+        if let Err(failure) = self.pipe.send(wire).await {
             self.lock().remove(&number);
-            return Err(gone(&error));
+            return Err(failure);
         }
         Ok(StdioReply { events: receiver, last: last_receiver, held: None, guard })
     }
@@ -263,26 +283,26 @@ impl StdioLink {
     }
 
     pub(crate) async fn notify(&self, outbound: &Outbound, edits: &[Edit<'_>]) -> Result<(), Failure> {
-        self.child.send(Wire::notification(outbound, edits)).await.map_err(|error| gone(&error))
+        self.pipe.send(Wire::notification(outbound, edits)).await
     }
 
     pub(crate) async fn answer(&self, outbound: &Outbound, id: &Id) -> Result<(), Failure> {
-        self.child.send(Wire::with_id(outbound, id, &[])).await.map_err(|error| gone(&error))
+        self.pipe.send(Wire::with_id(outbound, id, &[])).await
     }
 
     /// The same from the child's own reader, which must not wait for the child: one that asks and does not
     /// read is ended.
     fn answer_now(self: &Arc<Self>, outbound: &Outbound, id: &Id) {
-        if self.child.send_now(Wire::with_id(outbound, id, &[])).is_err() && self.is_alive() {
+        if !self.pipe.send_now(Wire::with_id(outbound, id, &[])) && self.is_alive() {
             tracing::warn!(server = %self.server, "the server asks and does not read the answers: it is ended");
             let link = self.clone();
-            tokio::spawn(async move { link.child.end().await });
+            tokio::spawn(async move { link.pipe.end().await });
         }
     }
 
     pub(crate) async fn end(&self) {
         self.ending.store(true, Ordering::Relaxed);
-        self.child.end().await;
+        self.pipe.end().await;
     }
 
     fn tell_cancelled(self: &Arc<Self>, number: u64) {
@@ -311,9 +331,10 @@ impl StdioLink {
             link.silent.store(true, Ordering::Relaxed);
             // Those who wait learn it from their closed channels.
             flights.clear();
+            link.ears.close();
         }
         // A process that stays is of no use to anybody.
-        link.child.end().await;
+        link.pipe.end().await;
     }
 }
 
@@ -325,11 +346,28 @@ pub(crate) fn agreed_version(result: &Part) -> Result<Version, Failure> {
         .ok_or_else(|| Failure::Protocol(format!("it agreed to the unknown version `{text}`")))
 }
 
-fn gone(error: &ChildError) -> Failure {
-    Failure::Unreachable(error.to_string())
+/// `initialize` on the gateway's own account.
+pub(super) fn own_hello(server: &Arc<str>, capabilities: &str) -> Result<Outbound, Failure> {
+    let params = format!(
+        r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{{"name":"toolwarden","version":"{}"}}}}"#,
+        Version::LATEST_LEGACY,
+        env!("CARGO_PKG_VERSION")
+    );
+    let params = Document::parse(params, Limits::DEFAULT).ok().map(|params| Part::whole(Arc::new(params)));
+    housekeeping(server.clone(), "initialize", params).map_err(own_fault)
+}
+
+/// Whether a request, as it is sent, asks for logs.
+fn wants_logs(outbound: &Outbound, edits: &[Edit<'_>]) -> bool {
+    let replaced = edits.iter().find_map(|edit| match edit {
+        Edit::Hop(HopMember::Meta, meta) => Some(meta.is_some_and(|meta| meta.contains(LOG_LEVEL))),
+        _ => None,
+    });
+    let given = || outbound.params().and_then(|params| params.value().get("_meta")?.get(LOG_LEVEL)).is_some();
+    replaced.unwrap_or_else(given)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is a mapping of errors")]
-fn own_fault(error: toolwarden_policy::NotHousekeeping) -> Failure {
+pub(super) fn own_fault(error: toolwarden_policy::NotHousekeeping) -> Failure {
     Failure::Protocol(error.to_string())
 }

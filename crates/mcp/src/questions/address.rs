@@ -29,7 +29,8 @@ fn is_public_name(name: &str, own: &[String]) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, third, _] = address.octets();
     // Shared addresses of carriers, benchmarks, protocol assignments.
-    let is_special = matches!((first, second, third), (100, 64..=127, _) | (198, 18 | 19, _) | (192, 0, 0) | (240.., ..));
+    let is_special =
+        matches!((first, second, third), (100, 64..=127, _) | (198, 18 | 19, _) | (192, 0, 0) | (240.., ..));
     !(address.is_private()
         || address.is_loopback()
         || address.is_link_local()

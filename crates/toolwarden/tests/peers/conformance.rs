@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::house::{House, MAY_ASK, PERMISSIVE, root};
-use crate::peers::{Target, fixture_command, fixture_over_http, installed, server_table};
+use crate::peers::{Target, fixture_command, fixture_of, fixture_over_http, installed, server_table};
 use crate::processes::run;
 
 const SUITE: Duration = Duration::from_secs(240);
@@ -26,19 +26,26 @@ const PIPES_2026_07_28: [&str; 1] = ["server-sse-multiple-streams: server-sse-st
 
 /// Runs the suite; every scored scenario must pass. Gives the verdict of each check.
 fn suite(house: &House, url: &str, revision: &str, name: &str) -> BTreeMap<String, String> {
+    let (code, summary, said) = run_suite(house, url, revision, name);
+    let verdicts = verdicts(&summary);
+    let bad: Vec<_> = verdicts.iter().filter(|(_, verdict)| *verdict != "SUCCESS").collect();
+    assert_eq!(code, 0, "{name}, {revision}: {bad:#?}\n{said}");
+    let failed = summary.pointer("/scored/failed").and_then(Value::as_u64);
+    assert_eq!(failed, Some(0), "{name}, {revision}: {bad:#?}");
+    verdicts
+}
+
+/// Runs the suite, whatever comes of it.
+fn run_suite(house: &House, url: &str, revision: &str, name: &str) -> (i32, Value, String) {
     let out = house.path(name);
     let mut command = house.command(root().join("tests/conformance/run"));
     let ran = run(command.args([url, revision]).arg(&out).env("TOOLWARDEN_PEERS", installed()), SUITE);
     let text = fs::read_to_string(out.join("summary.json")).unwrap_or_default();
     let summary: Value = serde_json::from_str(&text).unwrap_or_default();
-    let count = |pointer: &str| summary.pointer(pointer).and_then(Value::as_u64);
-    let verdicts = verdicts(&summary);
-    let bad: Vec<_> = verdicts.iter().filter(|(_, verdict)| *verdict != "SUCCESS").collect();
-    assert_eq!(ran.code, 0, "{name}, {revision}: {bad:#?}\n{}", ran.err);
-    assert_eq!(count("/scored/failed"), Some(0), "{name}, {revision}: {bad:#?}");
-    assert!(count("/scored/scenarios") > Some(20), "{name}, {revision}: too few scenarios ran\n{text}");
+    let scenarios = summary.pointer("/scored/scenarios").and_then(Value::as_u64);
+    assert!(scenarios > Some(20), "{name}, {revision}: too few scenarios ran\n{text}\n{}", ran.err);
     assert_eq!(summary.get("missing"), Some(&Value::Array(Vec::new())), "{name}, {revision}");
-    verdicts
+    (ran.code, summary, ran.err)
 }
 
 /// `scenario: check` → verdict, without tasks: the suite's scenarios of them are drafts, and not scored.
@@ -94,4 +101,76 @@ fn the_gateway_scores_what_the_server_scores_2025_11_25() {
 #[test]
 fn the_gateway_scores_what_the_server_scores_2026_07_28() {
     scores_what_the_server_scores("2026-07-28", &PIPES_2026_07_28);
+}
+
+/// How a server of one era stands behind the gateway.
+#[derive(Debug, Clone, Copy)]
+enum Behind {
+    Http,
+    Pipes,
+    /// The oldest HTTP transport.
+    Events,
+}
+
+/// The suite of one era against a server of the other: the differences to the same server in the suite's own era.
+fn across(house: &House, direct: &BTreeMap<String, String>, revision: &str, era: &str, behind: Behind) -> Vec<String> {
+    house.write("record", "");
+    let (target, _running) = match behind {
+        Behind::Http => {
+            let server = fixture_of(house, "http", era);
+            (Target::Url(server.url.clone()), Some(server))
+        }
+        Behind::Events => {
+            let server = fixture_of(house, "sse", era);
+            (Target::Url(server.url.clone()), Some(server))
+        }
+        Behind::Pipes => {
+            let more = ["--era".to_owned(), era.to_owned()];
+            (Target::Command(fixture_command(house).into_iter().chain(more).collect()), None)
+        }
+    };
+    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table("fixture", &target)));
+    let gateway = house.serve();
+    let name = format!("{era}-{behind:?}");
+    let (_, summary, _) = run_suite(house, &gateway.url("/mcp/fixture"), revision, &name);
+    gateway.stop();
+    assert!(house.recorded().len() > 20, "{:?}", house.recorded());
+    house.audited();
+    differences(direct, &verdicts(&summary))
+}
+
+/// What the older suite cannot find behind the bridge: a modern server never breaks a stream off in the middle of a
+/// call, so there is nothing to take up again; the suite notes it, nothing fails.
+const OLDER_SUITE: [&str; 5] = PIPES_2025_11_25;
+
+/// What the newer suite cannot find behind the bridge, each with the reason.
+const NEWER_SUITE: [&str; 4] = [
+    // It wants the question under a key of its own choice; questions of legacy servers have no keys.
+    "input-required-result-basic-elicitation: sep-2322-elicitation-complete: SUCCESS -> absent",
+    "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete: SUCCESS -> FAILURE",
+    // It sends answers nobody asked for under that key; they are not taken for the answer to another question.
+    "input-required-result-ignore-extra-params: sep-2322-ignore-unexpected-params: SUCCESS -> WARNING",
+    // Each call has a stream of its own where a legacy server streams; the gateway answers lists in one piece.
+    "server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO",
+];
+
+#[test]
+fn the_older_suite_passes_at_a_server_that_speaks_the_newer_revision_only() {
+    let house = House::new("");
+    let fixture = fixture_over_http(&house);
+    let direct = suite(&house, &fixture.url, "2025-11-25", "direct");
+    for behind in [Behind::Http, Behind::Pipes] {
+        assert_eq!(across(&house, &direct, "2025-11-25", "modern", behind), OLDER_SUITE, "{behind:?}");
+    }
+    assert_eq!(across(&house, &direct, "2025-11-25", "legacy", Behind::Events), OLDER_SUITE);
+}
+
+#[test]
+fn the_newer_suite_passes_at_a_server_that_speaks_the_older_revisions_only() {
+    let house = House::new("");
+    let fixture = fixture_over_http(&house);
+    let direct = suite(&house, &fixture.url, "2026-07-28", "direct");
+    for behind in [Behind::Http, Behind::Pipes, Behind::Events] {
+        assert_eq!(across(&house, &direct, "2026-07-28", "legacy", behind), NEWER_SUITE, "{behind:?}");
+    }
 }

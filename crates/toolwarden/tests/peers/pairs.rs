@@ -10,8 +10,8 @@ use crate::pairs_table::{
     COMMON_LEGACY, COMMON_MODERN, Door, ONE_BOTH_ERAS, ONE_NODE, PIPE_COMMON, PIPE_COMMON_MODERN, PIPE_ONE, Rows,
 };
 use crate::peers::{
-    Client, Listening, Seen, Target, ask, everything_over_http, fixture_command, fixture_over_http, server_command,
-    server_table,
+    Client, Listening, Seen, Target, ask, everything_over_http, fixture_command, fixture_of, fixture_over_http,
+    server_command, server_table,
 };
 use crate::processes::run;
 
@@ -25,9 +25,9 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(house: &House, rows: Rows) -> Self {
+    fn start(house: &House, names: impl Iterator<Item = &'static str>) -> Self {
         let mut servers = Self { targets: BTreeMap::new(), _listening: Vec::new() };
-        for (_, name) in rows {
+        for name in names {
             if !servers.targets.contains_key(name) {
                 let target = servers.target(house, name);
                 servers.targets.insert(name, target);
@@ -38,7 +38,13 @@ impl Servers {
 
     fn target(&mut self, house: &House, name: &str) -> Target {
         match name {
-            "everything-http" => self.listen(everything_over_http(house)),
+            "everything-http" => self.listen(everything_over_http(house, "streamableHttp")),
+            "everything-sse" => self.listen(everything_over_http(house, "sse")),
+            "modern" | "legacy" => self.listen(fixture_of(house, "http", name)),
+            "modern-child" | "legacy-child" => {
+                let era = ["--era".to_owned(), name.trim_end_matches("-child").to_owned()];
+                Target::Command(fixture_command(house).into_iter().chain(era).collect())
+            }
             "fixture" => self.listen(fixture_over_http(house)),
             "fixture-child" => Target::Command(fixture_command(house)),
             "everything" => Target::Command(server_command("everything", &["stdio"])),
@@ -68,7 +74,7 @@ impl Servers {
 fn call(house: &House, server: &str) -> (&'static str, Value) {
     match server {
         "everything" => ("echo", json!({"message": "Grüße über die Leitung"})),
-        "everything-http" => ("get-sum", json!({"a": 2, "b": 40})),
+        "everything-http" | "everything-sse" => ("get-sum", json!({"a": 2, "b": 40})),
         "filesystem" => ("read_text_file", json!({"path": house.shown("space/note.txt")})),
         "memory" => ("read_graph", json!({})),
         "git" => ("git_log", json!({"repo_path": house.shown("space/repository"), "max_count": 1})),
@@ -114,6 +120,22 @@ fn comparable(seen: &Seen, door: Door, prefix: &str) -> Value {
     report
 }
 
+/// What must be the same where the gateway stands between two eras. A tool that runs only as a task of the
+/// older form cannot be offered to a modern client.
+fn across(report: &mut Value) {
+    let Some(report) = report.as_object_mut() else { return };
+    // The Python client knows its server's name only where it asked for it.
+    for own in ["protocol", "client", "mode", "server"] {
+        report.remove(own);
+    }
+    if let Some(result) = report.get_mut("result").and_then(Value::as_object_mut) {
+        without_server(result);
+    }
+    if let Some(tools) = report.get_mut("tools").and_then(Value::as_array_mut) {
+        tools.retain(|tool| tool != "simulate-research-query");
+    }
+}
+
 /// A modern result says which server it is from; behind the common door that may be left out or be ours.
 fn without_server(result: &mut Map<String, Value>) {
     let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) else { return };
@@ -146,16 +168,22 @@ fn without_dates(text: &str) -> String {
 
 /// Lets every client of the table call its server, with and without the gateway.
 pub fn meet(door: Door, rows: Rows) {
+    let rows: Vec<_> = rows.iter().map(|(client, server)| (*client, *client, *server)).collect();
+    meet_beside(door, &rows);
+}
+
+/// The same where another client says what is seen without the gateway.
+pub fn meet_beside(door: Door, rows: &[(Client, Client, &'static str)]) {
     let house = House::new("");
     make_repository(&house);
     house.write("memory.jsonl", MEMORY);
-    let servers = Servers::start(&house, rows);
+    let servers = Servers::start(&house, rows.iter().map(|(_, _, server)| *server));
     house.configure(&servers.config());
     let gateway = matches!(door, Door::One | Door::Common).then(|| house.serve());
     let base = gateway.as_ref().map(|gateway| gateway.url("")).unwrap_or_default();
     let mut failures = Vec::new();
-    for (client, server) in rows {
-        if let Err(failure) = compare(&house, &servers, door, &base, *client, server) {
+    for (client, beside, server) in rows {
+        if let Err(failure) = compare(&house, &servers, (door, &base), (*client, *beside), server) {
             failures.push(failure);
         }
     }
@@ -166,12 +194,20 @@ pub fn meet(door: Door, rows: Rows) {
     house.audited();
 }
 
+/// What a client sees without the gateway. None of them speaks the oldest HTTP transport by itself; the same
+/// server over pipes says the same.
+fn directly(house: &House, client: Client, options: &[&str], server: &str, target: &Target) -> Seen {
+    match server {
+        "everything-sse" => ask(house, client, options, &Target::Command(server_command("everything", &["stdio"]))),
+        _ => ask(house, client, options, target),
+    }
+}
+
 fn compare(
     house: &House,
     servers: &Servers,
-    door: Door,
-    base: &str,
-    client: Client,
+    (door, base): (Door, &str),
+    (client, beside): (Client, Client),
     server: &str,
 ) -> Result<(), String> {
     let Some(target) = servers.targets.get(server) else { return Err(format!("no server {server}")) };
@@ -179,12 +215,17 @@ fn compare(
     let arguments = arguments.to_string();
     // Calls made past the gateway have no intent.
     let record = house.read("record");
-    let direct = ask(house, client, &["--tool", tool, "--args", &arguments], target);
+    let direct = directly(house, beside, &["--tool", tool, "--args", &arguments], server, target);
     house.write("record", &record);
     let prefix = if door.is_common() { format!("{server}__") } else { String::new() };
     let named = format!("{prefix}{tool}");
     let through = ask(house, client, &["--tool", &named, "--args", &arguments], &door.target(base, server));
-    let (wanted, got) = (comparable(&direct, door, ""), comparable(&through, door, &prefix));
+    let (mut wanted, mut got) = (comparable(&direct, door, ""), comparable(&through, door, &prefix));
+    if direct.at("/protocol") != through.at("/protocol") || client != beside {
+        // A client of both eras meets a server of one: the gateway speaks its newer one.
+        across(&mut wanted);
+        across(&mut got);
+    }
     let is_sound = wanted.get("error").is_none() && wanted.get("result").is_some();
     if wanted == got && is_sound && direct.tools().iter().any(|name| name == tool) {
         return Ok(());

@@ -10,6 +10,7 @@ pub const PYTHON_LEGACY: Client = Client { name: "python", mode: "legacy" };
 pub const PYTHON_AUTO: Client = Client { name: "python", mode: "auto" };
 pub const PYTHON_MODERN: Client = Client { name: "python", mode: "modern" };
 pub const INSPECTOR: Client = Client { name: "inspector", mode: "legacy" };
+pub const INSPECTOR_MODERN: Client = Client { name: "inspector", mode: "modern" };
 
 /// How a client reaches the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,3 +99,44 @@ pub const PIPE_COMMON_MODERN: Rows = &[(TS2_MODERN, "fixture-child"), (PYTHON_MO
 
 /// Modern requests that come in by a pipe and leave over HTTP, where headers must say what the body says.
 pub const PIPE_TO_HTTP: Rows = &[(TS2_MODERN, "fixture"), (PYTHON_AUTO, "fixture")];
+
+/// Clients of one era at servers of the other, and what they see beside it: the same client in the server's era.
+pub type Across = &'static [(Client, Client, &'static str)];
+
+pub const ACROSS_ONE: Across = &[
+    (TS1, TS2_MODERN, "modern"),
+    (TS2_LEGACY, TS2_MODERN, "modern-child"),
+    (PYTHON_LEGACY, PYTHON_MODERN, "modern"),
+    (INSPECTOR, INSPECTOR_MODERN, "modern-child"),
+    (TS2_MODERN, TS2_LEGACY, "everything"),
+    (PYTHON_MODERN, PYTHON_LEGACY, "filesystem"),
+    (INSPECTOR_MODERN, INSPECTOR, "memory"),
+    (TS2_MODERN, TS1, "everything-http"),
+    (PYTHON_MODERN, PYTHON_LEGACY, "everything-sse"),
+    (INSPECTOR_MODERN, INSPECTOR, "everything-http"),
+    (PYTHON_MODERN, PYTHON_LEGACY, "legacy-child"),
+    (TS2_MODERN, TS2_LEGACY, "legacy"),
+];
+
+/// Clients of the older era at servers of the oldest HTTP transport, which none of them has to know.
+pub const OLDEST: Across = &[
+    (TS1, TS1, "everything-sse"),
+    (TS2_LEGACY, TS2_LEGACY, "everything-sse"),
+    (PYTHON_LEGACY, PYTHON_LEGACY, "everything-sse"),
+];
+
+pub const ACROSS_COMMON: Across = &[
+    (TS1, TS2_MODERN, "modern"),
+    (PYTHON_LEGACY, PYTHON_MODERN, "modern-child"),
+    (INSPECTOR, INSPECTOR_MODERN, "modern"),
+    (TS2_MODERN, TS2_LEGACY, "filesystem"),
+    (PYTHON_MODERN, PYTHON_LEGACY, "everything-http"),
+    (INSPECTOR_MODERN, INSPECTOR, "legacy-child"),
+];
+
+pub const ACROSS_PIPE: Across = &[
+    (TS2_LEGACY, TS2_MODERN, "modern"),
+    (PYTHON_LEGACY, PYTHON_MODERN, "modern-child"),
+    (TS2_MODERN, TS2_LEGACY, "memory"),
+    (PYTHON_MODERN, PYTHON_LEGACY, "everything-http"),
+];

@@ -108,8 +108,14 @@ pub struct Listening {
 
 /// The fixture server over HTTP, with a record in the test's home.
 pub fn fixture_over_http(house: &House) -> Listening {
+    fixture_of(house, "http", "both")
+}
+
+/// The fixture server as one that speaks one era, over `http` or over `sse`.
+pub fn fixture_of(house: &House, transport: &str, era: &str) -> Listening {
     let mut command = house.command(fixture_program());
-    let program = Program::start(command.args(["http", "--port", "0", "--record"]).arg(house.path("record")));
+    let command = command.args([transport, "--port", "0", "--era", era, "--record"]).arg(house.path("record"));
+    let program = Program::start(command);
     let line = program.line_with("listening on ").unwrap_or_default();
     let url = line.trim_start_matches("listening on ").to_owned();
     assert!(url.starts_with("http://"), "the fixture server did not start\n{}", program.log());
@@ -118,14 +124,15 @@ pub fn fixture_over_http(house: &House) -> Listening {
 
 /// The reference server over HTTP. It cannot say which port the system chose, so it is given a free one,
 /// and another if somebody was faster.
-pub fn everything_over_http(house: &House) -> Listening {
+pub fn everything_over_http(house: &House, transport: &str) -> Listening {
     for _ in 0..5 {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = free.map_or(0, |address| address.port());
         let mut command = peer(house, "everything");
-        let program = Program::start(command.arg("streamableHttp").env("PORT", port.to_string()));
-        if program.line_with("listening on port").is_some() {
-            return Listening { url: format!("http://127.0.0.1:{port}/mcp"), _program: program };
+        let program = Program::start(command.arg(transport).env("PORT", port.to_string()));
+        if program.line_with("on port").is_some() {
+            let path = if transport == "sse" { "sse" } else { "mcp" };
+            return Listening { url: format!("http://127.0.0.1:{port}/{path}"), _program: program };
         }
     }
     unreachable!("the reference server found no free port")

@@ -10,9 +10,11 @@ use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
 use toolwarden_policy::{acknowledge, decline};
 
-use super::{InFlight, Last, StdioLink};
+use super::{InFlight, Last, StdioLink, TakesQuestions};
 use crate::arrival::Scope;
-use crate::sessions::{ClientSession, Question};
+use crate::questions::{self, Whom};
+use crate::sessions::{AnswerTo, ClientSession, Question};
+use crate::tasks::without_questions;
 use crate::upstreams::Link;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -43,7 +45,7 @@ impl StdioLink {
             Ok(_) => Status::Ok,
             Err(_) => Status::ToolError,
         };
-        let last = Last { message, status, outcome: response.outcome.clone() };
+        let last = Last { client: flight.client, message, status, outcome: response.outcome.clone() };
         // Nobody waits any more: the trail has said so.
         drop(flight.last.send(last));
     }
@@ -59,7 +61,7 @@ impl StdioLink {
             return self.to_flight(
                 watched.raw(),
                 news,
-                |flight| flight.client.raw().to_owned(),
+                |flight| Some(flight.client.raw().to_owned()),
                 &["_meta", SUBSCRIPTION],
             );
         }
@@ -67,12 +69,8 @@ impl StdioLink {
             "notifications/progress" => {
                 let token = params.and_then(|params| params.value().get("progressToken"));
                 let Some(token) = token else { return };
-                self.to_flight(
-                    token.raw(),
-                    news,
-                    |flight| flight.token.clone().unwrap_or_default(),
-                    &["progressToken"],
-                );
+                // A request that named no token hears of no progress, whatever the server makes up.
+                self.to_flight(token.raw(), news, |flight| flight.token.clone(), &["progressToken"]);
             }
             // On a shared child nobody can say whose log it is.
             "notifications/message" => self.to_the_only_listener(line),
@@ -80,6 +78,7 @@ impl StdioLink {
             "notifications/resources/updated" => {
                 let uri = params.and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
                 let uri = uri.unwrap_or_default();
+                self.to_ears(news);
                 for session in self.sessions() {
                     if self.is_own() || session.watches(&self.server, &uri) {
                         session.tell(self.shown_to(&session, line, news));
@@ -87,6 +86,7 @@ impl StdioLink {
                 }
             }
             _ => {
+                self.to_ears(news);
                 let upstream = self.upstream.upgrade();
                 for session in self.sessions() {
                     if upstream.as_ref().is_some_and(|upstream| upstream.may_tell(news, &session.caller)) {
@@ -94,6 +94,12 @@ impl StdioLink {
                     }
                 }
             }
+        }
+    }
+
+    fn to_ears(&self, news: &Notification) {
+        if let Some(upstream) = self.upstream.upgrade() {
+            self.ears.tell(&upstream, news);
         }
     }
 
@@ -106,7 +112,7 @@ impl StdioLink {
     }
 
     /// Hands a message to the request it names, with the caller's own id in the place of ours.
-    fn to_flight(&self, raw: &str, news: &Notification, own: impl Fn(&InFlight) -> String, place: &[&str]) {
+    fn to_flight(&self, raw: &str, news: &Notification, own: impl Fn(&InFlight) -> Option<String>, place: &[&str]) {
         let flights = self.lock();
         let flight = raw.parse().ok().and_then(|number: u64| flights.get(&number));
         let (Some(flight), Some(params)) = (flight, &news.params) else { return };
@@ -115,7 +121,10 @@ impl StdioLink {
         if !flight.caller.as_ref().is_none_or(may_tell) {
             return;
         }
-        let message = compose::to_client(None, &news.method, Some(&replaced(params, place, &own(flight))));
+        let Some(own) = own(flight) else { return };
+        let stripped = without_questions(params, &news.method);
+        let params = stripped.as_ref().unwrap_or(params);
+        let message = compose::to_client(None, &news.method, Some(&replaced(params, place, &own)));
         // A caller who does not read misses news; its answer comes another way.
         drop(flight.events.try_send(message));
     }
@@ -150,7 +159,7 @@ impl StdioLink {
 
     /// Whether any session that hears this child watches a resource.
     pub(crate) fn is_watched(&self, uri: &str) -> bool {
-        self.sessions().iter().any(|session| session.watches(&self.server, uri))
+        self.sessions().iter().any(|session| session.watches(&self.server, uri)) || self.ears.watch(uri)
     }
 
     /// The child asks something: of the one client it belongs to, where it may; else the answer is no.
@@ -158,20 +167,41 @@ impl StdioLink {
         if &*question.method == "ping" {
             return self.answer_now(&acknowledge(self.server.clone()), &question.id);
         }
+        if self.to_whoever_takes_questions(question) {
+            return;
+        }
+        let (Some(session), Some(upstream)) = (self.owning_session(), self.upstream.upgrade()) else {
+            return self.decline(question);
+        };
+        let agreed = session.agreed();
+        let declared = agreed.and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
+        let whom = Whom { caller: &session.caller, declared };
         let params = question.params.as_ref().map(Part::value);
-        let may_ask =
-            self.upstream.upgrade().is_some_and(|upstream| upstream.may_ask.permits_question(&question.method, params));
-        let session = self.owning_session().filter(|_| may_ask);
-        let Some(session) = session else { return self.decline(question) };
+        let Ok(put) = questions::judge(&upstream, whom, &question.method, params).await else {
+            return self.decline(question);
+        };
         let Some(id) = Id::from_raw(&format!("\"tw-{}\"", session.next_number())) else { return };
-        let link = Link::Stdio(self.clone());
-        session.ask(id.clone(), Question { server: self.server.clone(), link, upstream: question.id.clone() });
-        let message = compose::to_client(Some(&id), &question.method, question.params.as_ref().map(Part::raw));
+        let to = AnswerTo::Server(Link::Stdio(self.clone()), question.id.clone());
+        session.ask(id.clone(), Question { server: self.server.clone(), method: question.method.clone(), to });
+        let message = compose::to_client(Some(&id), &question.method, put.params.as_deref());
         let flights = self.lock();
         match flights.values().next() {
             Some(flight) => drop(flight.events.try_send(message)),
             None => session.tell(message),
         }
+    }
+
+    /// A call that has the child to itself is asked, whatever is asked.
+    fn to_whoever_takes_questions(&self, question: &Request) -> bool {
+        let flights = self.lock();
+        let takes = |flight: &&InFlight| match flight.questions {
+            TakesQuestions::Never => false,
+            TakesQuestions::WhereAlone => flights.len() == 1,
+            TakesQuestions::Always => true,
+        };
+        let Some(flight) = flights.values().find(takes) else { return false };
+        let message = compose::to_client(Some(&question.id), &question.method, question.params.as_ref().map(Part::raw));
+        flight.events.try_send(message).is_ok()
     }
 
     fn decline(self: &Arc<Self>, question: &Request) {

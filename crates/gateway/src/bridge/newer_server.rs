@@ -1,0 +1,391 @@
+//! A legacy client at a modern server: sessions become requests that say everything, and
+//! `input_required` becomes questions on the call's own stream, asked until the server is content.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use futures_util::stream;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::timeout;
+use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
+use toolwarden_core::{Outbound, Status};
+use toolwarden_mcp::compose::{self, object_with, quoted};
+use toolwarden_mcp::eras::{Introduction, asks_of_clients, error_to_legacy, modern_meta, result_to_legacy};
+use toolwarden_mcp::questions::Asks;
+use toolwarden_mcp::sse::Event;
+use toolwarden_mcp::{Direction, Edit, Form, HopMember, Id, Message, Method, Version};
+
+use super::source::Source;
+use super::{listening, set_level};
+use crate::answer::{self, Answer, Reply as Sent, Shape};
+use crate::audit::Trail;
+use crate::decide::decide;
+use crate::forward::{Reply, link};
+use crate::gateway::Gateway;
+use crate::inspect::{filtered_list, list_kind, receipt_is_wanted, with_receipt};
+use crate::parameters;
+use crate::questions;
+use crate::refusal::{Failure, Refusal};
+use crate::resolve::{Asked, What};
+use crate::sessions::{AnswerTo, ClientSession, Flight, Question};
+use crate::upstreams::{Link, TakesQuestions};
+
+/// How often a server may ask in one call.
+const MOST_ROUNDS: usize = 8;
+/// How long the client may take for one question.
+const QUESTION_TIME: Duration = Duration::from_secs(10 * 60);
+/// A server that only wants to be asked again is asked so often.
+const PAUSE: Duration = Duration::from_millis(250);
+const WAITING: usize = 64;
+
+pub(super) async fn carry(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    outbound: Outbound,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let Some(session) = asked.arrival.session.clone() else { return Err(Refusal::SessionMissing) };
+    let Some(id) = asked.id.clone() else {
+        // Nothing a legacy client tells concerns a server that hears everything with each request.
+        if &*asked.method == "notifications/initialized" && asked.arrival.via == crate::arrival::Via::Stdio {
+            listening::listen_for(gateway, &session, &asked.upstream);
+        }
+        return Ok(Answer::Accepted);
+    };
+    let done = || Ok(Answer::message(compose::result(&id, "{}")));
+    match &*asked.method {
+        "ping" => done(),
+        "logging/setLevel" => {
+            set_level(&asked.arrival, outbound.params())?;
+            done()
+        }
+        "resources/subscribe" | "resources/unsubscribe" => {
+            listening::change(gateway, &session, asked).await?;
+            done()
+        }
+        method if list_kind(method).is_some() => {
+            let result = whole(gateway, asked, &outbound, &session, &id).await.map_err(Refusal::Upstream)?;
+            Ok(Answer::message(filtered_list(gateway, asked, &result, &id)))
+        }
+        _ if matches!(asked.what, What::Call) => {
+            let errand = Errand::new(gateway, asked, session, id, trail.take());
+            Ok(errand.start(outbound).await)
+        }
+        // Tasks have no form that both eras know.
+        _ => Err(Refusal::Method(asked.method.to_string())),
+    }
+}
+
+/// A result that comes in one piece, in legacy words.
+async fn whole(
+    gateway: &Gateway,
+    asked: &Asked,
+    outbound: &Outbound,
+    session: &ClientSession,
+    id: &Id,
+) -> Result<Part, Failure> {
+    let mut source = send(gateway, asked, outbound, session, id, None).await?;
+    loop {
+        let Message::Response(response) = source.next().await? else { continue };
+        return match response.outcome {
+            Ok(result) => parsed(result_to_legacy(&asked.method, result.value())),
+            Err(error) => Err(Failure::Answered { status: 200, error: error_to_legacy(error.value()) }),
+        };
+    }
+}
+
+fn parsed(text: String) -> Result<Part, Failure> {
+    let limits = Limits { bytes: text.len(), depth: 1024 };
+    let document = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
+    Ok(Part::whole(Arc::new(document)))
+}
+
+/// The answers of one round, and the state they belong to, raw.
+#[derive(Debug)]
+struct Round {
+    responses: Option<String>,
+    state: Option<String>,
+}
+
+/// Sends a request in the modern envelope.
+async fn send(
+    gateway: &Gateway,
+    asked: &Asked,
+    outbound: &Outbound,
+    session: &ClientSession,
+    id: &Id,
+    round: Option<&Round>,
+) -> Result<Source, Failure> {
+    let upstream = &asked.upstream;
+    let agreed = session.agreed();
+    let declared = asks_of_clients(agreed.and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value));
+    let cut = Document::parse(declared, Limits::DEFAULT)
+        .map_or("{}".to_owned(), |declared| upstream.may_ask.cut(&session.caller, declared.root()));
+    let level = session.level();
+    let introduction = Introduction {
+        capabilities: &cut,
+        client: agreed.and_then(|agreed| agreed.client.as_ref()).map(Part::raw),
+        log_level: level.as_deref(),
+    };
+    let meta = modern_meta(outbound.params().map(Part::value), introduction);
+    let edits = [
+        Edit::Hop(HopMember::Meta, Some(&meta)),
+        Edit::Hop(HopMember::InputResponses, round.and_then(|round| round.responses.as_deref())),
+        Edit::Hop(HopMember::RequestState, round.and_then(|round| round.state.as_deref())),
+    ];
+    let link = link(&asked.arrival, upstream).await.map_err(|_| Failure::Died)?;
+    let sent = match &link {
+        Link::Http(http) => {
+            let mirrors = parameters::mirrors(gateway, asked);
+            http.request(outbound, id, &edits, Some(&mirrors), upstream.call_time).await.map(Reply::Http)
+        }
+        Link::Stdio(child) => child
+            .request_for(Some(&session.caller), outbound, id, &edits, TakesQuestions::Never)
+            .await
+            .map(Reply::Stdio),
+    };
+    let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
+    upstream.works();
+    Source::of(upstream, &link, reply, id.clone()).await
+}
+
+/// A call on its way, apart from the connection it came by: a legacy client that goes away has not
+/// given it up.
+struct Errand {
+    gateway: Arc<Gateway>,
+    asked: Arc<Asked>,
+    session: Arc<ClientSession>,
+    id: Id,
+    trail: Option<Trail>,
+    stop: Arc<Notify>,
+}
+
+/// What goes to the client.
+enum Told {
+    Event(Bytes),
+    Last(Sent),
+    /// The client gave the call up, and wants no answer.
+    Nothing,
+}
+
+impl Errand {
+    fn new(
+        gateway: &Arc<Gateway>,
+        asked: &Arc<Asked>,
+        session: Arc<ClientSession>,
+        id: Id,
+        trail: Option<Trail>,
+    ) -> Self {
+        Self { gateway: gateway.clone(), asked: asked.clone(), session, id, trail, stop: Arc::default() }
+    }
+
+    async fn start(self, outbound: Outbound) -> Answer {
+        let (told, mut heard) = mpsc::channel(WAITING);
+        tokio::spawn(self.run(outbound, told));
+        match heard.recv().await {
+            Some(Told::Last(reply)) => Answer::Message(reply),
+            Some(Told::Event(first)) => {
+                let rest = stream::unfold((Some(first), heard), |(first, mut heard)| async move {
+                    let message = match first {
+                        Some(first) => first,
+                        None => match heard.recv().await? {
+                            Told::Event(event) => event,
+                            Told::Last(reply) => reply.body,
+                            Told::Nothing => return None,
+                        },
+                    };
+                    Some((Event::of(message), (None, heard)))
+                });
+                Answer::Events { events: Box::pin(rest), resumable: false }
+            }
+            Some(Told::Nothing) | None => Answer::Events { events: Box::pin(stream::empty()), resumable: false },
+        }
+    }
+
+    async fn run(mut self, outbound: Outbound, told: mpsc::Sender<Told>) {
+        let flight = link(&self.asked.arrival, &self.asked.upstream).await.map(|link| {
+            let server = self.asked.upstream.name.clone();
+            let flight = Flight { server, link, wire: self.id.clone(), stop: Some(self.stop.clone()) };
+            self.session.depart(&self.id, flight)
+        });
+        let stop = self.stop.clone();
+        let ended = tokio::select! {
+            ended = self.rounds(outbound, &told) => Some(ended),
+            () = stop.notified() => None,
+        };
+        drop(flight);
+        let last = match ended {
+            // What is dropped half-way says so in the journal, and its server is told.
+            None => Told::Nothing,
+            Some(Ok(body)) => Told::Last(Sent { status: http::StatusCode::OK, body, session: None }),
+            Some(Err(refusal)) => {
+                if let Some(trail) = self.trail.take() {
+                    trail.refused(&refusal).await;
+                }
+                match answer::refuse(&self.shape(), &refusal) {
+                    Answer::Message(reply) => Told::Last(reply),
+                    _ => Told::Nothing,
+                }
+            }
+        };
+        // Nobody reads any more: the trail says how it ended.
+        drop(told.send(last).await);
+    }
+
+    fn shape(&self) -> Shape {
+        let is_tool_call = &*self.asked.method == "tools/call";
+        let era = self.asked.arrival.version.era();
+        Shape { id: Some(self.id.clone()), wants_answer: true, is_tool_call, era }
+    }
+
+    async fn rounds(&mut self, mut outbound: Outbound, told: &mpsc::Sender<Told>) -> Result<Bytes, Refusal> {
+        let mut round: Option<Round> = None;
+        for _ in 0..=MOST_ROUNDS {
+            let result = self.one(&outbound, round.as_ref(), told).await?;
+            let kind = result.value().get("resultType").and_then(Value::as_str);
+            match kind.as_deref() {
+                None | Some("complete") => return Ok(self.complete(&result)),
+                Some("input_required") => {}
+                Some(_) => return Err(broke("its result is of a kind that was not asked for")),
+            }
+            self.close(Status::Ok, result.raw().len());
+            round = Some(self.answers(&result, told).await?);
+            // Every round is a call of its own: judged, and recorded before it leaves.
+            let judged = decide(&self.gateway, &self.asked)?;
+            let mut trail = Trail::open(&self.gateway, &self.asked.arrival, self.asked.method.clone());
+            trail.asks(&self.asked);
+            if let crate::decide::Judged::Call(permit) = &judged {
+                trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
+            }
+            self.trail = Some(trail);
+            outbound = judged.into_outbound();
+        }
+        Err(broke("it asked again and again"))
+    }
+
+    /// One request and everything before its result.
+    async fn one(
+        &mut self,
+        outbound: &Outbound,
+        round: Option<&Round>,
+        told: &mpsc::Sender<Told>,
+    ) -> Result<Part, Refusal> {
+        let sending = send(&self.gateway, &self.asked, outbound, &self.session, &self.id, round);
+        let mut source = sending.await.map_err(Refusal::Upstream)?;
+        loop {
+            match source.next().await.map_err(Refusal::Upstream)? {
+                Message::Notification(news) => {
+                    let row =
+                        Method::find(&news.method, Direction::ToClient, Form::Notification, self.session.version());
+                    if row.is_some() && self.asked.upstream.may_tell(&news, &self.session.caller) {
+                        let params = news.params.as_ref().map(Part::raw);
+                        drop(told.send(Told::Event(compose::to_client(None, &news.method, params))).await);
+                    }
+                }
+                // The modern era has no requests of servers.
+                Message::Request(_) => {}
+                Message::Response(response) => {
+                    return response.outcome.map_err(|error| {
+                        let error = error_to_legacy(error.value());
+                        Refusal::Upstream(Failure::Answered { status: 200, error })
+                    });
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, result: &Part) -> Bytes {
+        let body = compose::result(&self.id, &result_to_legacy(&self.asked.method, result.value()));
+        let failed = result.value().get("isError").is_some_and(|is| is.kind() == Kind::True);
+        let receipt = self.trail.as_ref().and_then(Trail::receipt).cloned();
+        self.close(if failed { Status::ToolError } else { Status::Ok }, body.len());
+        match receipt.filter(|_| receipt_is_wanted(&self.asked.query)) {
+            Some(receipt) => with_receipt(body, &receipt),
+            None => body,
+        }
+    }
+
+    fn close(&mut self, status: Status, size: usize) {
+        if let Some(mut trail) = self.trail.take() {
+            trail.outcome(status, size as u64);
+        }
+    }
+
+    /// Asks the client everything a result asks for, at the same time.
+    async fn answers(&self, result: &Part, told: &mpsc::Sender<Told>) -> Result<Round, Refusal> {
+        let state = result.value().get("requestState").filter(|state| state.kind() == Kind::String);
+        let state = state.map(|state| state.raw().to_owned());
+        let questions = result.value().get("inputRequests");
+        if questions.is_none_or(|all| all.entries().next().is_none()) {
+            if state.is_none() {
+                return Err(broke("it asked for nothing"));
+            }
+            tokio::time::sleep(PAUSE).await;
+            return Ok(Round { responses: None, state });
+        }
+        let shown = questions::judge_all(&self.asked.upstream, self.asked.whom(), result.value()).await;
+        let shown = parsed(shown.map_err(Refusal::Upstream)?.unwrap_or_default()).map_err(Refusal::Upstream)?;
+        let mut waiting = Vec::new();
+        for (key, question) in shown.value().entries() {
+            let answer = self.ask(question, told).await?;
+            waiting.push(async move { answer.await.map(|answer| format!("{key}:{answer}")) });
+        }
+        let answers: Result<Vec<String>, Refusal> = join_all(waiting).await.into_iter().collect();
+        Ok(Round { responses: Some(format!("{{{}}}", answers?.join(","))), state })
+    }
+
+    /// Puts one question to the client; gives the answer, raw, when it comes.
+    async fn ask(
+        &self,
+        question: Value<'_>,
+        told: &mpsc::Sender<Told>,
+    ) -> Result<impl Future<Output = Result<String, Refusal>> + use<>, Refusal> {
+        let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
+        let version = self.session.version();
+        if Method::find(&method, Direction::ToClient, Form::Request, version).is_none() {
+            return Err(broke("it asked for something this client's revision does not know"));
+        }
+        let params = question.get("params");
+        let asks = toolwarden_mcp::questions::read(&method, params, &[]).ok();
+        let params = params.map(|params| legacy_question(params, asks.as_ref(), version));
+        let number = self.session.next_number();
+        let id = Id::from_raw(&format!("\"tw-{number}\"")).unwrap_or_else(|| Id::number(number));
+        let (waiter, answer) = oneshot::channel();
+        let to = AnswerTo::Waiter(Mutex::new(Some(waiter)));
+        let method: Arc<str> = method.into();
+        let open = Question { server: self.asked.upstream.name.clone(), method: method.clone(), to };
+        self.session.ask(id.clone(), open);
+        drop(told.send(Told::Event(compose::to_client(Some(&id), &method, params.as_deref()))).await);
+        let session = self.session.clone();
+        Ok(async move {
+            let given = timeout(QUESTION_TIME, answer).await;
+            match given {
+                Ok(Ok(Ok(result))) => Ok(result.raw().to_owned()),
+                Ok(Ok(Err(_))) => Err(broke("the client answered its question with an error")),
+                Ok(Err(_)) => Err(broke("the client went away")),
+                Err(_) => {
+                    drop(session.answered(&id));
+                    Err(broke("the client did not answer its question in time"))
+                }
+            }
+        })
+    }
+}
+
+/// A question in the words of the client's revision.
+fn legacy_question(params: Value<'_>, asks: Option<&Asks>, version: Version) -> String {
+    match asks {
+        Some(Asks::Url(_)) if params.get("elicitationId").is_none() => {
+            let id = quoted(&toolwarden_core::Digest::of_bytes(params.raw().as_bytes()).to_string());
+            object_with(Some(params), &[("elicitationId", Some(&id))])
+        }
+        Some(Asks::Form) if version < Version::V2025_11_25 => object_with(Some(params), &[("mode", None)]),
+        _ => params.raw().to_owned(),
+    }
+}
+
+fn broke(what: &str) -> Refusal {
+    Refusal::Upstream(Failure::Protocol(what.to_owned()))
+}

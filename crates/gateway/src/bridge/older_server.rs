@@ -1,0 +1,206 @@
+//! A modern client at a legacy server: the gateway holds the session, and what the server asks in the
+//! middle of a call waits there while the client comes back with the answers.
+
+use std::sync::Arc;
+
+use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
+use toolwarden_core::{Call, Operation, Outbound};
+use toolwarden_mcp::compose::{self, quoted};
+use toolwarden_mcp::eras::{discover_result, error_to_modern, legacy_meta, result_to_modern};
+use toolwarden_mcp::{Edit, HopMember, Id, Message};
+use toolwarden_policy::{Message as Admitted, admit};
+
+use super::leg::Leg;
+use super::listening;
+use super::source::Source;
+use super::way::{Open, Waiting, Way};
+use crate::answer::Answer;
+use crate::audit::Trail;
+use crate::forward::{Reply, older};
+use crate::gateway::Gateway;
+use crate::inspect::{filtered_list, list_kind};
+use crate::refusal::{Failure, Refusal};
+use crate::request_state::Carried;
+use crate::resolve::{Asked, What, query, text_member};
+use crate::upstreams::{Link, Older, TakesQuestions, Turn};
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+pub(super) async fn carry(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    outbound: Outbound,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let Some(id) = asked.id.clone() else { return Ok(Answer::Accepted) };
+    let held = older(&asked.arrival, &asked.upstream).await.map_err(Refusal::Upstream)?;
+    match &*asked.method {
+        "server/discover" => Ok(Answer::message(compose::result(&id, &discover_result(held.said().value())))),
+        "subscriptions/listen" => listening::listen(gateway, asked, &held, id).await,
+        method if list_kind(method).is_some() => {
+            let result = whole(asked, &outbound, &held).await.map_err(Refusal::Upstream)?;
+            Ok(Answer::message(filtered_list(gateway, asked, &result, &id)))
+        }
+        _ if matches!(asked.what, What::Call) => match asked.state.as_ref().map(|state| &state.carried) {
+            Some(Carried::Parked(name)) => {
+                let waiting = gateway.parks.take(name).ok_or(Refusal::Upstream(Failure::Lost))?;
+                go_on(gateway, asked, waiting, id, trail).await
+            }
+            _ => call(gateway, asked, &outbound, &held, id, trail).await,
+        },
+        // Tasks have no form that both eras know.
+        _ => Err(Refusal::Method(asked.method.to_string())),
+    }
+}
+
+/// A result that comes in one piece, in modern words.
+async fn whole(asked: &Asked, outbound: &Outbound, held: &Older) -> Result<Part, Failure> {
+    let link = held.link().await?;
+    let (mut source, _) = send(asked, outbound, &link, TakesQuestions::Never).await?;
+    loop {
+        let Message::Response(response) = source.next().await? else { continue };
+        return match response.outcome {
+            Ok(result) => parsed(result_to_modern(&asked.method, result.value(), held.about())),
+            Err(error) => Err(Failure::Answered { status: 200, error: error_to_modern(error.value(), None) }),
+        };
+    }
+}
+
+pub(super) fn parsed(text: String) -> Result<Part, Failure> {
+    let limits = Limits { bytes: text.len(), depth: 1024 };
+    let document = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
+    Ok(Part::whole(Arc::new(document)))
+}
+
+/// Sends a request in the legacy envelope; gives its messages and the id it has on the wire.
+pub(super) async fn send(
+    asked: &Asked,
+    outbound: &Outbound,
+    link: &Link,
+    questions: TakesQuestions,
+) -> Result<(Source, Id), Failure> {
+    let upstream = &asked.upstream;
+    let meta = legacy_meta(outbound.params().map(Part::value));
+    let mut edits = vec![
+        Edit::Hop(HopMember::Meta, meta.as_deref()),
+        Edit::Hop(HopMember::InputResponses, None),
+        Edit::Hop(HopMember::RequestState, None),
+    ];
+    let (sent, id, wire) = match link {
+        Link::Http(http) => {
+            // Several clients may share the session, so neither ids nor tokens can be theirs.
+            let id = http.next_id();
+            edits.push(Edit::ProgressToken(id.raw()));
+            let sent = http.request(outbound, &id, &edits, None, upstream.call_time).await.map(Reply::Http);
+            (sent, id.clone(), id.clone())
+        }
+        Link::Stdio(child) => {
+            let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
+            let caller = Some(&asked.arrival.caller);
+            let sent = child.request_for(caller, outbound, &id, &edits, questions).await;
+            let wire = sent.as_ref().map_or_else(|_| id.clone(), |reply| reply.guard.wire());
+            (sent.map(Reply::Stdio), id, wire)
+        }
+    };
+    let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
+    upstream.works();
+    Ok((Source::of(upstream, link, reply, id).await?, wire))
+}
+
+async fn call(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    outbound: &Outbound,
+    held: &Arc<Older>,
+    id: Id,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let turn = match held.turn_now().await {
+        // A call nobody came back for makes room; without one, this one waits.
+        Err(Failure::Busy) => {
+            gateway.parks.give_up_oldest_of(held);
+            held.turn().await
+        }
+        turn => turn,
+    };
+    let turn = turn.map_err(Refusal::Upstream)?;
+    tell_level(gateway, asked, &turn).await;
+    let sent = send(asked, outbound, &turn.link, turn.questions).await;
+    let (source, wire) = sent.map_err(|failure| translated(asked, failure))?;
+    let about = held.about().map(str::to_owned);
+    let way = Way { upstream: asked.upstream.clone(), turn, source, wire, about };
+    Leg::new(gateway, asked, id, way, trail.take()).walk().await
+}
+
+/// An answer that came with a status of its own.
+fn translated(asked: &Asked, failure: Failure) -> Refusal {
+    Refusal::Upstream(match failure {
+        Failure::Answered { error, .. } => {
+            let error = Document::parse(error.as_str(), Limits::DEFAULT)
+                .map_or(error.clone(), |document| error_to_modern(document.root(), uri_of(asked).as_deref()));
+            Failure::Answered { status: 200, error }
+        }
+        other => other,
+    })
+}
+
+pub(super) fn uri_of(asked: &Asked) -> Option<String> {
+    text_member(asked.query.call.params.as_ref(), "uri").map(|uri| quoted(&uri))
+}
+
+/// A legacy server is told the level this request wants, where nobody else hears its logs.
+async fn tell_level(gateway: &Gateway, asked: &Asked, turn: &Turn) {
+    let meta = asked.query.call.params.as_ref().and_then(|params| params.value().get("_meta"));
+    let Some(level) = meta.and_then(|meta| meta.get(LOG_LEVEL)).filter(|_| turn.is_own()) else { return };
+    let Ok(params) = parsed(format!("{{\"level\":{}}}", level.raw())) else { return };
+    let told = Call::asked(asked.upstream.name.clone(), Operation::ReadResource, Some(params));
+    let told = query(gateway, &asked.arrival.caller, told);
+    let method = "logging/setLevel".to_owned();
+    let Ok(outbound) = admit(&gateway.live.policy(), &told, Admitted::Listed { method }) else { return };
+    if let Ok((mut source, _)) = send(asked, &outbound, &turn.link, TakesQuestions::Never).await {
+        // Whether it has levels or not, the call goes on.
+        while let Ok(message) = source.next().await {
+            if matches!(message, Message::Response(_)) {
+                return;
+            }
+        }
+    }
+}
+
+/// The client came back with answers.
+async fn go_on(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    mut waiting: Box<Waiting>,
+    id: Id,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    waiting.answered();
+    let given = asked.query.call.params.as_ref().and_then(|params| params.member("inputResponses"));
+    let answer_to = |open: &Open| given.as_ref()?.member(&open.key).filter(|answer| fits(&open.method, answer.value()));
+    let answers: Option<Vec<Part>> = waiting.open.iter().map(answer_to).collect();
+    let Some(way) = waiting.way.take() else { return Err(Refusal::Upstream(Failure::Lost)) };
+    let leg = Leg::new(gateway, asked, id, way, trail.take());
+    let open = std::mem::take(&mut waiting.open);
+    let Some(answers) = answers else {
+        // Something is missing, or is no answer: the same questions once more.
+        return leg.ask(open).map_err(Refusal::Upstream);
+    };
+    for (open, answer) in open.iter().zip(&answers) {
+        leg.answer(open, answer).await?;
+    }
+    leg.walk().await
+}
+
+/// Whether an answer has the form its question wants.
+fn fits(method: &str, answer: Value<'_>) -> bool {
+    let has = |key: &str, kind: Kind| answer.get(key).is_some_and(|member| member.kind() == kind);
+    match method {
+        "elicitation/create" => {
+            let action = answer.get("action").and_then(Value::as_str);
+            matches!(action.as_deref(), Some("accept" | "decline" | "cancel"))
+        }
+        "roots/list" => has("roots", Kind::Array),
+        _ => has("role", Kind::String) && answer.get("content").is_some(),
+    }
+}

@@ -1,0 +1,74 @@
+//! Calls of modern clients that wait at a legacy server: it asked something, and the client will come
+//! back with the answer in another request, or not.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolwarden_core::Keyring;
+use toolwarden_core::digest::hex;
+
+use super::way::Waiting;
+use crate::refusal::Failure;
+use crate::upstreams::Older;
+
+/// How long a call waits for its client.
+const LIFE: Duration = Duration::from_secs(5 * 60);
+/// Calls that wait at the same time, of everybody.
+const MOST: usize = 10_000;
+
+/// All of them. Only the sealed state leads to one, and a state opens for its principal and call only.
+#[derive(Debug, Default)]
+pub(crate) struct Parks(Mutex<HashMap<String, (Instant, Box<Waiting>)>>);
+
+impl Parks {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Box<Waiting>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a call; gives the name under which it is found again.
+    pub(super) fn keep(&self, keyring: &dyn Keyring, waiting: Box<Waiting>) -> Result<String, Failure> {
+        let mut name = [0; 16];
+        keyring.random(&mut name).map_err(|_| Failure::Protocol("no name could be made".to_owned()))?;
+        let name = hex(&name);
+        // Dropped after the lock: giving a call up tells its server.
+        let refused = {
+            let mut all = self.lock();
+            if all.len() < MOST {
+                all.insert(name.clone(), (Instant::now(), waiting));
+                None
+            } else {
+                Some(waiting)
+            }
+        };
+        if refused.is_some() { Err(Failure::Busy) } else { Ok(name) }
+    }
+
+    pub(super) fn take(&self, name: &str) -> Option<Box<Waiting>> {
+        self.lock().remove(name).map(|(_, waiting)| waiting)
+    }
+
+    /// Gives up the call that has waited longest at a conversation.
+    pub(super) fn give_up_oldest_of(&self, older: &Arc<Older>) {
+        let oldest = {
+            let mut all = self.lock();
+            let waits = |waiting: &Waiting| waiting.way.as_ref().is_some_and(|way| way.turn.is_of(older));
+            let own = all.iter().filter(|(_, (_, waiting))| waits(waiting));
+            let name = own.min_by_key(|(_, (since, _))| *since).map(|(name, _)| name.clone());
+            name.and_then(|name| all.remove(&name))
+        };
+        drop(oldest);
+    }
+
+    /// Gives up the calls nobody came back for.
+    pub(crate) fn give_up_old(&self) {
+        let old: Vec<_> = self.lock().extract_if(|_, (since, _)| since.elapsed() > LIFE).collect();
+        drop(old);
+    }
+
+    pub(crate) fn give_up_all(&self) {
+        let all: Vec<_> = self.lock().drain().collect();
+        drop(all);
+    }
+}

@@ -1,0 +1,83 @@
+//! A modern client's call at a legacy server, between two requests of the client or within one.
+
+use std::sync::Arc;
+
+use toolwarden_core::Status;
+use toolwarden_mcp::Id;
+use toolwarden_policy::housekeeping;
+
+use super::older_server::parsed;
+use super::source::Source;
+use crate::audit::Trail;
+use crate::upstreams::{Link, Turn, Upstream};
+
+/// A call on its way. Dropped before its end, the server is told to stop.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) turn: Turn,
+    pub(super) source: Source,
+    /// The id it has on the wire.
+    pub(super) wire: Id,
+    /// What the server calls itself, raw.
+    pub(super) about: Option<String>,
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        if self.source.is_finished() {
+            return;
+        }
+        self.source.give_up();
+        let Link::Http(http) = self.turn.link.clone() else { return };
+        let params = parsed(format!("{{\"requestId\":{}}}", self.wire.raw())).ok();
+        let Ok(stop) = housekeeping(self.upstream.name.clone(), "notifications/cancelled", params) else { return };
+        // Outside of a runtime there is nobody left to tell.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { http.notify(&stop).await });
+        }
+    }
+}
+
+/// A question that was put to the client.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) key: String,
+    pub(super) method: Arc<str>,
+    /// The question as an entry of `inputRequests`, raw.
+    pub(super) shown: String,
+    /// The id the server gave it.
+    pub(super) upstream: Id,
+}
+
+/// A call that waits for its client to come back.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// None once the client came back.
+    pub(super) way: Option<Way>,
+    pub(super) open: Vec<Open>,
+    /// Of the round that asked: it ends when the client comes back, or never does.
+    trail: Option<Trail>,
+}
+
+impl Waiting {
+    pub(super) fn new(way: Way, open: Vec<Open>, trail: Option<Trail>) -> Self {
+        Self { way: Some(way), open, trail }
+    }
+
+    /// The client came back: the round before this one ended with a question.
+    pub(super) fn answered(&mut self) {
+        if let Some(mut trail) = self.trail.take() {
+            trail.outcome(Status::Ok, 0);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(mut trail) = self.trail.take() {
+            // Nobody came back: what the call did before it asked is not known.
+            trail.outcome(Status::Unknown, 0);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A modern result that asks the client for something before it is one: its questions are judged and
+//! labelled, its state is sealed.
+
+use toolwarden_core::json::{Part, Value};
+use toolwarden_mcp::compose::{object_with, quoted};
+
+use crate::gateway::Gateway;
+use crate::questions;
+use crate::refusal::Failure;
+use crate::request_state::Carried;
+use crate::resolve::{Asked, What};
+
+const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+/// The result as the client is shown it; none where it asks for nothing and stays as it is.
+pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result<Option<String>, Failure> {
+    let value = result.value();
+    let kind = value.get("resultType").and_then(Value::as_str);
+    let asks = kind.as_deref() == Some("input_required");
+    if asks && !ASKING.contains(&&*asked.method) {
+        return Err(Failure::Protocol("it asked for something where nothing may be asked".to_owned()));
+    }
+    let shown = questions::judge_all(&asked.upstream, asked.whom(), value).await?;
+    let state = value.get("requestState").filter(|_| matches!(asked.what, What::Call));
+    let sealed = match state {
+        None => None,
+        Some(state) => {
+            let own = state.as_str().ok_or_else(|| Failure::Protocol("its state is no text".to_owned()))?;
+            let round = asked.state.as_ref().map_or(0, |state| state.round) + 1;
+            let carried = Carried::Server(own.into_owned());
+            let sealed = gateway.states.seal(&*gateway.keyring, asked.bound(), round, carried)?;
+            Some(quoted(&sealed))
+        }
+    };
+    if asks && shown.is_none() && sealed.is_none() {
+        return Err(Failure::Protocol("it asked for nothing".to_owned()));
+    }
+    let mut changed = Vec::new();
+    changed.extend(shown.as_deref().map(|shown| ("inputRequests", Some(shown))));
+    changed.extend(sealed.as_deref().map(|sealed| ("requestState", Some(sealed))));
+    Ok((!changed.is_empty()).then(|| object_with(Some(value), &changed)))
+}

@@ -1,0 +1,133 @@
+//! States open for whom and what they were sealed for, once, and not for ever.
+
+use std::sync::Arc;
+
+use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_core::{Caller, Keyring};
+use toolwarden_vault::FileKeyring;
+
+use super::{Bound, Carried, MOST_ROUNDS, States};
+use crate::refusal::Refusal;
+
+fn params(text: &str) -> Part {
+    let document = Document::parse(text, Limits::DEFAULT);
+    assert!(document.is_ok(), "{text}");
+    document.map(|document| Part::whole(Arc::new(document))).unwrap_or_else(|_| unreachable!("asserted"))
+}
+
+struct Desk {
+    keyring: FileKeyring,
+    states: States,
+    ada: Caller,
+    _directory: tempfile::TempDir,
+}
+
+fn desk() -> Result<Desk, Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let keyring = FileKeyring::open(directory.path())?;
+    let states = States::new(&keyring);
+    Ok(Desk { keyring, states, ada: Caller::local_person("ada"), _directory: directory })
+}
+
+impl Desk {
+    fn sealed(&self, call: &Part, carried: Carried) -> String {
+        let bound = Bound { caller: &self.ada, server: "notes", method: "tools/call", params: Some(call) };
+        self.states.seal(&self.keyring, bound, 1, carried).unwrap_or_default()
+    }
+
+    fn why(&self, caller: &Caller, server: &str, method: &str, call: &str) -> &'static str {
+        let call = params(call);
+        let bound = Bound { caller, server, method, params: Some(&call) };
+        match self.states.open(&self.keyring, bound) {
+            Ok(Some(opened)) => match self.states.consume(&opened) {
+                Ok(()) => "opened",
+                Err(_) => "used",
+            },
+            Ok(None) => "nothing",
+            Err(Refusal::State(why)) => why,
+            Err(_) => "other",
+        }
+    }
+}
+
+#[test]
+fn a_state_opens_once_for_its_call() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    let call = params(r#"{"name":"t","arguments":{"n":1},"_meta":{"io.modelcontextprotocol/logLevel":"info"}}"#);
+    let state = desk.sealed(&call, Carried::Server("inner \u{e4} \"".to_owned()));
+    let again = format!(
+        r#"{{"arguments":{{"n":1}},"name":"t","requestState":"{state}","inputResponses":{{}},"_meta":{{"progressToken":2}}}}"#
+    );
+    let foreign = "it is not one this gateway gave to you";
+    let other = "it belongs to another call";
+    assert_eq!(desk.why(&Caller::person("eve"), "notes", "tools/call", &again), foreign);
+    assert_eq!(desk.why(&Caller::agent("worker", Some("ada".to_owned())), "notes", "tools/call", &again), foreign);
+    assert_eq!(desk.why(&desk.ada, "other", "tools/call", &again), other);
+    assert_eq!(desk.why(&desk.ada, "notes", "prompts/get", &again), other);
+    for changed in ["\"n\":1.0", "\"n\":2", "\"n\":\"1\"", "\"n\":1,\"m\":null"] {
+        assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &again.replace("\"n\":1", changed)), other, "{changed}");
+    }
+    let flipped: String = state.chars().rev().collect();
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &again.replace(&state, &flipped)), foreign);
+    let short = state.get(..state.len() - 4).unwrap_or_default();
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &again.replace(&state, short)), foreign);
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", r#"{"name":"t","requestState":"inner"}"#), foreign);
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", r#"{"name":"t","requestState":7}"#), foreign);
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", r#"{"name":"t"}"#), "nothing");
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &again), "opened");
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &again), "it was used before");
+    Ok(())
+}
+
+#[test]
+fn the_inner_state_comes_back_byte_for_byte() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    for inner in ["", "plain", "\u{0}\n\"\\ \u{1f600}"] {
+        let call = params(r#"{"name":"t"}"#);
+        let state = desk.sealed(&call, Carried::Server(inner.to_owned()));
+        let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
+        let bound = Bound { caller: &desk.ada, server: "notes", method: "tools/call", params: Some(&back) };
+        let opened = desk.states.open(&desk.keyring, bound).ok().flatten().map(|opened| opened.carried);
+        assert_eq!(opened, Some(Carried::Server(inner.to_owned())));
+    }
+    Ok(())
+}
+
+#[test]
+fn two_at_once_open_a_state_once() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    let state = desk.sealed(&params(r#"{"name":"t"}"#), Carried::Again);
+    let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
+    let bound = Bound { caller: &desk.ada, server: "notes", method: "tools/call", params: Some(&back) };
+    let first = desk.states.open(&desk.keyring, bound).ok().flatten();
+    let second = desk.states.open(&desk.keyring, bound).ok().flatten();
+    let (Some(first), Some(second)) = (first, second) else { return Err("not opened".into()) };
+    assert!(desk.states.consume(&first).is_ok());
+    assert!(desk.states.consume(&second).is_err());
+    Ok(())
+}
+
+#[test]
+fn states_end_with_the_gateway_and_after_many_rounds() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    let call = params(r#"{"name":"t"}"#);
+    let state = desk.sealed(&call, Carried::Again);
+    let next = States::new(&desk.keyring as &dyn Keyring);
+    let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
+    let bound = Bound { caller: &desk.ada, server: "notes", method: "tools/call", params: Some(&back) };
+    assert!(matches!(next.open(&desk.keyring, bound), Err(Refusal::State(why)) if why.contains("restarted")));
+    assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS, Carried::Again).is_ok());
+    assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS + 1, Carried::Again).is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn states_expire() -> Result<(), Box<dyn std::error::Error>> {
+    let mut desk = desk()?;
+    desk.states.life = std::time::Duration::from_millis(5);
+    let state = desk.sealed(&params(r#"{"name":"t"}"#), Carried::Again);
+    let back = format!(r#"{{"name":"t","requestState":"{state}"}}"#);
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &back), "it has expired; make the call again");
+    Ok(())
+}
