@@ -13,14 +13,23 @@ use crate::sessions::ClientSession;
 pub enum Via {
     Http,
     Stdio,
+    /// The oldest HTTP transport: a stream, and an address to post to.
+    Events,
 }
 
 impl Via {
+    /// Whether everything the client hears comes on one line.
+    #[must_use]
+    pub fn is_one_line(self) -> bool {
+        matches!(self, Self::Stdio | Self::Events)
+    }
+
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "mcp_http",
             Self::Stdio => "mcp_stdio",
+            Self::Events => "mcp_sse",
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Where messages come in: MCP over HTTP and MCP over stdio.
+//! Where messages come in: MCP over HTTP, in its newer and its oldest form, and MCP over stdio.
 
 mod body;
 pub mod hosts;
 mod http;
+mod lines;
 mod listener;
 mod post;
+mod sse;
 pub mod stdio;
 mod streams;
 pub mod tls;

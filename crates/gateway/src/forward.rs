@@ -9,7 +9,7 @@ use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::upstream::http::Reply as HttpReply;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
-use crate::arrival::{Arrival, Via};
+use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::parameters;
 use crate::refusal::{Failure, Refusal};
@@ -81,7 +81,7 @@ async fn send(
         (What::Cancel(flight), _) => cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None)),
         (_, None) => {
             notify(link, outbound).await?;
-            let on_a_pipe = asked.arrival.via == Via::Stdio && &*asked.method == "notifications/initialized";
+            let on_a_pipe = asked.arrival.via.is_one_line() && &*asked.method == "notifications/initialized";
             if let (true, Link::Http(http), Some(session)) = (on_a_pipe, link, &asked.arrival.session) {
                 crate::news::follow(gateway, session, &asked.upstream, http);
             }
@@ -115,7 +115,7 @@ async fn request(
     match link {
         Link::Http(http) => {
             let guard = depart(id.clone());
-            let made = (asked.arrival.via == Via::Stdio).then(|| parameters::mirrors(gateway, asked));
+            let made = asked.arrival.via.is_one_line().then(|| parameters::mirrors(gateway, asked));
             let mirrors = made.as_ref().unwrap_or(&asked.arrival.headers);
             let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(mirrors);
             let reply = http.request(outbound, id, &edits, mirrors, asked.upstream.call_time).await?;

@@ -22,7 +22,7 @@ use crate::gateway::Gateway;
 use crate::inspect::result_of;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::Asked;
-use crate::sessions::{Agreed, ClientSession, SessionError, principal};
+use crate::sessions::{Agreed, ClientSession, Push, SessionError, principal};
 use crate::upstreams::{HttpLink, Link, Opened, Reach, Upstream, agreed_version};
 
 /// Opens a legacy conversation with one server.
@@ -159,6 +159,7 @@ pub(crate) fn session(gateway: &Gateway, arrival: &Arrival) -> Result<Arc<Client
         arrival.caller.clone(),
         arrival.scope.clone(),
         gateway.settings.most_sessions,
+        Push::kept(),
     );
     opened.map_err(|error| {
         tracing::warn!("no session was opened: {error}");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
@@ -96,7 +96,11 @@ pub struct ClientSession {
     listening: Mutex<HashMap<Arc<str>, mpsc::Sender<Refresh>>>,
     numbers: AtomicU64,
     used: Mutex<Instant>,
+    /// Messages of one line that are handled at the same time.
+    room: Arc<Semaphore>,
 }
+
+const MOST_AT_ONCE: usize = 256;
 
 /// Ended streams a client can come back to: the last ones, as long as they are small together.
 const ENDED_STREAMS: usize = 16;
@@ -123,6 +127,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Push {
+    /// Kept for a stream the client may open.
+    pub(crate) fn kept() -> Self {
+        Self::Log(Arc::new(StreamLog::new(0)))
+    }
+}
+
 impl ClientSession {
     pub(crate) fn new(id: String, caller: Arc<Caller>, scope: Scope, push: Push) -> Self {
         let mark: String = Digest::of_bytes(id.as_bytes()).to_string().chars().take(12).collect();
@@ -144,6 +155,7 @@ impl ClientSession {
             listening: Mutex::default(),
             numbers: AtomicU64::new(1),
             used: Mutex::new(Instant::now()),
+            room: Arc::new(Semaphore::new(MOST_AT_ONCE)),
         }
     }
 
@@ -303,11 +315,19 @@ impl ClientSession {
         }
     }
 
+    pub(crate) fn room(&self) -> Arc<Semaphore> {
+        self.room.clone()
+    }
+
     fn touch(&self) {
         *lock(&self.used) = Instant::now();
     }
 
     fn idle(&self) -> Duration {
+        // An open line is in use, whatever it carries.
+        if matches!(&self.push, Push::Lines(lines) if !lines.is_closed()) {
+            return Duration::ZERO;
+        }
         // A request whose stream broke off may never be answered.
         let parked = lock(&self.parked).as_ref().map_or(0, HashMap::len);
         if lock(&self.flights).len() <= parked { lock(&self.used).elapsed() } else { Duration::ZERO }
@@ -341,12 +361,12 @@ impl Sessions {
         caller: Arc<Caller>,
         scope: Scope,
         most: usize,
+        push: Push,
     ) -> Result<Arc<ClientSession>, SessionError> {
         let mut nonce = [0; 16];
         keyring.random(&mut nonce)?;
         let sealed = keyring.seal(Purpose::Session, principal(&caller).as_bytes(), &nonce)?;
         let id = toolwarden_core::digest::hex(&sealed);
-        let push = Push::Log(Arc::new(StreamLog::new(0)));
         let session = Arc::new(ClientSession::new(id.clone(), caller, scope, push));
         let mut sessions = lock(&self.by_id);
         if sessions.len() >= most {

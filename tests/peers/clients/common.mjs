@@ -60,6 +60,11 @@ export function readOptions() {
   }
 }
 
+/** Whether an address is one of the oldest HTTP transport. */
+export function isOldest(url) {
+  return /^\/sse(\/|$)/.test(url.pathname);
+}
+
 /** What the client says it can do. */
 export function capabilities(options) {
   return { ...(options.elicit && { elicitation: {} }), ...(options.sample !== undefined && { sampling: {} }) };

@@ -5,9 +5,11 @@ import json
 import os
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 from mcp import Client, StdioServerParameters, types
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
@@ -35,6 +37,8 @@ def transport(options: argparse.Namespace) -> Any:
     if not first.startswith(("http:", "https:")):
         return StdioServerParameters(command=first, args=rest, env=dict(os.environ))
     headers = dict(line.split(": ", 1) for line in options.header)
+    if urlsplit(first).path.startswith("/sse"):
+        return sse_client(first, headers=headers)
     return streamable_http_client(first, http_client=create_mcp_http_client(headers=headers))
 
 

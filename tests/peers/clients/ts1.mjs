@@ -1,9 +1,10 @@
 // A client on the TypeScript SDK 1.x, which knows only the legacy era; prints one line of JSON. Options: see common.mjs.
-import { answerForm, answerModel, callOptions, capabilities, readOptions, run, usePeers } from './common.mjs';
+import { answerForm, answerModel, callOptions, capabilities, isOldest, readOptions, run, usePeers } from './common.mjs';
 
 usePeers();
 const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
 const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
+const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
 const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
 const { CreateMessageRequestSchema, ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
 
@@ -16,8 +17,9 @@ if (options.sample !== undefined) {
   client.setRequestHandler(CreateMessageRequestSchema, (it) => answerModel(options, seen, it.params));
 }
 
+const overHttp = (url, how) => (isOldest(url) ? new SSEClientTransport(url, how) : new StreamableHTTPClientTransport(url, how));
 const transport = options.url
-  ? new StreamableHTTPClientTransport(options.url, { requestInit: { headers: options.headers } })
+  ? overHttp(options.url, { requestInit: { headers: options.headers } })
   : new StdioClientTransport({ ...options.command, env: process.env, stderr: 'inherit' });
 // Every transport of this SDK is told the version once it is agreed; only some remember it.
 const tell = transport.setProtocolVersion?.bind(transport);

@@ -49,7 +49,7 @@ pub(super) async fn carry(
     let Some(session) = asked.arrival.session.clone() else { return Err(Refusal::SessionMissing) };
     let Some(id) = asked.id.clone() else {
         // Nothing a legacy client tells concerns a server that hears everything with each request.
-        if &*asked.method == "notifications/initialized" && asked.arrival.via == crate::arrival::Via::Stdio {
+        if &*asked.method == "notifications/initialized" && asked.arrival.via.is_one_line() {
             listening::listen_for(gateway, &session, &asked.upstream);
         }
         return Ok(Answer::Accepted);

@@ -10,7 +10,7 @@ use toolwarden_core::Caller;
 use toolwarden_mcp::{Era, Version, headers};
 
 use super::body::AnswerBody;
-use super::{hosts, post, streams};
+use super::{hosts, post, sse, streams};
 use crate::answer::{self, Answer, Reply, Shape};
 use crate::arrival::{Credential, Scope};
 use crate::gateway::Gateway;
@@ -38,7 +38,9 @@ where
     if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings.allowed_hosts) {
         return plain(StatusCode::FORBIDDEN, &error.to_string());
     }
-    let Some(scope) = scope_of(parts.uri.path()) else { return other_path(parts.uri.path()) };
+    let path = parts.uri.path();
+    let oldest = scope_of(path, "/sse");
+    let Some(scope) = oldest.clone().or_else(|| scope_of(path, "/mcp")) else { return other_path(path) };
     let mode = parts.uri.query().and_then(mode_of);
     let presented = parts.headers.contains_key(AUTHORIZATION);
     let credential = if presented { Credential::Presented } else { Credential::Local };
@@ -47,6 +49,9 @@ where
         Err(refusal) => return refused(&refusal),
     };
     let visit = Visit { scope, caller, headers: Arc::new(parts.headers) };
+    if oldest.is_some() {
+        return sse::visit(gateway, visit, &parts.method, parts.uri.path(), parts.uri.query(), body).await;
+    }
     match parts.method {
         Method::POST => post::post(gateway, visit, body).await,
         Method::GET => streams::get(gateway, &visit).await,
@@ -59,8 +64,8 @@ where
     }
 }
 
-fn scope_of(path: &str) -> Option<Scope> {
-    match path.strip_prefix("/mcp")? {
+fn scope_of(path: &str, door: &str) -> Option<Scope> {
+    match path.strip_prefix(door)? {
         "" | "/" => Some(Scope::All),
         rest => {
             let server = decoded(rest.strip_prefix('/')?.trim_end_matches('/'))?;
@@ -94,7 +99,10 @@ fn decoded(text: &str) -> Option<String> {
 fn other_path(path: &str) -> Response<AnswerBody> {
     match path {
         "/healthz" => plain(StatusCode::OK, "ok"),
-        _ => plain(StatusCode::NOT_FOUND, "nothing is here; MCP is at /mcp and /mcp/{server}"),
+        _ => plain(
+            StatusCode::NOT_FOUND,
+            "nothing is here; MCP is at /mcp and /mcp/{server}, for old clients at /sse and /sse/{server}",
+        ),
     }
 }
 

@@ -35,12 +35,10 @@ where
     if let Err((status, text)) = acceptable(&visit.headers) {
         return plain(status, text);
     }
-    let bytes =
-        match tokio::time::timeout(BODY_TIME, collect(&visit.headers, body, gateway.settings.request_bytes)).await {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err((status, text))) => return plain(status, text),
-            Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
-        };
+    let bytes = match collected(&visit.headers, body, gateway.settings.request_bytes).await {
+        Ok(bytes) => bytes,
+        Err((status, text)) => return plain(status, text),
+    };
     let limits = Limits { bytes: gateway.settings.request_bytes, depth: gateway.settings.depth };
     match read(&bytes, limits) {
         Ok(Incoming::One(message)) => one(gateway, visit, message, bytes.len()).await,
@@ -49,10 +47,27 @@ where
     }
 }
 
-fn acceptable(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+/// The whole body, if it comes in time and is not too large.
+pub(super) async fn collected<B>(
+    headers: &HeaderMap,
+    body: B,
+    limit: usize,
+) -> Result<Bytes, (StatusCode, &'static str)>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+{
+    let late = (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+    tokio::time::timeout(BODY_TIME, collect(headers, body, limit)).await.unwrap_or(Err(late))
+}
+
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+fn acceptable(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+    if !is_json(headers) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json"));
     }
     if accepts(headers, "application/json") && accepts(headers, "text/event-stream") {

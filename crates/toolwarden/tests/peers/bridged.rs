@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::house::{House, MAY_ASK, PERMISSIVE};
-use crate::pairs::meet_beside;
+use crate::pairs::{meet, meet_beside};
 use crate::pairs_table::{
-    ACROSS_COMMON, ACROSS_ONE, ACROSS_PIPE, Door, OLDEST, PYTHON_LEGACY, PYTHON_MODERN, TS1, TS2_LEGACY, TS2_MODERN,
+    ACROSS_COMMON, ACROSS_ONE, ACROSS_PIPE, Door, OLDEST_CLIENTS, OLDEST_SERVERS, PYTHON_LEGACY, PYTHON_MODERN, TS1,
+    TS2_LEGACY, TS2_MODERN,
 };
 use crate::peers::{Client, Listening, Seen, Target, ask, fixture_command, fixture_of, server_table};
 
@@ -27,7 +28,29 @@ fn each_era_reaches_servers_of_the_other_over_pipes() {
 
 #[test]
 fn servers_of_the_oldest_transport_are_reached() {
-    meet_beside(Door::One, OLDEST);
+    meet(Door::One, OLDEST_SERVERS);
+}
+
+#[test]
+fn clients_of_the_oldest_transport_reach_servers() {
+    meet_beside(Door::OldestOne, OLDEST_CLIENTS);
+    meet_beside(Door::OldestCommon, OLDEST_CLIENTS);
+}
+
+/// A form, progress, giving up and news for a client of the oldest transport, at servers of both eras.
+#[test]
+fn clients_of_the_oldest_transport_are_asked_and_told() {
+    for (client, era) in [(TS1, "legacy"), (PYTHON_LEGACY, "modern")] {
+        with_era(era, |house, base, names| {
+            for name in names {
+                let target = Door::OldestOne.target(base, name);
+                is_asked(house, client, name, "", &target);
+                progresses(house, client, "", &target);
+                gives_up(house, client, "", &target);
+                hears(house, client, name, "", &target);
+            }
+        });
+    }
 }
 
 const LEGACY: [Client; 3] = [TS1, TS2_LEGACY, PYTHON_LEGACY];
@@ -76,131 +99,119 @@ fn put(house: &House, client: Client, tool: &str, options: &[&str], target: &Tar
     seen
 }
 
-/// Which forms, models and progress a client of one era meets at a server of the other.
-fn asks(era: &str, clients: &[Client]) {
-    with_era(era, |house, base, names| {
-        everywhere(clients, base, names, |client, name, prefix, target| {
-            let form = format!("{prefix}test_elicitation");
-            for (answer, said) in [("accept", "The user answered accept"), ("decline", "decline")] {
-                let options = ["--args", r#"{"message": "Who?"}"#, "--elicit", answer];
-                let seen = put(house, client, &form, &options, target);
-                assert_eq!(seen.at("/elicited"), &json!([format!("Server \"{name}\" asks: Who?")]), "{}", seen.0);
-                assert!(seen.text().contains(said), "{client:?} at {target:?}: {}", seen.0);
-            }
-            let sample = format!("{prefix}test_sampling");
-            let options = ["--args", r#"{"prompt": "Speak."}"#, "--sample", "Spoken."];
-            let seen = put(house, client, &sample, &options, target);
-            assert!(seen.text().contains("Spoken."), "{client:?} at {target:?}: {}", seen.0);
-        });
-    });
+/// A form that is filled in, one that is declined, and a model.
+fn is_asked(house: &House, client: Client, name: &str, prefix: &str, target: &Target) {
+    let form = format!("{prefix}test_elicitation");
+    for (answer, said) in [("accept", "The user answered accept"), ("decline", "decline")] {
+        let options = ["--args", r#"{"message": "Who?"}"#, "--elicit", answer];
+        let seen = put(house, client, &form, &options, target);
+        assert_eq!(seen.at("/elicited"), &json!([format!("Server \"{name}\" asks: Who?")]), "{}", seen.0);
+        assert!(seen.text().contains(said), "{client:?} at {target:?}: {}", seen.0);
+    }
+    let sample = format!("{prefix}test_sampling");
+    let options = ["--args", r#"{"prompt": "Speak."}"#, "--sample", "Spoken."];
+    let seen = put(house, client, &sample, &options, target);
+    assert!(seen.text().contains("Spoken."), "{client:?} at {target:?}: {}", seen.0);
+}
+
+fn is_asked_twice(house: &House, client: Client, prefix: &str, target: &Target) {
+    let rounds = format!("{prefix}test_input_required_result_multi_round");
+    let seen = put(house, client, &rounds, &["--elicit", "accept"], target);
+    assert_eq!(seen.at("/elicited").as_array().map(Vec::len), Some(2), "{client:?} at {target:?}: {}", seen.0);
+    assert!(seen.at("/result/isError") != &json!(true) && !seen.text().is_empty(), "{}", seen.0);
+}
+
+fn progresses(house: &House, client: Client, prefix: &str, target: &Target) {
+    let delay = format!("{prefix}test_delay");
+    let seen = put(house, client, &delay, &["--args", r#"{"milliseconds": 450}"#, "--progress"], target);
+    let reported = seen.at("/progress").as_array().map_or(0, Vec::len);
+    assert!(reported >= 4, "{client:?} at {target:?}: {}", seen.0);
+    assert_eq!(seen.text(), "Waited 450 ms.", "{client:?} at {target:?}");
+}
+
+fn gives_up(house: &House, client: Client, prefix: &str, target: &Target) {
+    let before = house.read("record");
+    house.write("record", "");
+    let delay = format!("{prefix}test_delay");
+    let options = ["--args", r#"{"milliseconds": 30000}"#, "--cancel-after", "700"];
+    let seen = put(house, client, &delay, &options, target);
+    assert_eq!(seen.at("/cancelled"), &json!(true), "{client:?} at {target:?}: {}", seen.0);
+    house.await_record("cancelled test_delay");
+    assert_eq!(house.recorded(), ["tools/call test_delay", "cancelled test_delay"], "{client:?} {target:?}");
+    house.write("record", &format!("{before}{}", house.read("record")));
+}
+
+fn hears(house: &House, client: Client, name: &str, prefix: &str, target: &Target) {
+    let own = "test://watched-resource".to_owned();
+    let uri = if prefix.is_empty() { own } else { format!("toolwarden://{name}/{own}") };
+    for (tool, news) in [
+        ("test_trigger_resource_change", json!({"method": "notifications/resources/updated", "uri": uri})),
+        ("test_trigger_tool_change", json!({"method": "notifications/tools/list_changed"})),
+    ] {
+        let tool = format!("{prefix}{tool}");
+        let seen = put(house, client, &tool, &["--watch", &uri], target);
+        assert_eq!(seen.at("/news"), &Value::Array(vec![news]), "{client:?} at {target:?}: {}", seen.0);
+    }
 }
 
 #[test]
 fn legacy_clients_are_asked_by_modern_servers() {
-    asks("modern", &LEGACY);
+    with_era("modern", |house, base, names| {
+        everywhere(&LEGACY, base, names, |client, name, prefix, target| {
+            is_asked(house, client, name, prefix, target);
+            is_asked_twice(house, client, prefix, target);
+        });
+    });
 }
 
 #[test]
 fn modern_clients_are_asked_by_legacy_servers() {
-    asks("legacy", &MODERN);
-}
-
-/// Several rounds of questions, and several questions at once.
-#[test]
-fn modern_clients_are_asked_again_and_again_by_legacy_servers() {
     with_era("legacy", |house, base, names| {
-        everywhere(&MODERN, base, names, |client, _, prefix, target| {
-            let rounds = format!("{prefix}test_input_required_result_multi_round");
-            let seen = put(house, client, &rounds, &["--elicit", "accept"], target);
-            assert_eq!(seen.at("/elicited").as_array().map(Vec::len), Some(2), "{client:?} at {target:?}: {}", seen.0);
-            assert!(seen.at("/result/isError") != &json!(true) && !seen.text().is_empty(), "{}", seen.0);
-        });
-    });
-}
-
-#[test]
-fn legacy_clients_are_asked_again_and_again_by_modern_servers() {
-    with_era("modern", |house, base, names| {
-        everywhere(&LEGACY, base, names, |client, _, prefix, target| {
-            let rounds = format!("{prefix}test_input_required_result_multi_round");
-            let seen = put(house, client, &rounds, &["--elicit", "accept"], target);
-            assert_eq!(seen.at("/elicited").as_array().map(Vec::len), Some(2), "{client:?} at {target:?}: {}", seen.0);
-            assert!(seen.at("/result/isError") != &json!(true) && !seen.text().is_empty(), "{}", seen.0);
-        });
-    });
-}
-
-fn progresses(era: &str, clients: &[Client]) {
-    with_era(era, |house, base, names| {
-        everywhere(clients, base, names, |client, _, prefix, target| {
-            let delay = format!("{prefix}test_delay");
-            let seen = put(house, client, &delay, &["--args", r#"{"milliseconds": 450}"#, "--progress"], target);
-            let reported = seen.at("/progress").as_array().map_or(0, Vec::len);
-            assert!(reported >= 4, "{client:?} at {target:?}: {}", seen.0);
-            assert_eq!(seen.text(), "Waited 450 ms.", "{client:?} at {target:?}");
+        everywhere(&MODERN, base, names, |client, name, prefix, target| {
+            is_asked(house, client, name, prefix, target);
+            is_asked_twice(house, client, prefix, target);
         });
     });
 }
 
 #[test]
 fn progress_crosses_to_modern_clients() {
-    progresses("legacy", &MODERN);
+    with_era("legacy", |house, base, names| {
+        everywhere(&MODERN, base, names, |client, _, prefix, target| progresses(house, client, prefix, target));
+    });
 }
 
 #[test]
 fn progress_crosses_to_legacy_clients() {
-    progresses("modern", &LEGACY);
-}
-
-fn gives_up(era: &str, clients: &[Client]) {
-    with_era(era, |house, base, names| {
-        everywhere(clients, base, names, |client, _, prefix, target| {
-            let before = house.read("record");
-            house.write("record", "");
-            let delay = format!("{prefix}test_delay");
-            let options = ["--args", r#"{"milliseconds": 30000}"#, "--cancel-after", "700"];
-            let seen = put(house, client, &delay, &options, target);
-            assert_eq!(seen.at("/cancelled"), &json!(true), "{client:?} at {target:?}: {}", seen.0);
-            house.await_record("cancelled test_delay");
-            assert_eq!(house.recorded(), ["tools/call test_delay", "cancelled test_delay"], "{client:?} {target:?}");
-            house.write("record", &format!("{before}{}", house.read("record")));
-        });
+    with_era("modern", |house, base, names| {
+        everywhere(&LEGACY, base, names, |client, _, prefix, target| progresses(house, client, prefix, target));
     });
 }
 
 #[test]
 fn giving_up_crosses_from_modern_clients() {
-    gives_up("legacy", &MODERN);
+    with_era("legacy", |house, base, names| {
+        everywhere(&MODERN, base, names, |client, _, prefix, target| gives_up(house, client, prefix, target));
+    });
 }
 
 #[test]
 fn giving_up_crosses_from_legacy_clients() {
-    gives_up("modern", &LEGACY);
-}
-
-fn hears(era: &str, clients: &[Client]) {
-    with_era(era, |house, base, names| {
-        everywhere(clients, base, names, |client, name, prefix, target| {
-            let own = "test://watched-resource".to_owned();
-            let uri = if prefix.is_empty() { own } else { format!("toolwarden://{name}/{own}") };
-            for (tool, news) in [
-                ("test_trigger_resource_change", json!({"method": "notifications/resources/updated", "uri": uri})),
-                ("test_trigger_tool_change", json!({"method": "notifications/tools/list_changed"})),
-            ] {
-                let tool = format!("{prefix}{tool}");
-                let seen = put(house, client, &tool, &["--watch", &uri], target);
-                assert_eq!(seen.at("/news"), &Value::Array(vec![news]), "{client:?} at {target:?}: {}", seen.0);
-            }
-        });
+    with_era("modern", |house, base, names| {
+        everywhere(&LEGACY, base, names, |client, _, prefix, target| gives_up(house, client, prefix, target));
     });
 }
 
 #[test]
 fn news_cross_to_modern_clients() {
-    hears("legacy", &MODERN);
+    with_era("legacy", |house, base, names| {
+        everywhere(&MODERN, base, names, |client, name, prefix, target| hears(house, client, name, prefix, target));
+    });
 }
 
 #[test]
 fn news_cross_to_legacy_clients() {
-    hears("modern", &LEGACY);
+    with_era("modern", |house, base, names| {
+        everywhere(&LEGACY, base, names, |client, name, prefix, target| hears(house, client, name, prefix, target));
+    });
 }

@@ -179,7 +179,7 @@ pub fn meet_beside(door: Door, rows: &[(Client, Client, &'static str)]) {
     house.write("memory.jsonl", MEMORY);
     let servers = Servers::start(&house, rows.iter().map(|(_, _, server)| *server));
     house.configure(&servers.config());
-    let gateway = matches!(door, Door::One | Door::Common).then(|| house.serve());
+    let gateway = (!matches!(door, Door::PipeOne | Door::PipeCommon)).then(|| house.serve());
     let base = gateway.as_ref().map(|gateway| gateway.url("")).unwrap_or_default();
     let mut failures = Vec::new();
     for (client, beside, server) in rows {

@@ -19,6 +19,10 @@ pub enum Door {
     One,
     /// `/mcp`
     Common,
+    /// `/sse/{server}`
+    OldestOne,
+    /// `/sse`
+    OldestCommon,
     /// `toolwarden stdio --server NAME`
     PipeOne,
     /// `toolwarden stdio`
@@ -27,7 +31,7 @@ pub enum Door {
 
 impl Door {
     pub fn is_common(self) -> bool {
-        matches!(self, Self::Common | Self::PipeCommon)
+        matches!(self, Self::Common | Self::OldestCommon | Self::PipeCommon)
     }
 
     /// What a client connects to; `gateway` is the address of a running one.
@@ -36,6 +40,8 @@ impl Door {
         match self {
             Self::One => Target::Url(format!("{gateway}/mcp/{server}")),
             Self::Common => Target::Url(format!("{gateway}/mcp")),
+            Self::OldestOne => Target::Url(format!("{gateway}/sse/{server}")),
+            Self::OldestCommon => Target::Url(format!("{gateway}/sse")),
             Self::PipeOne => {
                 Target::Command(vec![program, "stdio".to_owned(), "--server".to_owned(), server.to_owned()])
             }
@@ -118,10 +124,17 @@ pub const ACROSS_ONE: Across = &[
     (TS2_MODERN, TS2_LEGACY, "legacy"),
 ];
 
-/// Clients of the older era at servers of the oldest HTTP transport, which none of them has to know.
-pub const OLDEST: Across = &[
-    (TS1, TS1, "everything-sse"),
-    (TS2_LEGACY, TS2_LEGACY, "everything-sse"),
+/// Clients at servers of the oldest HTTP transport, which none of them has to know.
+pub const OLDEST_SERVERS: Rows =
+    &[(TS1, "everything-sse"), (TS2_LEGACY, "everything-sse"), (PYTHON_LEGACY, "everything-sse")];
+
+/// Clients that come in by the oldest HTTP door.
+pub const OLDEST_CLIENTS: Across = &[
+    (TS1, TS1, "everything"),
+    (PYTHON_LEGACY, PYTHON_LEGACY, "filesystem"),
+    (TS1, TS1, "everything-http"),
+    (TS1, TS2_MODERN, "modern"),
+    (PYTHON_LEGACY, PYTHON_MODERN, "modern-child"),
     (PYTHON_LEGACY, PYTHON_LEGACY, "everything-sse"),
 ];
 
