@@ -10,7 +10,7 @@ use toolwarden_sources::readers::config::{Standing, read_bytes};
 use toolwarden_store::{Journal, JournalOptions};
 use toolwarden_vault::FileKeyring;
 
-use super::recorder::Recorder;
+use super::recorder::{Recorder, Speaks};
 use crate::settings::Settings;
 use crate::{Gateway, Parts};
 
@@ -49,7 +49,12 @@ pub(super) struct House {
 impl House {
     /// Why there is none is for the test's log; the test fails by what it misses.
     pub(super) async fn build(given: &Given) -> Option<Self> {
-        let recorder = Recorder::start().await.ok()?;
+        Self::before(given, Speaks::Both).await
+    }
+
+    /// The same before a server of these eras.
+    pub(super) async fn before(given: &Given, speaks: Speaks) -> Option<Self> {
+        let recorder = Recorder::start(speaks).await.ok()?;
         Self::around(given, recorder).await
     }
 

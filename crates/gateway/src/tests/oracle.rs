@@ -8,6 +8,7 @@ use toolwarden_mcp::{Direction, Form, Method, Version, methods::METHODS};
 use super::doors::{ENTRANCES, Entrance, Reach, SPEECHES, Speech, request, send, walk};
 use super::house::{Given, House, ada};
 use super::oracle_cases::{Case, cases};
+use super::recorder::{ALL_KINDS, Speaks};
 use crate::arrival::Scope;
 
 /// Reasons no call at an MCP door can meet, and why.
@@ -36,6 +37,11 @@ fn every_reason_that_refuses_has_a_case() {
     assert!(tried.is_disjoint(&elsewhere));
 }
 
+/// Every way to be refused before a server of both eras, and of each.
+fn cases_before_all_kinds() -> impl Iterator<Item = (Case, Speaks)> {
+    ALL_KINDS.into_iter().flat_map(|speaks| cases().into_iter().map(move |case| (case, speaks)))
+}
+
 fn params(case: &Case, reach: Reach) -> String {
     let name = if reach == Reach::One { case.tool.to_owned() } else { format!("notes__{}", case.tool) };
     format!("\"name\":\"{name}\",\"arguments\":{}", case.arguments)
@@ -43,8 +49,8 @@ fn params(case: &Case, reach: Reach) -> String {
 
 #[tokio::test]
 async fn a_refused_tool_call_never_reaches_its_server() {
-    for case in cases() {
-        let house = House::build(&case.given).await;
+    for (case, speaks) in cases_before_all_kinds() {
+        let house = House::before(&case.given, speaks).await;
         assert!(house.is_some(), "{:?}", case.reason);
         let Some(house) = house else { continue };
         for (reach, scope) in [(Reach::One, Scope::One("notes".into())), (Reach::All, Scope::All)] {
@@ -52,8 +58,9 @@ async fn a_refused_tool_call_never_reaches_its_server() {
                 let text = request(speech, "tools/call", &params(&case, reach));
                 let answer = walk(&house, case.caller.clone(), scope.clone(), speech, &text).await;
                 let calls = house.recorder.calls();
-                assert!(calls.is_empty(), "{:?} {reach:?} {speech:?}: {calls:?}", case.reason);
-                assert!(says(&case, reach, &answer), "{:?} {reach:?} {speech:?}: {answer}", case.reason);
+                let place = format!("{:?} {reach:?} {speech:?} to {speaks:?}", case.reason);
+                assert!(calls.is_empty(), "{place}: {calls:?}");
+                assert!(says(&case, reach, &answer), "{place}: {answer}");
             }
         }
     }
@@ -83,8 +90,8 @@ fn usual_params(method: &str, entrance: Entrance) -> String {
 #[tokio::test]
 async fn no_method_has_an_effect_when_it_is_refused() {
     let (mut shut_cases, mut passed) = (0, 0);
-    for case in cases() {
-        let house = House::build(&case.given).await;
+    for (case, speaks) in cases_before_all_kinds() {
+        let house = House::before(&case.given, speaks).await;
         assert!(house.is_some(), "{:?}", case.reason);
         let Some(house) = house else { continue };
         let is_shut =
@@ -103,7 +110,7 @@ async fn no_method_has_an_effect_when_it_is_refused() {
                     house.recorder.forget();
                     let answer = walk(&house, case.caller.clone(), entrance.scope(), speech, &text).await;
                     let calls = house.recorder.calls();
-                    let place = format!("{:?} {entrance:?} {speech:?} {}: {answer}", case.reason, row.name);
+                    let place = format!("{:?} {entrance:?} {speech:?} to {speaks:?} {}: {answer}", case.reason, row.name);
                     let is_refused = answer.contains("toolwarden/decision") || answer.contains("\"error\"");
                     assert!(!is_refused || calls.is_empty(), "{place}: {calls:?}");
                     decided_against +=
@@ -143,11 +150,13 @@ async fn the_real_doors_hold_and_deny_without_effect() {
         (Given::default(), vec!["tools/call", "resources/read"]),
         (denied, vec!["tools/call", "resources/read", "prompts/get", "completion/complete", "resources/subscribe"]),
     ];
-    for (given, methods) in cases {
-        let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    for ((given, methods), speaks) in cases.iter().flat_map(|case| ALL_KINDS.map(|speaks| (case, speaks))) {
+        let house = House::before(given, speaks).await;
+        assert!(house.is_some());
+        let Some(house) = house else { return };
         for entrance in ENTRANCES {
             for speech in SPEECHES {
-                for method in &methods {
+                for method in methods {
                     let is_of_era = speech == Speech::Legacy || *method != "resources/subscribe";
                     if is_of_era {
                         refuses(&house, entrance, speech, method).await;
@@ -209,16 +218,22 @@ async fn a_method_no_table_lists_is_refused() {
 
 #[tokio::test]
 async fn an_allowed_call_reaches_its_server_once_and_is_recorded_before() {
+    for speaks in ALL_KINDS {
+        an_allowed_call_reaches_once(speaks).await;
+    }
+}
+
+async fn an_allowed_call_reaches_once(speaks: Speaks) {
     let given = Given { allowlist: &["notes:*"], ..Given::default() };
-    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let Some(house) = House::before(&given, speaks).await else { return assert!(House::build(&given).await.is_some()) };
     for entrance in ENTRANCES {
         for speech in SPEECHES {
             house.recorder.forget();
             let params = format!("\"name\":\"{}\",\"arguments\":{{\"a\":1}}", entrance.name("write"));
             let answer = send(&house, entrance, speech, "tools/call", &params).await;
-            assert!(answer.contains("done"), "{entrance:?} {speech:?}: {answer}");
+            assert!(answer.contains("done"), "{entrance:?} {speech:?} to {speaks:?}: {answer}");
             let calls = house.recorder.calls();
-            assert_eq!(calls.len(), 1, "{entrance:?} {speech:?}: {calls:?}");
+            assert_eq!(calls.len(), 1, "{entrance:?} {speech:?} to {speaks:?}: {calls:?}");
             let sent = calls.first().map(|(_, text)| text.clone()).unwrap_or_default();
             assert!(sent.contains(r#""name":"write","arguments":{"a":1}"#), "{sent}");
         }
@@ -312,14 +327,18 @@ async fn records_say_which_resource_prompt_or_argument() {
 #[tokio::test]
 async fn without_a_record_nothing_leaves() {
     let given = Given { allowlist: &["notes:*"], ..Given::default() };
-    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
-    assert!(house.journal.clone().close().await.is_ok());
-    for entrance in ENTRANCES {
-        for speech in SPEECHES {
-            let params = format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write"));
-            let answer = send(&house, entrance, speech, "tools/call", &params).await;
-            assert!(answer.contains("audit record"), "{entrance:?} {speech:?}: {answer}");
+    for speaks in ALL_KINDS {
+        let house = House::before(&given, speaks).await;
+        assert!(house.is_some());
+        let Some(house) = house else { return };
+        assert!(house.journal.clone().close().await.is_ok());
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                let params = format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name("write"));
+                let answer = send(&house, entrance, speech, "tools/call", &params).await;
+                assert!(answer.contains("audit record"), "{entrance:?} {speech:?} to {speaks:?}: {answer}");
+            }
         }
+        assert!(house.recorder.calls().is_empty());
     }
-    assert!(house.recorder.calls().is_empty());
 }

@@ -1,4 +1,4 @@
-//! A server that speaks both eras over HTTP, does nothing, and remembers every message it received.
+//! A server that speaks both eras over HTTP, or one of them, does nothing, and remembers every message it received.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +26,23 @@ const NO_CALLS: [&str; 9] = [
     "GET or DELETE",
 ];
 
+/// Which eras it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaks {
+    Both,
+    Legacy,
+    Modern,
+}
+
+pub(super) const ALL_KINDS: [Speaks; 3] = [Speaks::Both, Speaks::Legacy, Speaks::Modern];
+
 /// One received message: its method and its whole text.
 pub(super) type Received = (String, String);
 
 #[derive(Debug, Clone)]
 pub(super) struct Recorder {
     pub(super) url: String,
+    speaks: Speaks,
     received: Arc<Mutex<Vec<Received>>>,
     /// What `tools/call` answers with; none = a short text.
     answer: Arc<Mutex<Option<String>>>,
@@ -52,10 +63,10 @@ pub(super) fn tools() -> Value {
 }
 
 impl Recorder {
-    pub(super) async fn start() -> std::io::Result<Self> {
+    pub(super) async fn start(speaks: Speaks) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
-        let recorder = Self { url, received: Arc::default(), answer: Arc::default() };
+        let recorder = Self { url, speaks, received: Arc::default(), answer: Arc::default() };
         let serving = recorder.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -76,7 +87,10 @@ impl Recorder {
 
     /// Every call that arrived; a gateway's own questions are none.
     pub(super) fn calls(&self) -> Vec<Received> {
-        self.lock().iter().filter(|(method, _)| !NO_CALLS.contains(&method.as_str())).cloned().collect()
+        // For legacy sessions the gateway listens to a modern server on its own account.
+        let listens = |method: &str| self.speaks == Speaks::Modern && method == "subscriptions/listen";
+        let is_call = |method: &str| !NO_CALLS.contains(&method) && !listens(method);
+        self.lock().iter().filter(|(method, _)| is_call(method)).cloned().collect()
     }
 
     /// Everything that arrived.
@@ -92,12 +106,32 @@ impl Recorder {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.to_owned());
     }
 
+    /// What a server of one era says to a request of the other.
+    fn refusal(&self, message: &Value) -> Option<Response<Full<Bytes>>> {
+        let claims = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
+        let error = match self.speaks {
+            Speaks::Legacy if claims => json!({ "code": -32000, "message": "Bad Request: Server not initialized" }),
+            Speaks::Modern if !claims && message.get("id").is_some() => {
+                json!({ "code": -32602, "message": "_meta is missing" })
+            }
+            _ => return None,
+        };
+        let body = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+        let mut response = Response::new(Full::from(body));
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+        Some(response)
+    }
+
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let whole = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let text = String::from_utf8_lossy(&whole).into_owned();
         let message: Value = serde_json::from_str(&text).unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str).unwrap_or("GET or DELETE").to_owned();
         self.lock().push((method.clone(), text.clone()));
+        if let Some(refusal) = self.refusal(&message) {
+            return refusal;
+        }
         if message.get("id").is_none() {
             let mut accepted = Response::new(Full::default());
             *accepted.status_mut() = StatusCode::ACCEPTED;
