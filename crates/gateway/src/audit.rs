@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use toolwarden_core::json::Part;
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_policy::Explanation;
-use toolwarden_store::journal::Receipt;
+use toolwarden_store::journal::{JournalError, Receipt};
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
@@ -73,7 +73,11 @@ impl Trail {
     pub(crate) fn asks(&mut self, asked: &Asked) {
         self.server = Some(asked.upstream.name.clone());
         // Messages that are no calls are judged by their server alone.
-        self.tool = matches!(asked.what, What::Call).then(|| asked.query.call.tool.clone());
+        self.tool = match &asked.what {
+            What::Call => Some(asked.query.call.tool.clone()),
+            What::Task(tool) => tool.clone(),
+            _ => None,
+        };
         self.target = target(asked);
     }
 
@@ -94,6 +98,20 @@ impl Trail {
             record.detail = self.target.as_deref();
             self.gateway.journal.record(&record).await
         };
+        self.left(receipt)
+    }
+
+    /// The same for a message about a task, which was judged by the tool that made it.
+    pub(crate) async fn intent_of_task(&mut self) -> Result<(), Refusal> {
+        let receipt = {
+            let mut record = self.record(RecordKind::Intent);
+            record.decision = Some(Decision::Allow.as_str());
+            self.gateway.journal.record(&record).await
+        };
+        self.left(receipt)
+    }
+
+    fn left(&mut self, receipt: Result<Receipt, JournalError>) -> Result<(), Refusal> {
         match receipt {
             Ok(receipt) => {
                 self.receipt = Some(receipt);

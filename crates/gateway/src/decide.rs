@@ -28,6 +28,11 @@ impl Judged {
 
 pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
     let policy = gateway.live.policy();
+    if let What::Task(Some(tool)) = &asked.what
+        && &*asked.method != "tasks/cancel"
+    {
+        judge_task(&policy, gateway, asked, tool)?;
+    }
     if !matches!(asked.what, What::Call) {
         let admitted = admit(&policy, &asked.query, asked.admitted());
         return admitted.map(Judged::Message).map_err(|why| refuse_message(&asked.upstream.name, *why));
@@ -37,6 +42,21 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
         Verdict::Deny(why) => Err(refuse(&policy, &asked.query, *why)),
     }
+}
+
+/// What a task gives away is what its tool gave away: whoever may not use the tool any more gets nothing
+/// of it. Stopping a task is always permitted.
+fn judge_task(policy: &PolicySet, gateway: &Gateway, asked: &Asked, tool: &Arc<str>) -> Result<(), Refusal> {
+    let call = Call::mcp(asked.upstream.name.clone(), tool.clone(), None);
+    let query = query(gateway, &asked.arrival.caller, call);
+    if is_visible(policy, &query) {
+        return Ok(());
+    }
+    Err(match judge(policy, &query) {
+        Verdict::Deny(why) => refuse(policy, &query, *why),
+        Verdict::Hold(pending) => review::hold(gateway.settings.hold, &pending),
+        Verdict::Allow(_) => Refusal::ForeignTask,
+    })
 }
 
 /// Whether a caller may reach a server at all. Nothing is asked of a server, and none is started, for

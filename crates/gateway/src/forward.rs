@@ -11,7 +11,7 @@ use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::parameters;
+use crate::{parameters, watching};
 use crate::refusal::{Failure, Refusal};
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
@@ -109,6 +109,10 @@ async fn request(
         Carried::Server(own) => Some(compose::quoted(own)),
         Carried::Parked(_) | Carried::Again => None,
     });
+    let filter = watching::cut_filter(gateway, asked);
+    if let Some(filter) = &filter {
+        edits.push(Edit::Hop(HopMember::Notifications, Some(filter)));
+    }
     if let Some(state) = &state {
         edits.push(Edit::Hop(HopMember::RequestState, state.as_deref()));
     }

@@ -42,7 +42,7 @@ pub(crate) async fn inspect(
     match (&asked.what, forwarded.reply) {
         (_, Reply::Sent) => Ok(Answer::Accepted),
         (What::List, reply) => lists::answer(gateway, asked, reply).await,
-        (What::Task, reply) if &*asked.method == "tasks/list" => {
+        (What::Task(None), reply) => {
             let result = whole_result(asked, reply).await?;
             Ok(Answer::message(asked.upstream.tasks.own(asked, &result)))
         }

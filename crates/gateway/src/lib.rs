@@ -33,6 +33,7 @@ mod shared;
 mod stream_log;
 mod tasks;
 mod upstreams;
+mod watching;
 
 pub use answer::Answer;
 pub use arrival::{Arrival, Credential, Scope, Via};

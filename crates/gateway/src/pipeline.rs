@@ -80,6 +80,9 @@ pub(crate) async fn pass(
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
         trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
     }
+    if let (What::Task(Some(_)), Some(trail)) = (&asked.what, trail.as_mut()) {
+        trail.intent_of_task().await?;
+    }
     let outbound = judged.into_outbound();
     if matches!(asked.what, What::Opening) && asked.arrival.version.era() == Era::Legacy {
         return opening::open(gateway, asked, &outbound).await;

@@ -44,7 +44,8 @@ pub(crate) enum What {
     Opening,
     List,
     Watch,
-    Task,
+    /// Of a task, and the tool whose call made it; none for a list of tasks.
+    Task(Option<Arc<str>>),
     /// Passes with its server.
     Plain,
     /// A method the config added.
@@ -84,7 +85,8 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         Some(Treatment::Call) => What::Call,
         Some(Treatment::List) => What::List,
         Some(Treatment::Watch) => What::Watch,
-        Some(Treatment::Task) => What::Task,
+        Some(Treatment::Task) if &*method == "tasks/list" => What::Task(None),
+        Some(Treatment::Task) => What::Task(Some(own_task(&upstream, &arrival.caller, &method, params.as_ref())?)),
         Some(Treatment::Plain) => What::Plain,
         // Over modern HTTP a request is given up by closing its stream; a pipe is a session.
         Some(Treatment::Cancel) if arrival.session.is_none() => {
@@ -97,13 +99,6 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         // These come from servers.
         Some(Treatment::Question | Treatment::News) => return Err(Refusal::Method(method.to_string())),
     };
-    if matches!(what, What::Task) && &*method != "tasks/list" {
-        let task = text_member(params.as_ref(), "taskId");
-        let task = task.ok_or_else(|| Refusal::Params(format!("`{method}` needs `taskId`, a string")))?;
-        if !upstream.tasks.is_of(&task, &arrival.caller) {
-            return Err(Refusal::ForeignTask);
-        }
-    }
     if &*method == "subscriptions/listen" && listens_to_foreign_tasks(&upstream, &arrival.caller, params.as_ref()) {
         return Err(Refusal::ForeignTask);
     }
@@ -122,6 +117,18 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
     let call = call(server, &method, params)?;
     let query = query(gateway, &arrival.caller, call);
     Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state })))
+}
+
+/// GATE-19: only one's own tasks can be spoken of. Gives the tool whose call made it.
+fn own_task(
+    upstream: &Upstream,
+    caller: &Caller,
+    method: &str,
+    params: Option<&Part>,
+) -> Result<Arc<str>, Refusal> {
+    let task = text_member(params, "taskId");
+    let task = task.ok_or_else(|| Refusal::Params(format!("`{method}` needs `taskId`, a string")))?;
+    upstream.tasks.tool_of(&task, caller).ok_or(Refusal::ForeignTask)
 }
 
 fn listens_to_foreign_tasks(upstream: &Upstream, caller: &Caller, params: Option<&Part>) -> bool {

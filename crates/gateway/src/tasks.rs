@@ -27,9 +27,23 @@ pub(crate) struct Tasks(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    owners: HashMap<String, String>,
+    owners: HashMap<String, Made>,
     /// The oldest first.
     order: VecDeque<String>,
+}
+
+/// What made a task.
+#[derive(Debug)]
+struct Made {
+    owner: String,
+    tool: Arc<str>,
+}
+
+/// Who will own the task that an answer may make, and of what it is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Maker {
+    owner: String,
+    tool: Arc<str>,
 }
 
 impl Tasks {
@@ -39,14 +53,14 @@ impl Tasks {
     }
 
     /// Binds the task a result made to its owner; refuses an id that has another owner already.
-    pub(crate) fn bind(&self, owner: &str, result: &Part) -> Result<(), Failure> {
+    pub(crate) fn bind(&self, maker: &Maker, result: &Part) -> Result<(), Failure> {
         let Some(id) = made_in(result.value()) else { return Ok(()) };
         if id.len() > LONGEST_ID {
             return Err(Failure::Protocol("the id of its task is too long".to_owned()));
         }
         let mut table = self.lock();
         match table.owners.get(&id) {
-            Some(known) if known == owner => return Ok(()),
+            Some(known) if known.owner == maker.owner => return Ok(()),
             Some(_) => return Err(Failure::Protocol("it gave a task that belongs to another caller".to_owned())),
             None => {}
         }
@@ -55,13 +69,20 @@ impl Tasks {
         {
             table.owners.remove(&oldest);
         }
-        table.owners.insert(id.clone(), owner.to_owned());
+        let made = Made { owner: maker.owner.clone(), tool: maker.tool.clone() };
+        table.owners.insert(id.clone(), made);
         table.order.push_back(id);
         Ok(())
     }
 
     pub(crate) fn is_of(&self, id: &str, caller: &Caller) -> bool {
-        self.lock().owners.get(id).is_some_and(|owner| *owner == principal(caller))
+        self.tool_of(id, caller).is_some()
+    }
+
+    /// The tool whose call made a task; none where the task is not the caller's.
+    pub(crate) fn tool_of(&self, id: &str, caller: &Caller) -> Option<Arc<str>> {
+        let table = self.lock();
+        table.owners.get(id).filter(|made| made.owner == principal(caller)).map(|made| made.tool.clone())
     }
 
     /// Whether a caller may hear this news: that of a task only if it is the caller's own.
@@ -88,10 +109,11 @@ impl Tasks {
 
 /// Who will own the task, if the answer to this message may make one. A legacy server makes one when
 /// asked to; a modern one when it likes.
-pub(crate) fn owner_of_made(asked: &Asked) -> Option<String> {
+pub(crate) fn maker_of(asked: &Asked) -> Option<Maker> {
     let is_modern = asked.arrival.version.era() == toolwarden_mcp::Era::Modern;
     let asks = || asked.query.call.params.as_ref().is_some_and(|params| params.value().get("task").is_some());
-    (matches!(asked.what, What::Call) && (is_modern || asks())).then(|| principal(&asked.arrival.caller))
+    let maker = || Maker { owner: principal(&asked.arrival.caller), tool: asked.query.call.tool.clone() };
+    (matches!(asked.what, What::Call) && (is_modern || asks())).then(maker)
 }
 
 /// News of a task without its questions: whoever wants to answer them asks for the task, and they are

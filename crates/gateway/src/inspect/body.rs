@@ -39,7 +39,7 @@ pub(super) async fn inspected(
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let wants_receipt = receipt_is_wanted(&asked.query);
-    let task_owner = tasks::owner_of_made(asked);
+    let task_owner = tasks::maker_of(asked);
     let may_be_legacy_task = task_owner.is_some() && asked.arrival.version.era() == Era::Legacy;
     let gather = if wants_receipt || may_be_legacy_task {
         usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL)

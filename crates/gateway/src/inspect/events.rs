@@ -27,7 +27,7 @@ use crate::questions::{self, Whom};
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What};
 use crate::sessions::{AnswerTo, ClientSession, FlightGuard, Question};
-use crate::tasks::{owner_of_made, without_questions};
+use crate::tasks::{Maker, maker_of, without_questions};
 use crate::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
 
 /// What must be known to look at the messages of one stream.
@@ -45,7 +45,7 @@ pub(crate) struct Heard {
     id: Option<Id>,
     wants_receipt: bool,
     /// Who will own the task the response may make.
-    task_owner: Option<String>,
+    task_owner: Option<Maker>,
     /// How long the server may be silent; none for streams that wait for news.
     patience: Option<Duration>,
     trail: Option<Trail>,
@@ -74,7 +74,7 @@ impl Heard {
             version: asked.arrival.version,
             id: asked.id.clone(),
             wants_receipt: receipt_is_wanted(&asked.query),
-            task_owner: owner_of_made(asked),
+            task_owner: maker_of(asked),
             patience: (!waits_for_news).then_some(asked.upstream.call_time),
             trail,
             flight,
@@ -280,7 +280,7 @@ pub(crate) struct Parked {
     /// Whose response it waits for.
     pub(crate) server: Arc<str>,
     trail: Option<Trail>,
-    task_owner: Option<String>,
+    task_owner: Option<Maker>,
     _flight: Option<FlightGuard>,
 }
 

@@ -6,6 +6,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use toolwarden_mcp::headers::{LAST_EVENT, SESSION};
 
+use super::doors::{Entrance, Reach, Speech, send};
 use super::house::{Given, House};
 use crate::doors::{AnswerBody, serve_request};
 
@@ -159,4 +160,20 @@ async fn batches_are_split_and_each_member_judged_where_the_revision_has_them() 
     house.recorder.forget();
     assert_eq!(with_session(&house, "/mcp", &batch, &newer).await.0, StatusCode::BAD_REQUEST);
     assert!(house.recorder.calls().is_empty());
+}
+
+/// GATE-19: every resource a modern client listens to is judged as reading it is.
+#[tokio::test]
+async fn gate_19_only_permitted_resources_are_listened_to() {
+    const RULES: &str = "permit(principal, action, resource);\n\
+        forbid(principal, action, resource) when {\n\
+          context.args.hasTag(\"/uri\") && context.args.getTag(\"/uri\") == \"note://secret\" };";
+    let config = "[auto_run]\nmode = \"run_everything\"\n";
+    let given = Given { config, rules: Some(RULES), ..Given::default() };
+    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let wanted = r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["note://a","note://secret"]}"#;
+    send(&house, Entrance::Http(Reach::One), Speech::Modern, "subscriptions/listen", wanted).await;
+    let sent: Vec<_> = house.recorder.calls().into_iter().map(|(_, text)| text).collect();
+    assert!(sent.len() == 1 && sent.iter().all(|text| text.contains(r#"["note://a"]"#)), "{sent:?}");
+    assert!(sent.iter().all(|text| !text.contains("secret") && text.contains("toolsListChanged")), "{sent:?}");
 }

@@ -83,6 +83,16 @@ impl House {
         Some(Self { gateway, recorder, journal, _directory: directory })
     }
 
+    /// Puts another policy in force, for the same server.
+    pub(super) fn judge_by(&self, given: &Given) {
+        let text = format!("{}\n[servers.notes]\nurl = \"{}\"\n{}\n", given.config, self.recorder.url, given.server);
+        let config = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes()).value;
+        let input = input(given, &config);
+        let policy = PolicySet::compile(&input);
+        let replaced = policy.map(|policy| self.gateway.replace_policy(&policy, input.servers).is_ok());
+        assert!(matches!(replaced, Ok(true)));
+    }
+
     /// The records of calls in the journal: kind, decision and reason.
     pub(super) async fn records(&self) -> Vec<serde_json::Value> {
         let mark = AuditRecord::new(RecordKind::Event, Noon.now(), 0);

@@ -139,3 +139,36 @@ async fn gate_19_nobody_listens_to_the_tasks_of_others() {
     ask(&house, ada(), Speech::Modern, "subscriptions/listen", r#""notifications":{"taskIds":["t1"]}"#).await;
     assert_eq!(house.recorder.calls().len(), 1);
 }
+
+/// What a task gives away is judged by the tool that made it, each time, and recorded like a call.
+#[tokio::test]
+async fn results_of_tasks_are_judged_and_recorded_like_calls() {
+    const FORBIDDEN: &str = "permit(principal, action, resource);\n\
+        forbid(principal, action, resource == Mcp::Tool::\"notes:write\");";
+    for (speech, answer, call, reads) in [
+        (Speech::Legacy, LEGACY_TASK, AS_TASK, ["tasks/get", "tasks/result"]),
+        (Speech::Modern, MODERN_TASK, PLAIN, ["tasks/get", "tasks/update"]),
+    ] {
+        let house = house(answer).await;
+        ask(&house, ada(), speech, "tools/call", call).await;
+        for method in reads {
+            assert_eq!(reached(&house, ada(), speech, method, "t1").await.0, 1, "{method}");
+        }
+        let records = house.records().await;
+        let of = |kind: &str, method: &str| {
+            let is = |record: &&serde_json::Value, key: &str, value: &str| record.get(key).is_some_and(|it| it == value);
+            let found = records.iter().filter(|record| is(record, "kind", kind) && is(record, "method", method));
+            found.filter(|record| is(record, "tool", "write")).count()
+        };
+        assert!(reads.iter().all(|method| of("intent", method) == 1), "{records:?}");
+
+        let config = "[auto_run]\nmode = \"run_everything\"\n";
+        house.judge_by(&Given { config, rules: Some(FORBIDDEN), ..Given::default() });
+        for method in reads {
+            let (calls, said) = reached(&house, ada(), speech, method, "t1").await;
+            assert!(calls == 0 && said.contains("rule_forbid"), "{method}: {calls} {said}");
+        }
+        let (calls, said) = reached(&house, ada(), speech, "tasks/cancel", "t1").await;
+        assert_eq!(calls, 1, "stopping is always permitted: {said}");
+    }
+}
