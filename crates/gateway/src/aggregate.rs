@@ -3,6 +3,8 @@
 //! Names and URIs carry their server, so that two servers never collide. Calls are brought back to the
 //! names their server knows and then walk the same corridor; lists are gathered and filtered by it.
 
+mod cursors;
+mod known;
 mod listen;
 mod lists;
 mod names;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
 
+pub(crate) use known::KnownLists;
 pub(crate) use names::Alias;
 #[cfg(test)]
 pub(crate) use opening::conversation;

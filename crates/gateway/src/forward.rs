@@ -11,12 +11,12 @@ use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::{parameters, watching};
 use crate::refusal::{Failure, Refusal};
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
 use crate::sessions::{AnswerTo, Flight, FlightGuard, Question, principal};
 use crate::upstreams::{Link, Older, StdioReply, TakesQuestions, Upstream};
+use crate::{parameters, watching};
 
 /// What a server answered, not inspected yet.
 #[derive(Debug)]

@@ -120,12 +120,7 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
 }
 
 /// GATE-19: only one's own tasks can be spoken of. Gives the tool whose call made it.
-fn own_task(
-    upstream: &Upstream,
-    caller: &Caller,
-    method: &str,
-    params: Option<&Part>,
-) -> Result<Arc<str>, Refusal> {
+fn own_task(upstream: &Upstream, caller: &Caller, method: &str, params: Option<&Part>) -> Result<Arc<str>, Refusal> {
     let task = text_member(params, "taskId");
     let task = task.ok_or_else(|| Refusal::Params(format!("`{method}` needs `taskId`, a string")))?;
     upstream.tasks.tool_of(&task, caller).ok_or(Refusal::ForeignTask)

@@ -3,6 +3,7 @@
 mod bindings;
 mod doors;
 mod house;
+mod one_roof;
 mod oracle;
 mod oracle_cases;
 mod recorder;

@@ -32,7 +32,7 @@ pub(crate) use older::{Older, Turn};
 pub(crate) use stdio::{Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
 
 use self::pipe::Pipe;
-use crate::aggregate::Alias;
+use crate::aggregate::{Alias, KnownLists};
 use crate::inspect::ListMemo;
 use crate::questions::Scribe;
 use crate::refusal::Failure;
@@ -113,6 +113,8 @@ pub(crate) struct Upstream {
     probing: tokio::sync::Mutex<()>,
     health: Mutex<Health>,
     pub(crate) lists: ListMemo,
+    /// What it listed last, for the common door.
+    pub(crate) known: KnownLists,
     pub(crate) tasks: Tasks,
     /// When its tools were last asked for on a caller's behalf.
     pub(crate) asked_for_tools: tokio::sync::Mutex<Option<tokio::time::Instant>>,
@@ -199,6 +201,7 @@ impl Upstream {
                 eras: eras::Eras::of(connection.transport == Some(Transport::Sse)),
             }),
             lists: ListMemo::default(),
+            known: KnownLists::default(),
             tasks: Tasks::default(),
             asked_for_tools: tokio::sync::Mutex::default(),
         }

@@ -83,8 +83,10 @@ fn own_filter(wanted: &Part, alias: &Alias) -> String {
     let mut members = Vec::new();
     for (key, value) in wanted.value().entries() {
         if key == "\"resourceSubscriptions\"" {
-            let own: Vec<String> =
-                value.items().filter_map(|uri| alias.reveal_uri(&uri.as_str()?).map(compose::quoted)).collect();
+            let own: Vec<String> = value
+                .items()
+                .filter_map(|uri| alias.reveal_uri(&uri.as_str()?).map(|uri| compose::quoted(&uri)))
+                .collect();
             if !own.is_empty() {
                 members.push(format!("{key}:[{}]", own.join(",")));
             }

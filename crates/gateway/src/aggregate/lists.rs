@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
-use toolwarden_core::Purpose;
-use toolwarden_core::json::{Part, Value};
-use toolwarden_mcp::compose::{self, push_spliced, quoted};
+use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_mcp::compose::{self, object_with, quoted};
+use toolwarden_mcp::eras::{result_to_legacy, result_to_modern};
 use toolwarden_mcp::{Era, Id};
 
-use super::names::Alias;
+use super::cursors::{self, Place};
+use super::names::{Alias, is_web};
 use super::{named, opening};
 use crate::answer::Answer;
 use crate::arrival::Arrival;
@@ -24,7 +25,8 @@ use crate::upstreams::{Link, Upstream};
 /// Entries of one page.
 const PAGE: usize = 500;
 const MOST_PAGES: usize = 100;
-const LONGEST_CURSOR: usize = 1024;
+/// No gathered list is fresh for longer: the policy may change what is visible.
+const LONGEST_FRESH: u64 = 60_000;
 
 pub(super) async fn list(
     gateway: &Arc<Gateway>,
@@ -34,69 +36,129 @@ pub(super) async fn list(
     params: Option<&Part>,
 ) -> Result<Answer, Refusal> {
     let Some((key, _)) = list_kind(method) else { return Err(Refusal::Method(method.to_owned())) };
-    let from = start(gateway, arrival, method, params)?;
-    let (entries, missing) = gather(gateway, arrival, method).await;
-    let page: Vec<&str> = entries.iter().skip(from).take(PAGE).map(String::as_str).collect();
-    let mut members = vec![format!("\"{key}\":[{}]", page.join(","))];
-    if from + PAGE < entries.len() {
-        members.push(format!("\"nextCursor\":{}", quoted(&cursor(gateway, arrival, method, from + PAGE)?)));
+    let place = cursors::open(gateway, arrival, method, params)?;
+    let page = match (method, place) {
+        // There may be very many, so they are not gathered whole.
+        ("resources/list", place) => resources(gateway, arrival, place).await?,
+        (_, None) => after(gather(gateway, arrival, method, None, MOST_PAGES).await, None)?,
+        (_, Some(Place::After(last))) => after(gather(gateway, arrival, method, None, MOST_PAGES).await, Some(&last))?,
+        (_, Some(Place::At(_))) => return Err(cursors::foreign()),
+    };
+    let entries: Vec<&str> = page.entries.iter().map(|entry| entry.text.as_str()).collect();
+    let mut members = vec![format!("\"{key}\":[{}]", entries.join(","))];
+    if let Some(cursor) = page.next.and_then(|next| cursors::seal(gateway, arrival, method, &next)) {
+        members.push(format!("\"nextCursor\":{}", quoted(&cursor)));
     }
     if arrival.version.era() == Era::Modern {
-        members.push(r#""resultType":"complete","ttlMs":0,"cacheScope":"private""#.to_owned());
+        members.push(format!(r#""resultType":"complete","ttlMs":{},"cacheScope":"private""#, page.fresh));
     }
-    if !missing.is_empty() {
-        let names: Vec<String> = missing.iter().map(|name| quoted(name)).collect();
+    if !page.missing.is_empty() {
+        let names: Vec<String> = page.missing.iter().map(|name| quoted(name)).collect();
         members.push(format!("\"_meta\":{{\"toolwarden/unavailable\":[{}]}}", names.join(",")));
     }
     Ok(Answer::message(compose::result(id, &format!("{{{}}}", members.join(",")))))
 }
 
-/// Where a page starts. A cursor counts only for the list and the caller it was made for.
-fn start(gateway: &Gateway, arrival: &Arrival, method: &str, params: Option<&Part>) -> Result<usize, Refusal> {
-    let Some(cursor) = params.and_then(|params| params.value().get("cursor")) else { return Ok(0) };
-    let refuse = || Refusal::Params("the cursor is not one of this list".to_owned());
-    let text = cursor.as_str().filter(|text| text.len() <= LONGEST_CURSOR).ok_or_else(refuse)?;
-    let sealed = unhex(&text).ok_or_else(refuse)?;
-    let opened = gateway.keyring.open(Purpose::Cursor, bound_to(arrival, method).as_bytes(), &sealed);
-    let opened = opened.map_err(|_| refuse())?;
-    std::str::from_utf8(&opened).ok().and_then(|text| text.parse().ok()).ok_or_else(refuse)
+/// A gathered list, or a page of it.
+#[derive(Debug)]
+struct Gathered {
+    entries: Vec<Entry>,
+    /// Servers that did not answer; what they listed last may still be among the entries.
+    missing: Vec<String>,
+    /// For how many milliseconds it may be kept.
+    fresh: u64,
+    next: Option<Place>,
 }
 
-fn cursor(gateway: &Gateway, arrival: &Arrival, method: &str, from: usize) -> Result<String, Refusal> {
-    let bound = bound_to(arrival, method);
-    let sealed = gateway.keyring.seal(Purpose::Cursor, bound.as_bytes(), from.to_string().as_bytes());
-    let sealed = sealed.map_err(|_| Refusal::Params("no cursor could be made".to_owned()))?;
-    Ok(toolwarden_core::digest::hex(&sealed))
+#[derive(Debug)]
+struct Entry {
+    /// The name or URI it has behind the common door.
+    key: String,
+    text: String,
 }
 
-fn bound_to(arrival: &Arrival, method: &str) -> String {
-    format!("{method}\u{1f}{}", principal(&arrival.caller))
+/// The page after an entry.
+fn after(mut gathered: Gathered, last: Option<&str>) -> Result<Gathered, Refusal> {
+    if let Some(last) = last {
+        let place = gathered.entries.iter().position(|entry| entry.key == last);
+        let place = place.ok_or_else(cursors::foreign)?;
+        gathered.entries.drain(..=place);
+    }
+    if gathered.entries.len() > PAGE {
+        gathered.entries.truncate(PAGE);
+        gathered.next = gathered.entries.last().map(|entry| Place::After(entry.key.clone()));
+    } else {
+        gathered.next = None;
+    }
+    Ok(gathered)
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
-    digits.chunks(2).map(|pair| u8::try_from(pair.first()? * 16 + pair.last()?).ok()).collect()
+/// First the first pages of all servers, then server by server what they have left.
+async fn resources(gateway: &Arc<Gateway>, arrival: &Arrival, place: Option<Place>) -> Result<Gathered, Refusal> {
+    match place {
+        None => Ok(gather(gateway, arrival, "resources/list", None, 1).await),
+        Some(Place::At(mut left)) if !left.is_empty() => {
+            let (server, cursor) = left.remove(0);
+            let mut page = gather(gateway, arrival, "resources/list", Some((&server, &cursor)), 1).await;
+            let more = match page.next.take() {
+                Some(Place::At(more)) => more,
+                _ => Vec::new(),
+            };
+            left.splice(..0, more);
+            page.next = (!left.is_empty()).then_some(Place::At(left));
+            Ok(page)
+        }
+        Some(_) => Err(cursors::foreign()),
+    }
 }
 
-/// Every visible entry under its common name, and the servers that did not answer.
-async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, method: &str) -> (Vec<String>, Vec<String>) {
-    let asking = named(gateway, arrival).into_iter().map(|(alias, upstream)| async move {
-        let listing = of_one(gateway, arrival, method, &alias, &upstream);
-        let entries = timeout(gateway.settings.gather_time, listing).await.unwrap_or(Err(Failure::Timeout));
-        (upstream, entries)
+/// Every visible entry under its common name. With `from`, of one server from its own cursor on.
+async fn gather(
+    gateway: &Arc<Gateway>,
+    arrival: &Arrival,
+    method: &str,
+    from: Option<(&str, &str)>,
+    pages: usize,
+) -> Gathered {
+    let servers = named(gateway, arrival).into_iter();
+    let servers = servers.filter(|(_, upstream)| from.is_none_or(|(server, _)| *upstream.name == *server));
+    let cursor = from.map(|(_, cursor)| cursor.to_owned());
+    let asking = servers.map(|(alias, upstream)| {
+        let cursor = cursor.clone();
+        async move {
+            let listing = of_one(gateway, arrival, method, &upstream, cursor, pages);
+            let listed = timeout(gateway.settings.gather_time, listing).await.unwrap_or(Err(Failure::Timeout));
+            (alias, upstream, listed)
+        }
     });
-    let (mut all, mut missing) = (Vec::new(), Vec::new());
-    for (upstream, entries) in join_all(asking).await {
-        match entries {
-            Ok(entries) => all.extend(entries),
+    let mut gathered = Gathered { entries: Vec::new(), missing: Vec::new(), fresh: LONGEST_FRESH, next: None };
+    let mut left = Vec::new();
+    for (alias, upstream, listed) in join_all(asking).await {
+        let listed = match listed {
+            Ok(listed) => listed,
             Err(failure) => {
-                tracing::warn!(server = %upstream.name, method, "left out of a list: {failure}");
-                missing.push(upstream.name.to_string());
+                tracing::warn!(server = %upstream.name, method, "it does not list: {failure}");
+                gathered.missing.push(upstream.name.to_string());
+                let last = upstream.known.last(method, &principal(&arrival.caller)).filter(|_| from.is_none());
+                Listed { pages: last.unwrap_or_default(), fresh: 0, more: None }
             }
+        };
+        gathered.fresh = gathered.fresh.min(listed.fresh);
+        left.extend(listed.more.map(|more| (upstream.name.to_string(), more)));
+        for page in &listed.pages {
+            show(gateway, arrival, method, (&alias, &upstream), page, &mut gathered.entries);
         }
     }
-    (all, missing)
+    gathered.next = (!left.is_empty()).then_some(Place::At(left));
+    gathered
+}
+
+/// What one server listed, in its own words but in the client's era.
+struct Listed {
+    pages: Vec<Part>,
+    fresh: u64,
+    /// Its own cursor, raw, where it has more.
+    more: Option<String>,
 }
 
 pub(super) async fn link_of(
@@ -120,52 +182,98 @@ async fn of_one(
     gateway: &Arc<Gateway>,
     arrival: &Arrival,
     method: &str,
-    alias: &Alias,
     upstream: &Arc<Upstream>,
-) -> Result<Vec<String>, Failure> {
-    let Some((key, operation)) = list_kind(method) else { return Ok(Vec::new()) };
+    mut cursor: Option<String>,
+    pages: usize,
+) -> Result<Listed, Failure> {
     let link = link_of(gateway, arrival, upstream).await?;
-    let mut entries = Vec::new();
-    let mut cursor: Option<String> = None;
-    for _ in 0..MOST_PAGES {
+    let is_first = cursor.is_none();
+    let mut listed = Listed { pages: Vec::new(), fresh: LONGEST_FRESH, more: None };
+    for _ in 0..pages {
         let page = match catalog::ask(upstream, &link, method, cursor.as_deref()).await {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.
-            Err(Failure::Answered { error, .. }) if error.contains("-32601") => return Ok(entries),
+            Err(Failure::Answered { error, .. }) if error.contains("-32601") => return Ok(listed),
             Err(failure) => return Err(failure),
         };
-        let listed = page.value().get(key);
-        if let (Some(tools), "tools/list") = (listed, method) {
-            gateway.live.learn(&upstream.name, &live::definitions(tools));
-        }
-        let policy = gateway.live.snapshot();
-        let visible = listed
-            .into_iter()
-            .flat_map(Value::items)
-            .filter(|entry| shows(gateway, &arrival.caller, &upstream.name, &policy, operation, *entry));
-        entries.extend(visible.map(|entry| renamed(&page, entry, method, alias)));
+        // Only the modern era has words for it.
+        let fresh = page.value().get("ttlMs").filter(|_| link.era() == Era::Modern);
+        let fresh = fresh.and_then(|fresh| fresh.raw().parse().ok());
+        listed.fresh = listed.fresh.min(fresh.unwrap_or(0));
         cursor = page.value().get("nextCursor").map(|next| next.raw().to_owned());
+        listed.pages.push(in_words_of(arrival.version.era(), &link, method, page)?);
         if cursor.is_none() {
-            return Ok(entries);
+            break;
         }
     }
-    Err(Failure::Protocol("its list has no end".to_owned()))
+    if cursor.is_some() && pages == MOST_PAGES {
+        return Err(Failure::Protocol("its list has no end".to_owned()));
+    }
+    listed.more = cursor;
+    if is_first {
+        upstream.known.keep(method, &principal(&arrival.caller), &listed.pages);
+    }
+    Ok(listed)
 }
 
-/// An entry with the name or URI it has behind the common door.
-fn renamed(page: &Part, entry: Value<'_>, method: &str, alias: &Alias) -> String {
-    let key = match method {
+fn in_words_of(era: Era, link: &Link, method: &str, page: Part) -> Result<Part, Failure> {
+    let text = match (era, link.era()) {
+        (Era::Legacy, Era::Modern) => result_to_legacy(method, page.value()),
+        (Era::Modern, Era::Legacy) => result_to_modern(method, page.value(), None),
+        _ => return Ok(page),
+    };
+    let limits = Limits { bytes: text.len(), depth: 1024 };
+    let document = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
+    Ok(Part::whole(Arc::new(document)))
+}
+
+/// The entries of a page that the caller may see, under their common names.
+fn show(
+    gateway: &Gateway,
+    arrival: &Arrival,
+    method: &str,
+    (alias, upstream): (&Alias, &Arc<Upstream>),
+    page: &Part,
+    entries: &mut Vec<Entry>,
+) {
+    let Some((key, operation)) = list_kind(method) else { return };
+    let listed = page.value().get(key);
+    if let (Some(tools), "tools/list") = (listed, method) {
+        gateway.live.learn(&upstream.name, &live::definitions(tools));
+    }
+    let policy = gateway.live.snapshot();
+    let visible = listed
+        .into_iter()
+        .flat_map(Value::items)
+        .filter(|entry| shows(gateway, &arrival.caller, &upstream.name, &policy, operation, *entry));
+    for entry in visible {
+        entries.extend(renamed(entry, method, alias, upstream));
+    }
+}
+
+/// An entry with the name or URI it has behind the common door; none for one that has none.
+fn renamed(entry: Value<'_>, method: &str, alias: &Alias, upstream: &Upstream) -> Option<Entry> {
+    let member = match method {
         "tools/list" | "prompts/list" => "name",
         "resources/list" => "uri",
         _ => "uriTemplate",
     };
-    let raw = entry.raw();
-    let Some((place, own)) = entry.get(key).and_then(|value| Some((value, value.as_str()?))) else {
-        return raw.to_owned();
-    };
-    let shown = if key == "name" { alias.expose(&own) } else { alias.expose_uri(&own) };
-    let (start, span) = (page.span_of(entry).start, page.span_of(place));
-    let mut text = String::with_capacity(raw.len() + 64);
-    push_spliced(&mut text, raw, &[(span.start - start..span.end - start, &quoted(&shown))]);
-    text
+    let own = entry.get(member)?.as_str()?;
+    let key = if member == "name" { alias.expose(&own) } else { alias.expose_uri(&own) };
+    if member != "name" && is_web(&own) {
+        upstream.known.lists_address(&own);
+    }
+    let name = quoted(&key);
+    let meta = entry.get("_meta").and_then(|meta| shown_meta(meta, alias));
+    let mut changed = vec![(member, Some(name.as_str()))];
+    changed.extend(meta.as_deref().map(|meta| ("_meta", Some(meta))));
+    Some(Entry { text: object_with(Some(entry), &changed), key })
+}
+
+/// A tool's own page is a resource, too: its address must be one the common door knows.
+fn shown_meta(meta: Value<'_>, alias: &Alias) -> Option<String> {
+    let page = meta.get("ui")?;
+    let uri = quoted(&alias.expose_uri(&page.get("resourceUri")?.as_str()?));
+    let page = object_with(Some(page), &[("resourceUri", Some(&uri))]);
+    Some(object_with(Some(meta), &[("ui", Some(&page))]))
 }

@@ -11,6 +11,8 @@ use toolwarden_core::Digest;
 const LONGEST: usize = 128;
 const SEPARATOR: &str = "__";
 const SCHEME: &str = "toolwarden://";
+/// Pages that tools show.
+const PAGES: &str = "ui://";
 
 /// How a server is called behind the common door.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,17 +87,25 @@ impl Alias {
         Some(full.map_or(name.into(), Cow::Owned))
     }
 
-    /// The URI clients see of a resource. Web addresses stay: clients may fetch them themselves.
+    /// The URI clients see of a resource. Web addresses stay: clients may fetch them themselves. Pages of
+    /// tools keep their scheme: clients go by it.
     pub(crate) fn expose_uri(&self, uri: &str) -> String {
         if is_web(uri) {
             return uri.to_owned();
         }
-        format!("{SCHEME}{}/{uri}", self.0)
+        match uri.strip_prefix(PAGES) {
+            Some(rest) => format!("{PAGES}{}/{rest}", self.0),
+            None => format!("{SCHEME}{}/{uri}", self.0),
+        }
     }
 
     /// The server's own URI of what clients see.
-    pub(crate) fn reveal_uri<'a>(&self, exposed: &'a str) -> Option<&'a str> {
-        exposed.strip_prefix(SCHEME)?.strip_prefix(&self.0)?.strip_prefix('/')
+    pub(crate) fn reveal_uri<'a>(&self, exposed: &'a str) -> Option<Cow<'a, str>> {
+        let own = |rest: &'a str| rest.strip_prefix(&self.0)?.strip_prefix('/');
+        match exposed.strip_prefix(PAGES) {
+            Some(rest) => own(rest).map(|rest| Cow::Owned(format!("{PAGES}{rest}"))),
+            None => exposed.strip_prefix(SCHEME).and_then(own).map(Cow::Borrowed),
+        }
     }
 }
 

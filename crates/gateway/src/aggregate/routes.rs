@@ -137,12 +137,17 @@ async fn by_name(
     None
 }
 
-/// Web addresses carry no server: they belong to the one server there is, or to none.
+/// Web addresses carry no server: they belong to the first that listed them, or to the only server there is.
 fn by_uri(servers: &[(Alias, Arc<Upstream>)], exposed: &str) -> Option<(Alias, Arc<Upstream>, String)> {
     let own = |(alias, upstream): &(Alias, Arc<Upstream>)| {
-        alias.reveal_uri(exposed).map(|own| (alias.clone(), upstream.clone(), own.to_owned()))
+        alias.reveal_uri(exposed).map(|own| (alias.clone(), upstream.clone(), own.into_owned()))
     };
-    servers.iter().find_map(own).or_else(|| match servers {
+    let web = || {
+        let exactly = servers.iter().find(|(_, upstream)| upstream.known.has_address(exposed));
+        let owner = exactly.or_else(|| servers.iter().find(|(_, upstream)| upstream.known.may_have_address(exposed)));
+        owner.filter(|_| is_web(exposed)).map(|(alias, upstream)| (alias.clone(), upstream.clone(), exposed.to_owned()))
+    };
+    servers.iter().find_map(own).or_else(web).or_else(|| match servers {
         [(alias, only)] if is_web(exposed) => Some((alias.clone(), only.clone(), exposed.to_owned())),
         _ => None,
     })

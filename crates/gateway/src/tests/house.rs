@@ -59,8 +59,22 @@ impl House {
     }
 
     pub(super) async fn around(given: &Given, recorder: Recorder) -> Option<Self> {
-        let directory = tempfile::tempdir().ok()?;
         let text = format!("{}\n[servers.notes]\nurl = \"{}\"\n{}\n", given.config, recorder.url, given.server);
+        Self::configured(given, &text, recorder).await
+    }
+
+    /// Two servers, `notes` and `other`.
+    pub(super) async fn with_two(given: &Given, kinds: [Speaks; 2]) -> Option<(Self, Recorder)> {
+        let [first, second] = kinds;
+        let (recorder, other) = (Recorder::start(first).await.ok()?, Recorder::start(second).await.ok()?);
+        let servers =
+            format!("[servers.notes]\nurl = \"{}\"\n[servers.other]\nurl = \"{}\"\n", recorder.url, other.url);
+        let house = Self::configured(given, &format!("{}\n{servers}", given.config), recorder).await?;
+        Some((house, other))
+    }
+
+    async fn configured(given: &Given, text: &str, recorder: Recorder) -> Option<Self> {
+        let directory = tempfile::tempdir().ok()?;
         let reading = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes());
         assert!(!reading.broken, "{text}\n{:?}", reading.findings);
         let config = reading.value;

@@ -110,7 +110,8 @@ async fn no_method_has_an_effect_when_it_is_refused() {
                     house.recorder.forget();
                     let answer = walk(&house, case.caller.clone(), entrance.scope(), speech, &text).await;
                     let calls = house.recorder.calls();
-                    let place = format!("{:?} {entrance:?} {speech:?} to {speaks:?} {}: {answer}", case.reason, row.name);
+                    let place =
+                        format!("{:?} {entrance:?} {speech:?} to {speaks:?} {}: {answer}", case.reason, row.name);
                     let is_refused = answer.contains("toolwarden/decision") || answer.contains("\"error\"");
                     assert!(!is_refused || calls.is_empty(), "{place}: {calls:?}");
                     decided_against +=

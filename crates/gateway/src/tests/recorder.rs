@@ -1,6 +1,8 @@
 //! A server that speaks both eras over HTTP, or one of them, does nothing, and remembers every message it received.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -46,6 +48,10 @@ pub(super) struct Recorder {
     received: Arc<Mutex<Vec<Received>>>,
     /// What `tools/call` answers with; none = a short text.
     answer: Arc<Mutex<Option<String>>>,
+    /// Lists it gives page by page, by method; the cursor is the number of the page.
+    pages: Arc<Mutex<HashMap<String, Vec<Value>>>>,
+    /// It is there, and answers nothing.
+    down: Arc<AtomicBool>,
 }
 
 /// The tools it lists.
@@ -66,7 +72,14 @@ impl Recorder {
     pub(super) async fn start(speaks: Speaks) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
-        let recorder = Self { url, speaks, received: Arc::default(), answer: Arc::default() };
+        let recorder = Self {
+            url,
+            speaks,
+            received: Arc::default(),
+            answer: Arc::default(),
+            pages: Arc::default(),
+            down: Arc::default(),
+        };
         let serving = recorder.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -102,6 +115,27 @@ impl Recorder {
         self.lock().clear();
     }
 
+    /// A list in pages, each a result without its cursor.
+    pub(super) fn lists(&self, method: &str, pages: Vec<Value>) {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), pages);
+    }
+
+    pub(super) fn goes_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
+    }
+
+    fn page(&self, method: &str, message: &Value) -> Option<Value> {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = pages.get(method)?;
+        let cursor = message.pointer("/params/cursor").and_then(Value::as_str);
+        let number: usize = cursor.map_or(Some(0), |cursor| cursor.parse().ok())?;
+        let mut page = pages.get(number)?.clone();
+        if number + 1 < pages.len() {
+            page.as_object_mut()?.insert("nextCursor".to_owned(), (number + 1).to_string().into());
+        }
+        Some(page)
+    }
+
     pub(super) fn answers(&self, result: &str) {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.to_owned());
     }
@@ -129,6 +163,11 @@ impl Recorder {
         let message: Value = serde_json::from_str(&text).unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str).unwrap_or("GET or DELETE").to_owned();
         self.lock().push((method.clone(), text.clone()));
+        if self.down.load(Ordering::Relaxed) {
+            let mut broken = Response::new(Full::default());
+            *broken.status_mut() = StatusCode::BAD_GATEWAY;
+            return broken;
+        }
         if let Some(refusal) = self.refusal(&message) {
             return refusal;
         }
@@ -141,7 +180,7 @@ impl Recorder {
         let id = raw_id(&text);
         let result = match (method.as_str(), self.answer.lock().unwrap_or_else(PoisonError::into_inner).as_ref()) {
             ("tools/call", Some(answer)) => answer.clone(),
-            _ => result(&method).to_string(),
+            _ => self.page(&method, &message).unwrap_or_else(|| result(&method)).to_string(),
         };
         let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}");
         let mut response = Response::new(Full::from(body));

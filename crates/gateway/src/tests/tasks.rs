@@ -156,7 +156,8 @@ async fn results_of_tasks_are_judged_and_recorded_like_calls() {
         }
         let records = house.records().await;
         let of = |kind: &str, method: &str| {
-            let is = |record: &&serde_json::Value, key: &str, value: &str| record.get(key).is_some_and(|it| it == value);
+            let is =
+                |record: &&serde_json::Value, key: &str, value: &str| record.get(key).is_some_and(|it| it == value);
             let found = records.iter().filter(|record| is(record, "kind", kind) && is(record, "method", method));
             found.filter(|record| is(record, "tool", "write")).count()
         };
