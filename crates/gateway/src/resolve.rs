@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Door, Operation};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
-use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Treatment};
+use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Treatment};
 use toolwarden_policy::{Message as Admitted, Query};
 
 use crate::arrival::Arrival;
@@ -157,6 +157,11 @@ fn call(server: &Arc<str>, method: &str, params: Option<Part>) -> Result<Call, R
     }
 }
 
+/// Two texts may be written differently and be the same.
+fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
+    one.raw() == other.raw() || one.as_str().zip(other.as_str()).is_some_and(|(one, other)| one == other)
+}
+
 pub(crate) fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
     params?.value().get(key)?.as_str().map(std::borrow::Cow::into_owned)
 }
@@ -212,6 +217,16 @@ impl Asked {
                 agreed.capabilities.as_ref().map(Part::value)
             }
         }
+    }
+
+    /// Whether news on this request's own stream may be its: progress must be by its own token.
+    pub(crate) fn may_hear_progress(&self, news: &Notification) -> bool {
+        if &*news.method != "notifications/progress" {
+            return true;
+        }
+        let own = self.query.call.params.as_ref().and_then(|params| params.value().get("_meta")?.get("progressToken"));
+        let told = news.params.as_ref().and_then(|params| params.value().get("progressToken"));
+        own.zip(told).is_some_and(|(own, told)| is_same(own, told))
     }
 
     pub(crate) fn whom(&self) -> Whom<'_> {

@@ -2,6 +2,7 @@
 
 mod bindings;
 mod doors;
+mod eras;
 mod house;
 mod one_roof;
 mod oracle;

@@ -30,7 +30,7 @@ use crate::request_state::Carried;
 use crate::resolve::{Asked, query};
 use crate::roots;
 use crate::sessions::{Flight, FlightGuard};
-use crate::upstreams::Link;
+use crate::upstreams::{Link, Turn};
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Questions that come this soon after one another are put together.
@@ -159,10 +159,11 @@ impl Leg {
     fn news(&self, news: &Notification) -> Option<Bytes> {
         let params = news.params.as_ref()?.value();
         match &*news.method {
-            "notifications/progress" => {
+            "notifications/progress" if self.is_own_token(params.get("progressToken")) => {
                 let params = object_with(Some(params), &[("progressToken", Some(self.token.as_deref()?))]);
                 Some(compose::to_client(None, &news.method, Some(&params)))
             }
+            "notifications/progress" => None,
             "notifications/message" => {
                 let level = params.get("level").and_then(Value::as_str).and_then(|level| severity(&level));
                 (level? >= self.level?).then(|| compose::to_client(None, &news.method, Some(params.raw())))
@@ -176,6 +177,17 @@ impl Leg {
                 }
                 None
             }
+        }
+    }
+
+    /// Whether progress is this call's: over HTTP by the token it was sent with; a pipe has seen to it.
+    fn is_own_token(&self, token: Option<Value<'_>>) -> bool {
+        match &self.way {
+            Some(Way { turn: Turn { link: Link::Http(_), .. }, wire, .. }) => {
+                token.is_some_and(|token| token.raw() == wire.raw())
+            }
+            Some(_) => true,
+            None => false,
         }
     }
 

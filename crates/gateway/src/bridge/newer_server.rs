@@ -279,7 +279,8 @@ impl Errand {
                 Message::Notification(news) => {
                     let row =
                         Method::find(&news.method, Direction::ToClient, Form::Notification, self.session.version());
-                    if row.is_some() && self.asked.upstream.may_tell(&news, &self.session.caller) {
+                    let may_tell = self.asked.upstream.may_tell(&news, &self.session.caller);
+                    if row.is_some() && may_tell && self.asked.may_hear_progress(&news) {
                         let params = news.params.as_ref().map(Part::raw);
                         drop(told.send(Told::Event(compose::to_client(None, &news.method, params))).await);
                     }

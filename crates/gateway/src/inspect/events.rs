@@ -134,7 +134,8 @@ impl Heard {
                 if let Some(shown) = shown {
                     event.data = Some(compose::to_client(None, &news.method, Some(shown.raw())));
                 }
-                (row.is_some() && may_hear).then_some(event)
+                let is_own = self.asked.as_ref().is_none_or(|(_, asked)| asked.may_hear_progress(&news));
+                (row.is_some() && may_hear && is_own).then_some(event)
             }
             Ok(Message::Request(question)) => {
                 let (id, params) = self.ask(&question).await?;

@@ -72,14 +72,7 @@ impl Recorder {
     pub(super) async fn start(speaks: Speaks) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/mcp", listener.local_addr()?);
-        let recorder = Self {
-            url,
-            speaks,
-            received: Arc::default(),
-            answer: Arc::default(),
-            pages: Arc::default(),
-            down: Arc::default(),
-        };
+        let recorder = Self::absent(url, speaks);
         let serving = recorder.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -92,6 +85,18 @@ impl Recorder {
             }
         });
         Ok(recorder)
+    }
+
+    /// Stands for a server that a test has itself.
+    pub(super) fn absent(url: String, speaks: Speaks) -> Self {
+        Self {
+            url,
+            speaks,
+            received: Arc::default(),
+            answer: Arc::default(),
+            pages: Arc::default(),
+            down: Arc::default(),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Received>> {

@@ -1,0 +1,250 @@
+//! A server that does what each call tells it, in one era and over one transport.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::{Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+
+/// How the puppet is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Modern,
+    Legacy,
+    /// The legacy era over the oldest HTTP transport: one line for everybody.
+    Oldest,
+}
+
+type Sent = mpsc::UnboundedSender<String>;
+
+#[derive(Debug, Clone)]
+pub(super) struct Puppet {
+    pub(super) url: String,
+    wire: Wire,
+    /// Questions that wait for an answer, by session and id.
+    waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>,
+    /// Streams of the oldest transport, by session.
+    streams: Arc<Mutex<HashMap<String, Sent>>>,
+    complaints: Arc<Mutex<Vec<String>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+fn whole(status: StatusCode, body: String) -> Answer {
+    let mut response = Response::new(http_body_util::Full::from(body).boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert("mcp-session-id", http::HeaderValue::from_static("puppet"));
+    response
+}
+
+fn events(receiver: mpsc::UnboundedReceiver<String>) -> Answer {
+    let frames = futures_util::stream::unfold(receiver, |mut receiver| async move {
+        let text = receiver.recv().await?;
+        Some((Ok::<_, Infallible>(Frame::data(Bytes::from(text))), receiver))
+    });
+    let mut response = Response::new(StreamBody::new(StreamExt::boxed(frames)).boxed_unsync());
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+fn event(name: &str, data: &str) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+impl Puppet {
+    pub(super) async fn start(wire: Wire) -> std::io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let path = if wire == Wire::Oldest { "sse" } else { "mcp" };
+        let url = format!("http://{}/{path}", listener.local_addr()?);
+        let puppet = Self { url, wire, waiting: Arc::default(), streams: Arc::default(), complaints: Arc::default() };
+        let serving = puppet.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let puppet = serving.clone();
+                let service = service_fn(move |request| {
+                    let puppet = puppet.clone();
+                    async move { Ok::<_, Infallible>(puppet.respond(request).await) }
+                });
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+        Ok(puppet)
+    }
+
+    pub(super) fn complaints(&self) -> Vec<String> {
+        lock(&self.complaints).clone()
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Answer {
+        let session = request.uri().query().unwrap_or("one").to_owned();
+        if request.method() != Method::POST {
+            return self.stream(&session);
+        }
+        let text = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let message: Value = serde_json::from_slice(&text).unwrap_or_default();
+        if message.get("method").is_none() {
+            self.answered(&message);
+            return whole(StatusCode::ACCEPTED, String::new());
+        }
+        let Some(id) = message.get("id").cloned() else { return whole(StatusCode::ACCEPTED, String::new()) };
+        if let Some(refusal) = self.refusal(&message, &id) {
+            return refusal;
+        }
+        let (sender, receiver) = mpsc::unbounded_channel();
+        if self.wire == Wire::Oldest {
+            let stream = lock(&self.streams).get(&session).cloned();
+            let Some(stream) = stream else { return whole(StatusCode::NOT_FOUND, String::new()) };
+            tokio::spawn(self.clone().act(message, id, stream));
+            return whole(StatusCode::ACCEPTED, String::new());
+        }
+        if message.get("method").and_then(Value::as_str) == Some("tools/call") {
+            tokio::spawn(self.clone().act(message, id, sender));
+            return events(receiver);
+        }
+        let result = self.plain(&message);
+        whole(StatusCode::OK, json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
+    }
+
+    /// The stream of the oldest transport; the others have none of their own.
+    fn stream(&self, session: &str) -> Answer {
+        if self.wire != Wire::Oldest {
+            return whole(StatusCode::METHOD_NOT_ALLOWED, String::new());
+        }
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut streams = lock(&self.streams);
+        let session = format!("{session}-{}", streams.len());
+        let _ = sender.send(event("endpoint", &format!("/sse?{session}")));
+        streams.insert(session, sender);
+        events(receiver)
+    }
+
+    fn refusal(&self, message: &Value, id: &Value) -> Option<Answer> {
+        let claims = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
+        if claims == (self.wire == Wire::Modern) {
+            return None;
+        }
+        let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "another era"}});
+        Some(whole(StatusCode::BAD_REQUEST, error.to_string()))
+    }
+
+    fn plain(&self, message: &Value) -> Value {
+        let offers = json!({"tools": {"listChanged": true}});
+        match message.get("method").and_then(Value::as_str).unwrap_or_default() {
+            "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": offers,
+                "serverInfo": {"name": "puppet", "version": "1"}}),
+            "server/discover" => json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": offers, "ttlMs": 0, "cacheScope": "private"}),
+            "tools/list" => json!({"tools": [{"name": "act", "inputSchema": {"type": "object"}}],
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}),
+            _ => json!({"resultType": "complete"}),
+        }
+    }
+
+    fn answered(&self, message: &Value) {
+        let id = message.get("id").map(Value::to_string).unwrap_or_default();
+        if let Some(waiter) = lock(&self.waiting).remove(&id) {
+            let _ = waiter.send(message.clone());
+        }
+    }
+
+    /// Does what a call says, then answers it.
+    async fn act(self, message: Value, id: Value, out: Sent) {
+        let say = |value: &Value| drop(out.send(event("message", &value.to_string())));
+        if message.get("method").and_then(Value::as_str) != Some("tools/call") {
+            return say(&json!({"jsonrpc": "2.0", "id": id, "result": self.plain(&message)}));
+        }
+        let argument = |name: &str| message.pointer(&format!("/params/arguments/{name}"));
+        let tag = argument("tag").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let steps: Vec<&str> =
+            argument("steps").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let token = message.pointer("/params/_meta/progressToken").cloned();
+        // In the modern era a call comes back with its state: the number of the step it stopped at.
+        let state = message.pointer("/params/requestState").and_then(Value::as_str);
+        let begin = match state.map(|state| state.split_once(' ')) {
+            None => 0,
+            Some(Some((number, of))) if of == tag => number.parse().unwrap_or(0),
+            Some(_) => return self.complain(format!("{tag} came back with the state {state:?}")),
+        };
+        if begin > 0 {
+            self.check(&tag, message.pointer("/params/inputResponses/form"));
+        }
+        for (place, step) in steps.iter().enumerate().skip(begin) {
+            match *step {
+                "Progress" => {
+                    if let Some(token) = &token {
+                        say(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                            "params": {"progressToken": token, "progress": place, "message": tag}}));
+                    }
+                }
+                "Ask" if self.wire == Wire::Modern => {
+                    let form = json!({"method": "elicitation/create", "params": {"message": tag, "mode": "form",
+                        "requestedSchema": {"type": "object", "properties": {"tag": {"type": "string"}}}}});
+                    return say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "input_required",
+                        "inputRequests": {"form": form}, "requestState": format!("{} {tag}", place + 1)}}));
+                }
+                "Ask" => self.ask(&tag, place, &say).await,
+                "Pause" => tokio::time::sleep(Duration::from_millis(5)).await,
+                other => illegal(other, &id, &say, &out),
+            }
+        }
+        let text = json!([{"type": "text", "text": format!("done {tag}")}]);
+        say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "content": text}}));
+    }
+
+    async fn ask(&self, tag: &str, place: usize, say: &impl Fn(&Value)) {
+        let id = json!(format!("q{place}-{tag}"));
+        let (sender, answer) = oneshot::channel();
+        lock(&self.waiting).insert(id.to_string(), sender);
+        say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": tag,
+            "requestedSchema": {"type": "object", "properties": {"tag": {"type": "string"}}}}}));
+        if let Ok(Ok(answer)) = tokio::time::timeout(Duration::from_secs(10), answer).await {
+            self.check(tag, answer.get("result"));
+        }
+    }
+
+    /// An answer that says something must say it for this call.
+    fn check(&self, tag: &str, answer: Option<&Value>) {
+        let said = answer.and_then(|answer| answer.pointer("/content/tag")).and_then(Value::as_str);
+        if said.is_some_and(|said| said != tag) {
+            self.complain(format!("{tag} was answered {answer:?}"));
+        }
+    }
+
+    fn complain(&self, what: String) {
+        lock(&self.complaints).push(what);
+    }
+}
+
+/// What nobody may hear.
+fn illegal(step: &str, id: &Value, say: &impl Fn(&Value), out: &Sent) {
+    let text = json!([{"type": "text", "text": "wrong"}]);
+    match step {
+        "AskTooMuch" => say(&json!({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage",
+            "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "wrong"}}], "maxTokens": 1}})),
+        "AnswerForeign" => {
+            let other = id.as_u64().map_or(json!(900), |id| json!(id + 900));
+            say(&json!({"jsonrpc": "2.0", "id": other, "result": {"resultType": "complete", "content": text}}));
+        }
+        "ProgressForeign" => say(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
+            "params": {"progressToken": 900, "progress": 1, "message": "wrong"}})),
+        "Unlisted" => say(&json!({"jsonrpc": "2.0", "method": "puppet/news", "params": {"text": "wrong"}})),
+        "Junk" => drop(out.send(event("message", "{\"wrong\":"))),
+        _ => say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+    }
+}
