@@ -26,14 +26,14 @@ fn main() -> Result<()> {
             let port = second.and_then(|port| port.parse().ok()).context("upstream needs a port")?;
             runtime()?.block_on(upstream::serve(port))
         }
-        "pipe" => upstream::pipe(),
+        "pipe" => upstream::pipe(second.as_deref() == Some("modern")),
         // For profilers: `load PORT PATH IN_FLIGHT SECONDS` against something that already runs.
         "load" => {
             let port = second.and_then(|port| port.parse().ok()).context("load needs a port")?;
             let path: &'static str = arguments.next().unwrap_or_else(|| "/mcp/bench".to_owned()).leak();
             let in_flight = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(16);
             let seconds = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(5.0);
-            let target = load::Target { name: "load", port, path, process: None };
+            let target = load::Target { name: "load", port, path, process: None, modern: false };
             let time = Duration::from_secs_f64(seconds);
             let round =
                 runtime()?.block_on(load::round(&target, &upstream::call("tool_1", "small"), in_flight, time))?;

@@ -21,6 +21,8 @@ pub struct Target {
     pub path: &'static str,
     /// The process whose CPU counts; none for the direct connection.
     pub process: Option<u32>,
+    /// Whether the client speaks the modern era.
+    pub modern: bool,
 }
 
 /// What one round gave.
@@ -56,6 +58,14 @@ impl Session {
             headers.insert(name, HeaderValue::from_static(value));
         }
         let mut session = Self { sender, headers, path: target.path };
+        if target.modern {
+            for (name, value) in
+                [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "tool_1")]
+            {
+                session.headers.insert(name, HeaderValue::from_static(value));
+            }
+            return Ok(session);
+        }
         let (answered, _) = session.exchange(HELLO.into()).await?;
         let id = answered.get("mcp-session-id").context("no session was opened")?.clone();
         session.headers.insert("mcp-session-id", id);

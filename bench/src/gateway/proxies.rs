@@ -71,13 +71,15 @@ pub fn toolwarden(program: &Path, home: &Path, port: u16, upstream: u16) -> Resu
     std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o700))?;
     let own = std::env::current_exe()?;
     let text = format!(
-        "[servers.bench]\nurl = \"http://127.0.0.1:{upstream}/mcp\"\n[servers.pipe]\ncommand = \"{}\"\nargs = [\"pipe\"]\n",
+        "[servers.bench]\nurl = \"http://127.0.0.1:{upstream}/mcp\"\n[servers.pipe]\ncommand = \"{0}\"\nargs = [\"pipe\"]\n\
+         [servers.modern]\nurl = \"http://127.0.0.1:{upstream}/modern\"\n\
+         [servers.modern-pipe]\ncommand = \"{0}\"\nargs = [\"pipe\", \"modern\"]\n",
         own.display()
     );
     std::fs::write(config.join("toolwarden.toml"), text)?;
     let lists = home.join(".cursor");
     std::fs::create_dir_all(&lists)?;
-    std::fs::write(lists.join("permissions.json"), r#"{"mcpAllowlist":["bench:*","pipe:*"]}"#)?;
+    std::fs::write(lists.join("permissions.json"), r#"{"mcpAllowlist":["bench:*","pipe:*","modern:*","modern-pipe:*"]}"#)?;
     let address = format!("127.0.0.1:{port}");
     let log = std::fs::File::create(home.join("log"))?;
     let child = Command::new(program)

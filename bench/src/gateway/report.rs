@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::load::{Round, Session, Target, memory_mib, round};
 use super::proxies::{Running, answers, free_port, nginx, toolwarden, upstream};
-use super::upstream::call;
+use super::upstream::{call, modern_call};
 
 const ROUNDS: usize = 5;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
@@ -33,21 +33,22 @@ pub async fn run(program: PathBuf, time: Duration) -> Result<()> {
     let begun = Instant::now();
     let gateway = toolwarden(&program, &directory.path().join("home"), gate, up)?;
     answers(gate).await?;
-    let at_gate = |path| Target { name: "toolwarden", port: gate, path, process: Some(gateway.id()) };
+    let at_gate = |path| Target { name: "toolwarden", port: gate, path, process: Some(gateway.id()), modern: false };
     let target = at_gate("/mcp/bench");
     let mut first = Session::open(&target).await?;
     first.exchange(call("tool_1", "small")).await?;
     let cold = begun.elapsed();
     let idle = memory_mib(gateway.id());
     let targets = vec![
-        Target { name: "direct", port: up, path: "/mcp", process: None },
-        Target { name: "nginx", port: proxy, path: "/mcp", process: Some(nginx.id()) },
+        Target { name: "direct", port: up, path: "/mcp", process: None, modern: false },
+        Target { name: "nginx", port: proxy, path: "/mcp", process: Some(nginx.id()), modern: false },
         target,
     ];
     let pipe = at_gate("/mcp/pipe");
     let bench = Bench { targets, pipe, time, toolwarden: gateway, _others: (server, nginx, directory) };
     say(&format!("cold start to first answered call {:.0} ms, idle memory {idle:.1} MiB\n", cold.as_secs_f64() * 1e3))?;
     bench.tables().await?;
+    bench.eras().await?;
     bench.memory().await
 }
 
@@ -87,6 +88,45 @@ impl Bench {
                 String::new(),
             ];
             say(&format!("{}\n", row(&cells)))?;
+        }
+        Ok(())
+    }
+
+    /// Calls that cross the eras against calls that do not, of the same client over the same transport.
+    async fn eras(&self) -> Result<()> {
+        let head = ["client", "server", "in flight", "calls/s", "x same era", "p50 us", "CPU us/call", "x same era"];
+        say(&format!("{}\n", row(&head.map(str::to_owned))))?;
+        for (same, other) in [("/mcp/bench", "/mcp/modern"), ("/mcp/pipe", "/mcp/modern-pipe")] {
+            self.pair(false, same, other).await?;
+            self.pair(true, other, same).await?;
+        }
+        Ok(())
+    }
+
+    async fn pair(&self, modern: bool, same: &'static str, other: &'static str) -> Result<()> {
+        let Some(gate) = self.targets.get(2) else { return Ok(()) };
+        let body = if modern { modern_call() } else { call("tool_1", "small") };
+        let at = |path| Target { path, modern, ..gate.clone() };
+        for in_flight in [1, 16, 64] {
+            let (mut plain, mut crossed) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                plain.push(round(&at(same), &body, in_flight, self.time).await?);
+                crossed.push(round(&at(other), &body, in_flight, self.time).await?);
+            }
+            let (plain, crossed) = (median(&plain), median(&crossed));
+            for (path, round) in [(same, plain), (other, crossed)] {
+                let cells = [
+                    if modern { "modern".to_owned() } else { "legacy".to_owned() },
+                    path.to_owned(),
+                    in_flight.to_string(),
+                    format!("{:.0}", round.per_second),
+                    format!("{:.2}", round.per_second / plain.per_second),
+                    format!("{:.0}", round.median_us),
+                    format!("{:.1}", round.cpu_us),
+                    format!("{:.2}", round.cpu_us / plain.cpu_us),
+                ];
+                say(&format!("{}\n", row(&cells)))?;
+            }
         }
         Ok(())
     }

@@ -34,10 +34,15 @@ pub async fn serve(port: u16) -> Result<()> {
 }
 
 async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let modern = request.uri().path() == "/modern";
     let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    let mut response = match answer(&text) {
-        Some(answer) => Response::new(Full::from(answer)),
+    let mut response = match answer(&text, modern) {
+        Some((status, answer)) => {
+            let mut response = Response::new(Full::from(answer));
+            *response.status_mut() = status;
+            response
+        }
         None => {
             let mut accepted = Response::new(Full::default());
             *accepted.status_mut() = StatusCode::ACCEPTED;
@@ -46,16 +51,18 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
     };
     let headers = response.headers_mut();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
-    headers.insert("mcp-session-id", HeaderValue::from_static("bench"));
+    if !modern {
+        headers.insert("mcp-session-id", HeaderValue::from_static("bench"));
+    }
     Ok(response)
 }
 
-pub fn pipe() -> Result<()> {
+pub fn pipe(modern: bool) -> Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut input = std::io::BufReader::new(std::io::stdin().lock());
     let mut line = String::new();
     while input.read_line(&mut line)? > 0 {
-        if let Some(answer) = answer(&line) {
+        if let Some((_, answer)) = answer(&line, modern) {
             writeln!(out, "{answer}")?;
         }
         line.clear();
@@ -67,21 +74,36 @@ pub fn pipe() -> Result<()> {
     Ok(())
 }
 
-/// Found by looking, not by parsing: the messages are our own.
-fn answer(text: &str) -> Option<String> {
+/// Found by looking, not by parsing: the messages are our own. A server of one era refuses the other.
+fn answer(text: &str, modern: bool) -> Option<(StatusCode, String)> {
     let id = member(text, "\"id\":")?;
+    if modern != text.contains("io.modelcontextprotocol/protocolVersion") {
+        let (code, words) = if modern { (-32602, "_meta is missing") } else { (-32601, "Method not found") };
+        let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{words}"}}}}"#);
+        return Some((StatusCode::BAD_REQUEST, error));
+    }
     let result = match member(text, "\"method\":")?.trim_matches('"') {
         "initialize" => r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}"#.to_owned(),
-        "tools/list" => format!("{{\"tools\":[{}]}}", &**TOOLS),
+        "server/discover" => r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#.to_owned(),
+        "tools/list" => format!("{{\"resultType\":\"complete\",\"tools\":[{}]}}", &**TOOLS),
         _ if text.contains("\"large\"") => format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, &**LARGE),
-        _ => r#"{"content":[{"type":"text","text":"a hundred bytes or so of an answer, which is what most tools give back"}]}"#.to_owned(),
+        _ => r#"{"resultType":"complete","content":[{"type":"text","text":"a hundred bytes or so of an answer, which is what most tools give back"}]}"#.to_owned(),
     };
-    Some(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"))
+    Some((StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")))
 }
 
 fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(key)?;
     rest.split([',', '}']).next().map(str::trim)
+}
+
+/// The same call of a modern client.
+pub fn modern_call() -> Arc<str> {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"tool_1","arguments":{{"path":"/some/where/small","size":"small","count":3}},{meta}}}}}"#
+    )
+    .into()
 }
 
 /// Shared by the load generator.
