@@ -79,7 +79,10 @@ pub fn toolwarden(program: &Path, home: &Path, port: u16, upstream: u16) -> Resu
     std::fs::write(config.join("toolwarden.toml"), text)?;
     let lists = home.join(".cursor");
     std::fs::create_dir_all(&lists)?;
-    std::fs::write(lists.join("permissions.json"), r#"{"mcpAllowlist":["bench:*","pipe:*","modern:*","modern-pipe:*"]}"#)?;
+    std::fs::write(
+        lists.join("permissions.json"),
+        r#"{"mcpAllowlist":["bench:*","pipe:*","modern:*","modern-pipe:*"]}"#,
+    )?;
     let address = format!("127.0.0.1:{port}");
     let log = std::fs::File::create(home.join("log"))?;
     let child = Command::new(program)

@@ -1,5 +1,6 @@
 //! The corridor against a server that records everything it receives.
 
+mod asking;
 mod bindings;
 mod doors;
 mod eras;

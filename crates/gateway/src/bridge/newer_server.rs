@@ -67,7 +67,7 @@ pub(super) async fn carry(
         }
         method if list_kind(method).is_some() => {
             let result = whole(gateway, asked, &outbound, &session, &id).await.map_err(Refusal::Upstream)?;
-            Ok(Answer::message(filtered_list(gateway, asked, &result, &id)))
+            filtered_list(gateway, asked, &result, &id).map(Answer::message)
         }
         _ if matches!(asked.what, What::Call) => {
             let errand = Errand::new(gateway, asked, session, id, trail.take());

@@ -39,7 +39,7 @@ pub(super) async fn carry(
         "subscriptions/listen" => listening::listen(gateway, asked, &held, id).await,
         method if list_kind(method).is_some() => {
             let result = whole(asked, &outbound, &held).await.map_err(Refusal::Upstream)?;
-            Ok(Answer::message(filtered_list(gateway, asked, &result, &id)))
+            filtered_list(gateway, asked, &result, &id).map(Answer::message)
         }
         _ if matches!(asked.what, What::Call) => match asked.state.as_ref().map(|state| &state.carried) {
             Some(Carried::Parked(name)) => {

@@ -13,6 +13,7 @@ use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_policy::{PolicySet, is_visible};
 
 use super::body::joined;
+use super::broke;
 use super::whole::{self, whole_result};
 use crate::answer::Answer;
 use crate::forward::Reply;
@@ -78,7 +79,7 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Re
                 return Ok(Answer::message(compose::result(&id, &known)));
             }
             let result = whole::outcome(&joined(pieces), &id, status.as_u16()).map_err(Refusal::Upstream)?;
-            Ok(Answer::message(filtered(gateway, asked, &result, &id)))
+            filtered(gateway, asked, &result, &id).map(Answer::message)
         }
         reply => {
             // In the form the server chose: clients may count on streams where it streams.
@@ -88,7 +89,7 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Re
             let known = asked.upstream.lists.find(asked, &policy, |raw| raw.raw() == result.raw());
             let body = match known {
                 Some(known) => compose::result(&id, &known),
-                None => filtered(gateway, asked, &result, &id),
+                None => filtered(gateway, asked, &result, &id)?,
             };
             Ok(if as_events { Answer::one_event(body) } else { Answer::message(body) })
         }
@@ -124,7 +125,11 @@ fn is_same_message(known: &Part, pieces: &[Bytes], id: &Id) -> bool {
     part.is_empty() && expected.all(<[u8]>::is_empty)
 }
 
-pub(crate) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Bytes {
+pub(crate) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Result<Bytes, Refusal> {
+    let kind = result.value().get("resultType").and_then(Value::as_str);
+    if kind.is_some_and(|kind| kind != "complete") || result.value().get("inputRequests").is_some() {
+        return Err(broke("it asked for something where nothing may be asked"));
+    }
     if &*asked.method == "tools/list"
         && let Some(tools) = result.value().get("tools")
     {
@@ -133,7 +138,7 @@ pub(crate) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id)
     let policy = gateway.live.snapshot();
     let text: Arc<str> = visible(gateway, asked, result, &policy).into();
     asked.upstream.lists.keep(asked, result, policy, text.clone());
-    compose::result(id, &text)
+    Ok(compose::result(id, &text))
 }
 
 /// The key of a list's entries, and what using an entry would be.
