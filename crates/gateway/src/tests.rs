@@ -8,6 +8,7 @@ mod house;
 mod one_roof;
 mod oracle;
 mod oracle_cases;
+mod parking;
 mod recorder;
 mod tasks;
 mod transparency;

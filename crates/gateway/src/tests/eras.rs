@@ -6,7 +6,7 @@
 //! progress tokens and question ids of different clients are the same on purpose.
 
 mod clients;
-mod puppet;
+pub(super) mod puppet;
 
 use std::time::Duration;
 

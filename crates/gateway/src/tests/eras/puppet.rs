@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How the puppet is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(in crate::tests) enum Wire {
     Modern,
     Legacy,
     /// The legacy era over the oldest HTTP transport: one line for everybody.
@@ -29,14 +29,16 @@ pub(super) enum Wire {
 type Sent = mpsc::UnboundedSender<String>;
 
 #[derive(Debug, Clone)]
-pub(super) struct Puppet {
-    pub(super) url: String,
+pub(in crate::tests) struct Puppet {
+    pub(in crate::tests) url: String,
     wire: Wire,
     /// Questions that wait for an answer, by session and id.
     waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>,
     /// Streams of the oldest transport, by session.
     streams: Arc<Mutex<HashMap<String, Sent>>>,
     complaints: Arc<Mutex<Vec<String>>>,
+    /// Notifications that arrived, whole.
+    notices: Arc<Mutex<Vec<Value>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,11 +70,18 @@ fn event(name: &str, data: &str) -> String {
 }
 
 impl Puppet {
-    pub(super) async fn start(wire: Wire) -> std::io::Result<Self> {
+    pub(in crate::tests) async fn start(wire: Wire) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let path = if wire == Wire::Oldest { "sse" } else { "mcp" };
         let url = format!("http://{}/{path}", listener.local_addr()?);
-        let puppet = Self { url, wire, waiting: Arc::default(), streams: Arc::default(), complaints: Arc::default() };
+        let puppet = Self {
+            url,
+            wire,
+            waiting: Arc::default(),
+            streams: Arc::default(),
+            complaints: Arc::default(),
+            notices: Arc::default(),
+        };
         let serving = puppet.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -87,8 +96,14 @@ impl Puppet {
         Ok(puppet)
     }
 
-    pub(super) fn complaints(&self) -> Vec<String> {
+    pub(in crate::tests) fn complaints(&self) -> Vec<String> {
         lock(&self.complaints).clone()
+    }
+
+    /// The cancellations that arrived.
+    pub(in crate::tests) fn cancelled(&self) -> usize {
+        let is_cancel = |notice: &&Value| notice.get("method") == Some(&json!("notifications/cancelled"));
+        lock(&self.notices).iter().filter(is_cancel).count()
     }
 
     async fn respond(&self, request: Request<Incoming>) -> Answer {
@@ -99,10 +114,13 @@ impl Puppet {
         let text = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let message: Value = serde_json::from_slice(&text).unwrap_or_default();
         if message.get("method").is_none() {
-            self.answered(&message);
+            self.answered(&session, &message);
             return whole(StatusCode::ACCEPTED, String::new());
         }
-        let Some(id) = message.get("id").cloned() else { return whole(StatusCode::ACCEPTED, String::new()) };
+        let Some(id) = message.get("id").cloned() else {
+            lock(&self.notices).push(message);
+            return whole(StatusCode::ACCEPTED, String::new());
+        };
         if let Some(refusal) = self.refusal(&message, &id) {
             return refusal;
         }
@@ -110,11 +128,11 @@ impl Puppet {
         if self.wire == Wire::Oldest {
             let stream = lock(&self.streams).get(&session).cloned();
             let Some(stream) = stream else { return whole(StatusCode::NOT_FOUND, String::new()) };
-            tokio::spawn(self.clone().act(message, id, stream));
+            tokio::spawn(self.clone().act(session, message, id, stream));
             return whole(StatusCode::ACCEPTED, String::new());
         }
         if message.get("method").and_then(Value::as_str) == Some("tools/call") {
-            tokio::spawn(self.clone().act(message, id, sender));
+            tokio::spawn(self.clone().act(session, message, id, sender));
             return events(receiver);
         }
         let result = self.plain(&message);
@@ -156,15 +174,15 @@ impl Puppet {
         }
     }
 
-    fn answered(&self, message: &Value) {
-        let id = message.get("id").map(Value::to_string).unwrap_or_default();
+    fn answered(&self, session: &str, message: &Value) {
+        let id = format!("{session} {}", message.get("id").map(Value::to_string).unwrap_or_default());
         if let Some(waiter) = lock(&self.waiting).remove(&id) {
             let _ = waiter.send(message.clone());
         }
     }
 
     /// Does what a call says, then answers it.
-    async fn act(self, message: Value, id: Value, out: Sent) {
+    async fn act(self, session: String, message: Value, id: Value, out: Sent) {
         let say = |value: &Value| drop(out.send(event("message", &value.to_string())));
         if message.get("method").and_then(Value::as_str) != Some("tools/call") {
             return say(&json!({"jsonrpc": "2.0", "id": id, "result": self.plain(&message)}));
@@ -198,7 +216,16 @@ impl Puppet {
                     return say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "input_required",
                         "inputRequests": {"form": form}, "requestState": format!("{} {tag}", place + 1)}}));
                 }
-                "Ask" => self.ask(&tag, place, &say).await,
+                "Ask" => self.ask(&session, &tag, place, &say).await,
+                "AskTwo" => {
+                    let other = format!("{tag}b");
+                    tokio::join!(self.ask(&session, &tag, place, &say), self.ask(&session, &other, place + 100, &say));
+                }
+                "Url" => {
+                    let asks = json!([{"mode": "url", "elicitationId": "e", "message": "pay", "url": "https://pay.example.com/"}]);
+                    return say(&json!({"jsonrpc": "2.0", "id": id,
+                        "error": {"code": -32042, "message": "open this first", "data": {"elicitations": asks}}}));
+                }
                 "Pause" => tokio::time::sleep(Duration::from_millis(5)).await,
                 other => illegal(other, &id, &say, &out),
             }
@@ -207,10 +234,10 @@ impl Puppet {
         say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "content": text}}));
     }
 
-    async fn ask(&self, tag: &str, place: usize, say: &impl Fn(&Value)) {
+    async fn ask(&self, session: &str, tag: &str, place: usize, say: &impl Fn(&Value)) {
         let id = json!(format!("q{place}-{tag}"));
         let (sender, answer) = oneshot::channel();
-        lock(&self.waiting).insert(id.to_string(), sender);
+        lock(&self.waiting).insert(format!("{session} {id}"), sender);
         say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": tag,
             "requestedSchema": {"type": "object", "properties": {"tag": {"type": "string"}}}}}));
         if let Ok(Ok(answer)) = tokio::time::timeout(Duration::from_secs(10), answer).await {
