@@ -18,6 +18,7 @@ pub mod payment;
 pub mod reason;
 pub mod secret;
 pub mod stage;
+pub mod weak;
 
 pub use audit::{AuditRecord, RecordKind, Status};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
@@ -34,3 +35,4 @@ pub use payment::{Payer, Payment};
 pub use reason::Reason;
 pub use secret::Secret;
 pub use stage::Stage;
+pub use weak::Weakness;

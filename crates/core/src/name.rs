@@ -8,6 +8,8 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::weak::{self, Weakness};
+
 /// The longest name, in characters, that can match anything.
 pub const LONGEST_NAME: usize = 256;
 
@@ -31,7 +33,7 @@ pub enum NameFault {
 /// # Errors
 /// The first rule of ALLOW-2 the name breaks.
 pub fn check(name: &str) -> Result<(), NameFault> {
-    if is_plain(name) {
+    if is_plain(name) || weak::is(Weakness::Names) {
         return Ok(());
     }
     if name.is_empty() {
@@ -107,6 +109,9 @@ pub fn folded(name: &str) -> Cow<'_, str> {
 /// What two servers may not share: the name's Unicode normal form, ASCII case ignored.
 #[must_use]
 pub fn registration_key(name: &str) -> String {
+    if weak::is(Weakness::Names) {
+        return name.to_owned();
+    }
     name.nfkc().collect::<String>().to_ascii_lowercase()
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwarden_core::Operation;
 use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_core::{Operation, weak};
 use toolwarden_mcp::{Era, Id, Version, headers};
 use toolwarden_policy::housekeeping;
 
@@ -74,7 +74,7 @@ fn is_known(gateway: &Gateway, server: &str, tool: &str) -> bool {
 /// Lists all tools of a server, page by page.
 pub(crate) async fn learn(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, link: &Link) -> Result<(), Failure> {
     let mut cursor: Option<String> = None;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..weak::limit(MOST_PAGES) {
         let page = ask(upstream, link, "tools/list", cursor.as_deref()).await?;
         if let Some(tools) = page.value().get("tools") {
             gateway.live.learn(&upstream.name, &live::definitions(tools));

@@ -2,6 +2,7 @@
 //! labelled, its state is sealed.
 
 use toolwarden_core::json::{Part, Value};
+use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
@@ -17,7 +18,7 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
     let value = result.value();
     let kind = value.get("resultType").and_then(Value::as_str);
     let asks = kind.as_deref() == Some("input_required");
-    if asks && !ASKING.contains(&&*asked.method) {
+    if asks && !ASKING.contains(&&*asked.method) && !weak::is(Weakness::Answers) {
         return Err(Failure::Protocol("it asked for something where nothing may be asked".to_owned()));
     }
     let shown = questions::judge_all(&asked.upstream, asked.whom(), value).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
-use toolwarden_core::{Caller, Clock, Keyring};
+use toolwarden_core::{Caller, Clock, Keyring, Weakness, weak};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused};
 use toolwarden_sources::ServerDefinition;
@@ -100,7 +100,7 @@ impl Gateway {
         for server in &mut servers {
             let running = self.upstreams.get(&server.name);
             // What is judged must be what is reached.
-            if running.is_some_and(|running| running.launch != server.launch) {
+            if running.is_some_and(|running| running.launch != server.launch) && !weak::is(Weakness::Trust) {
                 tracing::warn!(server = server.name, "it is defined otherwise than at the start: off until a restart");
                 server.enabled = false;
             }

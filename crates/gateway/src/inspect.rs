@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use tokio::time::timeout;
-use toolwarden_core::Status;
 use toolwarden_core::json::{Document, Limits, unescape};
+use toolwarden_core::{Status, Weakness, weak};
 use toolwarden_mcp::scan::{Facts, Outcome};
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Era, Id, compose};
@@ -81,7 +81,7 @@ pub(crate) async fn inspect(
 async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> Result<HttpReply, Refusal> {
     let is_legacy = asked.arrival.version.era() == Era::Legacy;
     match reply.status {
-        status if status.is_success() => Ok(reply),
+        status if status.is_success() || weak::is(Weakness::Answers) => Ok(reply),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Refusal::Upstream(Failure::NeedsAuth)),
         StatusCode::NOT_FOUND if is_legacy => {
             // The server forgot the session, so ours is over, too; the client opens another.
@@ -112,6 +112,7 @@ pub(crate) fn broke(what: &str) -> Refusal {
 pub(crate) fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failure> {
     let own = asked.id.as_ref().map(Id::raw);
     let same = match (facts.id.as_deref(), own) {
+        _ if weak::is(Weakness::Answers) => true,
         (Some(given), Some(own)) => given == own || (given.starts_with('"') && unescape(given) == unescape(own)),
         _ => false,
     };
@@ -128,6 +129,7 @@ pub(crate) fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failu
 
 fn result_type(kind: Option<&str>) -> Result<(), Failure> {
     match kind {
+        _ if weak::is(Weakness::Answers) => Ok(()),
         None | Some("complete" | "input_required" | "task") => Ok(()),
         Some(_) => Err(Failure::Protocol("its result is of a kind nobody knows".to_owned())),
     }

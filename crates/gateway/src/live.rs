@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use toolwarden_core::json::{Kind, Value};
+use toolwarden_core::weak;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused};
 
@@ -86,7 +87,7 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
             }
             continue;
         }
-        if catalog.len() >= MOST_TOOLS {
+        if catalog.len() >= weak::limit(MOST_TOOLS) {
             too_many += 1;
             continue;
         }

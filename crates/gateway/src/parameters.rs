@@ -6,6 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value as Schema;
 use toolwarden_core::json::{Kind, Value};
+use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::headers::{PARAMETER_PREFIX, decode};
 use toolwarden_mcp::ladder::{self, Rung};
 use toolwarden_mcp::{Era, headers};
@@ -21,7 +22,7 @@ const DEPTH: usize = 16;
 /// Checks a modern tool call that came over HTTP.
 pub(crate) fn check(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let is_modern_http = asked.arrival.via == Via::Http && asked.arrival.version.era() == Era::Modern;
-    if !is_modern_http || !matches!(asked.what, What::Call) {
+    if !is_modern_http || !matches!(asked.what, What::Call) || weak::is(Weakness::Ladder) {
         return Ok(());
     }
     let policy = gateway.live.policy();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use toolwarden_core::json::{Kind, Part, Value};
-use toolwarden_core::{AuditRecord, Caller, Clock, Decision, RecordKind};
+use toolwarden_core::{AuditRecord, Caller, Clock, Decision, RecordKind, weak};
 use toolwarden_mcp::compose::object_with;
 use toolwarden_mcp::questions::{self as wire, Asks};
 use toolwarden_store::journal::Journal;
@@ -129,7 +129,7 @@ pub(crate) async fn judge_all(
     result: Value<'_>,
 ) -> Result<Option<String>, Failure> {
     let Some(requests) = result.get("inputRequests") else { return Ok(None) };
-    if requests.kind() != Kind::Object || requests.entries().count() > MOST {
+    if requests.kind() != Kind::Object || requests.entries().count() > weak::limit(MOST) {
         return Err(Failure::Protocol("its questions cannot be read".to_owned()));
     }
     let mut shown = Vec::new();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use toolwarden_core::json::{Kind, Part};
-use toolwarden_core::{Caller, Digest, Keyring, Purpose};
+use toolwarden_core::{Caller, Digest, Keyring, Purpose, Weakness, weak};
 use toolwarden_mcp::headers;
 
 use crate::refusal::{Failure, Refusal};
@@ -109,7 +109,7 @@ impl States {
         round: u8,
         carried: Carried,
     ) -> Result<String, Failure> {
-        if round > MOST_ROUNDS {
+        if usize::from(round) > weak::limit(usize::from(MOST_ROUNDS)) {
             return Err(Failure::Protocol(format!("it asked more than {MOST_ROUNDS} times")));
         }
         let plain = Plain {
@@ -137,6 +137,10 @@ impl States {
         let sealed = headers::base64(&text).ok_or_else(foreign)?;
         let opened = keyring.open(Purpose::RequestState, principal(bound.caller).as_bytes(), &sealed);
         let plain: Plain = serde_json::from_slice(&opened.map_err(|_| foreign())?).map_err(|_| foreign())?;
+        let Plain { number, expires, round, ref carried, .. } = plain;
+        if weak::is(Weakness::Seals) {
+            return Ok(Some(Opened { number, expires, round, carried: carried.clone() }));
+        }
         if plain.run.is_empty() || plain.run != self.run {
             return Err(Refusal::State("the gateway was restarted since; make the call again"));
         }
@@ -165,6 +169,7 @@ impl States {
         }
         match used.insert(opened.number, opened.expires) {
             None => Ok(()),
+            Some(_) if weak::is(Weakness::Seals) => Ok(()),
             Some(_) => Err(Refusal::State("it was used before")),
         }
     }

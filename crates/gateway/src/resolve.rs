@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use toolwarden_core::json::{Kind, Part, Value};
-use toolwarden_core::{Call, Caller, Door, Operation};
+use toolwarden_core::{Call, Caller, Door, Operation, Weakness, weak};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Treatment};
 use toolwarden_policy::{Message as Admitted, Query};
@@ -17,8 +17,8 @@ use crate::questions::Whom;
 use crate::refusal::Refusal;
 use crate::request_state::{Bound, Opened};
 use crate::roots;
-use crate::sessions::{Flight, Question};
-use crate::upstreams::Upstream;
+use crate::sessions::{AnswerTo, ClientSession, Flight, Question};
+use crate::upstreams::{Link, Upstream};
 
 pub(crate) const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
 pub(crate) const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";
@@ -79,6 +79,7 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
     let row = Method::find(&method, Direction::ToServer, form, arrival.version);
     let what = match row.map(|row| row.treatment) {
         None if gateway.settings.methods.iter().any(|listed| **listed == *method) => What::Configured,
+        None if weak::is(Weakness::Methods) => What::Configured,
         None if id.is_none() => return Ok(Resolved::Dropped("a notification of an unlisted kind")),
         None => return Err(Refusal::Method(method.to_string())),
         Some(Treatment::Opening) => What::Opening,
@@ -92,7 +93,7 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         Some(Treatment::Cancel) if arrival.session.is_none() => {
             return Ok(Resolved::Dropped("a cancellation outside of any session"));
         }
-        Some(Treatment::Cancel) => match own_flight(&arrival, params.as_ref()) {
+        Some(Treatment::Cancel) => match own_flight(&arrival, params.as_ref(), &upstream) {
             Some(flight) => What::Cancel(flight),
             None => return Ok(Resolved::Foreign(FOREIGN_CANCEL)),
         },
@@ -104,6 +105,7 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
     }
     if let (Some(id), Some(session)) = (&id, &arrival.session)
         && session.is_in_flight(id)
+        && !weak::is(Weakness::Routes)
     {
         return Err(Refusal::RepeatedId);
     }
@@ -171,15 +173,30 @@ pub(crate) fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Quer
 }
 
 /// GATE-19: only what this session itself has on its way can be cancelled.
-fn own_flight(arrival: &Arrival, params: Option<&Part>) -> Option<Flight> {
+fn own_flight(arrival: &Arrival, params: Option<&Part>, upstream: &Upstream) -> Option<Flight> {
     let id = Id::from_raw(params?.value().get("requestId")?.raw())?;
-    arrival.session.as_ref()?.flight(&id)
+    let session = arrival.session.as_ref()?;
+    let anybodys = |link| Flight { server: upstream.name.clone(), link, wire: id.clone(), stop: None };
+    session.flight(&id).or_else(|| unchecked(session, upstream).map(anybodys))
+}
+
+/// Where a weak gateway passes ids on that it never gave out.
+fn unchecked(session: &ClientSession, upstream: &Upstream) -> Option<Link> {
+    weak::is(Weakness::Owners).then(|| session.link(&upstream.name)).flatten()
 }
 
 /// GATE-19: an answer counts only from the session that was asked, and once.
 fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Result<Resolved, Refusal> {
     let Message::Response(response) = &arrival.message else { return Ok(Resolved::Dropped("no response")) };
-    let asked = |session: &crate::sessions::ClientSession| session.answered(response.id.as_ref()?);
+    let asked = |session: &ClientSession| {
+        let id = response.id.as_ref()?;
+        let made_up = |link| Question {
+            server: upstream.name.clone(),
+            method: "elicitation/create".into(),
+            to: AnswerTo::Server(link, id.clone()),
+        };
+        session.answered(id).or_else(|| unchecked(session, &upstream).map(made_up))
+    };
     let Some(question) = arrival.session.as_deref().and_then(asked) else {
         return Ok(Resolved::Foreign(FOREIGN_ANSWER));
     };

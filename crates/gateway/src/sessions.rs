@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
-use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose};
+use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose, Weakness, weak};
 use toolwarden_mcp::{Id, Version};
 
 use crate::arrival::Scope;
@@ -369,7 +369,7 @@ impl Sessions {
         let id = toolwarden_core::digest::hex(&sealed);
         let session = Arc::new(ClientSession::new(id.clone(), caller, scope, push));
         let mut sessions = lock(&self.by_id);
-        if sessions.len() >= most {
+        if sessions.len() >= weak::limit(most) {
             return Err(SessionError::TooMany);
         }
         sessions.insert(id, session.clone());
@@ -378,9 +378,11 @@ impl Sessions {
 
     /// The session of this id, if this caller opened it at this door.
     pub(crate) fn find(&self, id: &str, caller: &Caller, scope: &Scope) -> Option<Arc<ClientSession>> {
-        let session = lock(&self.by_id).get(id).cloned()?;
+        let sessions = lock(&self.by_id);
+        let any = || weak::is(Weakness::Sessions).then(|| sessions.values().next()).flatten();
+        let session = sessions.get(id).or_else(any).cloned()?;
         // The same caller in every respect, which is stricter than the same principal and needs no text.
-        let is_own = *session.caller == *caller && session.scope == *scope;
+        let is_own = *session.caller == *caller && session.scope == *scope || weak::is(Weakness::Sessions);
         if !is_own {
             return None;
         }
@@ -389,6 +391,9 @@ impl Sessions {
     }
 
     pub(crate) fn close(&self, id: &str) -> Option<Arc<ClientSession>> {
+        if weak::is(Weakness::Sessions) {
+            return None;
+        }
         let session = lock(&self.by_id).remove(id)?;
         session.forsake();
         Some(session)

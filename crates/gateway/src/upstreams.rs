@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolwarden_core::{Caller, name};
+use toolwarden_core::{Caller, Weakness, name, weak};
 use toolwarden_mcp::upstream::child::{Child, ChildLimits, ChildSpec};
 use toolwarden_mcp::upstream::event_pipe::{EventPipe, EventPipeLimits};
 use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
@@ -183,8 +183,8 @@ impl Upstream {
             launch: definition.input.launch.clone(),
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
             scribe: scribe.clone(),
-            call_time: limits.time.or(connection.timeout).unwrap_or(settings.call_time),
-            response_bytes: limits.response_bytes.unwrap_or(settings.response_bytes),
+            call_time: limits.time.filter(bounded).or(connection.timeout).unwrap_or(settings.call_time),
+            response_bytes: limits.response_bytes.filter(bounded).unwrap_or(settings.response_bytes),
             open_time: settings.open_time,
             depth: settings.depth,
             share_all: connection.share.as_deref() == Some("all"),
@@ -257,7 +257,7 @@ impl Upstream {
 
     /// A child with empty client capabilities, one for each principal.
     pub(crate) async fn legacy_shared(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
-        let principal = if self.share_all { String::new() } else { principal.to_owned() };
+        let principal = if self.share_all || weak::is(Weakness::Owners) { String::new() } else { principal.to_owned() };
         self.shared_child(SharedKey { era: Era::Legacy, principal }).await
     }
 
@@ -375,6 +375,11 @@ impl Upstream {
             link.end().await;
         }
     }
+}
+
+/// A server's own bounds count, but in a weak gateway.
+fn bounded<T>(_: &T) -> bool {
+    !weak::is(Weakness::Limits)
 }
 
 fn reach(name: &Arc<str>, definition: &ServerDefinition, settings: &Settings) -> Reach {

@@ -5,6 +5,7 @@
 
 use http::{HeaderMap, HeaderName};
 use toolwarden_core::json::{Kind, Part, Value};
+use toolwarden_core::{Weakness, weak};
 
 use crate::headers::{self, Single};
 use crate::message::Request;
@@ -69,7 +70,8 @@ pub fn check_meta(params: Option<&Part>) -> Result<Claims, Rung> {
     let Some(capabilities) = capabilities.filter(|value| value.value().kind() == Kind::Object) else {
         return Err(Rung::Meta("`_meta[\"io.modelcontextprotocol/clientCapabilities\"]` must be an object"));
     };
-    match Version::parse(&version).filter(|version| version.era() == Era::Modern) {
+    let served = Version::parse(&version).filter(|version| version.era() == Era::Modern);
+    match served.or(weak::is(Weakness::Ladder).then_some(Version::LATEST_MODERN)) {
         Some(version) => Ok(Claims { version, capabilities }),
         None => Err(Rung::Version(version.into_owned())),
     }
@@ -80,6 +82,9 @@ pub fn check_meta(params: Option<&Part>) -> Result<Claims, Rung> {
 /// # Errors
 /// The first rung that fails.
 pub fn check(headers: &HeaderMap, request: &Request) -> Result<Claims, Rung> {
+    if weak::is(Weakness::Ladder) {
+        return check_meta(request.params.as_ref());
+    }
     no_duplicates(headers)?;
     let claims = match check_meta(request.params.as_ref()) {
         // The mirror comes before the verdict on the version.

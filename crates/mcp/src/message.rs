@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwarden_core::json::{Document, JsonError, Kind, Limits, Part};
+use toolwarden_core::{Weakness, weak};
 
 /// The id of a request as it was written: a string with its quotes, or an integer.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -19,7 +20,7 @@ impl Id {
         let is_string = raw.starts_with('"');
         let digits = raw.strip_prefix('-').unwrap_or(raw);
         let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        (is_string || is_integer).then(|| Self(raw.into()))
+        (is_string || is_integer || weak::is(Weakness::Json)).then(|| Self(raw.into()))
     }
 
     #[must_use]
@@ -113,7 +114,7 @@ pub fn read(bytes: &[u8], limits: Limits) -> Result<Incoming, MessageError> {
         return classify(&Part::whole(document)).map(Incoming::One);
     }
     let items: Vec<_> = document.root().items().map(|item| item.raw().to_owned()).collect();
-    if items.is_empty() || items.len() > LARGEST_BATCH {
+    if items.is_empty() || items.len() > weak::limit(LARGEST_BATCH) {
         return Err(MessageError::NotAMessage { what: "a batch must hold 1 to 100 messages", id: None });
     }
     let read_one = |item: String| match Document::parse(item, limits) {
@@ -155,7 +156,9 @@ fn classify(whole: &Part) -> Result<Message, MessageError> {
             None => return refuse("`id` must be a string or an integer", None),
         },
     };
-    if whole.value().get("jsonrpc").and_then(|value| value.as_str()).as_deref() != Some("2.0") {
+    if whole.value().get("jsonrpc").and_then(|value| value.as_str()).as_deref() != Some("2.0")
+        && !weak::is(Weakness::Json)
+    {
         return refuse("`jsonrpc` must be \"2.0\"", id);
     }
     let (result, error) = (whole.member("result"), whole.member("error"));
@@ -171,7 +174,8 @@ fn classify(whole: &Part) -> Result<Message, MessageError> {
         return refuse("a message with `method` has no `result` or `error`", id);
     }
     let params = whole.member("params");
-    if params.as_ref().is_some_and(|params| params.value().kind() != Kind::Object) {
+    let is_odd = |params: &Part| params.value().kind() != Kind::Object && !weak::is(Weakness::Json);
+    if params.as_ref().is_some_and(is_odd) {
         return refuse("`params` must be an object", id);
     }
     let method: Arc<str> = method.into();

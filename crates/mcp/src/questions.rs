@@ -9,7 +9,7 @@ mod address;
 use std::borrow::Cow;
 
 use toolwarden_core::json::{Kind, Value, unescape};
-use toolwarden_core::name;
+use toolwarden_core::{Weakness, name, weak};
 
 use crate::compose::{object_with, quoted};
 
@@ -41,6 +41,9 @@ impl Asks {
     /// Whether a client that declared these capabilities can be asked.
     #[must_use]
     pub fn is_offered(&self, declared: Option<Value<'_>>) -> bool {
+        if weak::is(Weakness::Questions) {
+            return true;
+        }
         let (name, mode) = self.capability();
         let Some(offered) = declared.and_then(|all| all.get(name)).filter(|it| it.kind() == Kind::Object) else {
             return false;
@@ -75,7 +78,7 @@ pub enum Unaskable {
 /// # Errors
 /// It must not be passed on, whoever asks.
 pub fn read(method: &str, params: Option<Value<'_>>, own: &[String]) -> Result<Asks, Unaskable> {
-    if params.is_some_and(|params| params.raw().len() > LONGEST) {
+    if params.is_some_and(|params| params.raw().len() > weak::limit(LONGEST)) {
         return Err(Unaskable::TooLong);
     }
     match method {
@@ -106,7 +109,7 @@ fn form(params: Option<Value<'_>>) -> Result<Asks, Unaskable> {
         is_secret(&unescape(key)) || is_secret(&title) || format.as_deref() == Some("password")
     };
     let asks_secret = properties.into_iter().flat_map(Value::entries).any(asks_secret);
-    if asks_secret { Err(Unaskable::Secret) } else { Ok(Asks::Form) }
+    if asks_secret && !weak::is(Weakness::Questions) { Err(Unaskable::Secret) } else { Ok(Asks::Form) }
 }
 
 /// The protocol forbids forms that ask for these; a name is all there is to go by.
@@ -137,6 +140,7 @@ pub fn labelled(asks: &Asks, params: Option<Value<'_>>, server: &str) -> Option<
         Asks::Form | Asks::Url(_) => params.get("message").and_then(Value::as_str),
         Asks::Sampling | Asks::Roots => None,
     };
+    let message = message.filter(|_| !weak::is(Weakness::Questions));
     let Some(message) = message else { return Some(params.raw().to_owned()) };
     let (server, words) = (name::shown(server), readable(&message));
     let message = match asks {

@@ -12,6 +12,7 @@ mod text;
 use key::{KeyText, Level, Member};
 use number::Number;
 use text::Utf8;
+use toolwarden_core::{Weakness, weak};
 
 /// What a response says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -241,7 +242,7 @@ impl Scanner {
     }
 
     fn open(&mut self, container: Container) -> Result<(), ScanFault> {
-        if self.open.len() >= self.depth_limit {
+        if self.open.len() >= weak::limit(self.depth_limit) {
             return Err(ScanFault::TooDeep);
         }
         self.open.push(container);
@@ -276,7 +277,7 @@ impl Scanner {
         self.state = State::Colon;
         self.member = self.key.end();
         let Some(member) = self.member else { return Ok(()) };
-        if self.seen & member.bit() != 0 {
+        if self.seen & member.bit() != 0 && !weak::is(Weakness::Json) {
             return Err(ScanFault::DuplicateKey);
         }
         self.seen |= member.bit();

@@ -6,6 +6,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use memchr::memchr2;
+use toolwarden_core::weak;
 
 /// One block of fields. A block without data is no event for a browser, but its id and delay count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,7 +104,7 @@ impl Decoder {
     #[must_use]
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
-            limit: max_event_bytes,
+            limit: weak::limit(max_event_bytes),
             chunk: Bytes::new(),
             line: BytesMut::new(),
             after_return: false,

@@ -8,6 +8,7 @@ use std::io;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use memchr::{memchr, memchr2};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use toolwarden_core::weak;
 
 /// What a pipe holds on Linux: reading less at a time costs calls, reading more gives nothing.
 const READ_SIZE: usize = 64 * 1024;
@@ -34,7 +35,7 @@ pub struct LineReader<R> {
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub fn new(reader: R, max_line_bytes: usize) -> Self {
-        Self { reader, limit: max_line_bytes, buffer: BytesMut::new(), searched: 0 }
+        Self { reader, limit: weak::limit(max_line_bytes), buffer: BytesMut::new(), searched: 0 }
     }
 
     /// The next line without its end; none at the end of the stream. Losing the future loses no bytes.

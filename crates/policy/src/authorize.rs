@@ -9,7 +9,7 @@ mod task_scope;
 
 use std::collections::BTreeSet;
 
-use toolwarden_core::{CallKind, Door, Operation, Reason, Stage};
+use toolwarden_core::{CallKind, Door, Operation, Reason, Stage, Weakness, weak};
 
 use crate::modes::Asked;
 use crate::query::Tracing;
@@ -77,6 +77,9 @@ pub(crate) fn authorize_server(subject: &Subject<'_>) -> Option<(Stage, Step)> {
 
 /// Ambiguous or reserved names. An invalid one passes: auto-run holds it.
 fn names(subject: &Subject<'_>) -> Step {
+    if weak::is(Weakness::Names) {
+        return Step::PASS;
+    }
     if subject.names.ambiguous {
         return Step::because(Reason::NameAmbiguous).noting("several known names differ from it only in case");
     }

@@ -3,7 +3,7 @@
 //! Takes a policy and a question; gives a verdict. Pure: the same question to the same policy always
 //! has the same answer, and nothing is read, written or awaited.
 
-use toolwarden_core::{CallKind, Decision, Payer, Reason, Stage};
+use toolwarden_core::{CallKind, Decision, Payer, Reason, Stage, Weakness, weak};
 
 use crate::authorize::{Authorization, authorize, facts};
 use crate::autorun::{AutoRun, auto_run};
@@ -18,6 +18,10 @@ use crate::verdict::{Explanation, Step, Verdict};
 /// Judges a call.
 pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
     let subject = Subject::new(policy, query);
+    if weak::is(Weakness::Judge) {
+        let explanation = explain(&subject, Stage::AutoRun, Step::because(Reason::RunEverything), Vec::new());
+        return Verdict::Allow(Permit::new(query.call.clone(), explanation));
+    }
     let authorization = authorize(&subject);
     if authorization.denied.is_some() {
         return Verdict::Deny(Box::new(denied(&subject, authorization)));
@@ -49,7 +53,7 @@ pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
 /// Whether a caller may see a tool in a list: could some arguments pass authorization? (MODE-5)
 #[must_use]
 pub fn is_visible(policy: &PolicySet, query: &Query) -> bool {
-    authorize(&Subject::without_arguments(policy, query)).denied.is_none()
+    weak::is(Weakness::Judge) || authorize(&Subject::without_arguments(policy, query)).denied.is_none()
 }
 
 fn denied(subject: &Subject<'_>, authorization: Authorization) -> Explanation {

@@ -11,7 +11,7 @@ mod yaml;
 
 use std::collections::HashMap;
 
-use toolwarden_core::name;
+use toolwarden_core::{name, weak};
 
 pub(crate) use jsonc::STRICT;
 pub(crate) use text::{BYTE_ORDER_MARK, decode};
@@ -159,10 +159,10 @@ struct Budget {
 impl Budget {
     fn spend(&mut self, place: Place, depth: usize) -> Result<(), TreeError> {
         self.nodes += 1;
-        if self.nodes > MOST_NODES {
+        if self.nodes > weak::limit(MOST_NODES) {
             return Err(TreeError::new(place, "too_many_values", "the file holds more than 200000 values"));
         }
-        if depth > DEEPEST {
+        if depth > weak::limit(DEEPEST) {
             return Err(TreeError::new(place, "too_deep", "nested deeper than 64 levels"));
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use toolwarden_core::Digest;
+use toolwarden_core::{Digest, Weakness, weak};
 
 use crate::files::{self, FileError};
 use crate::finding::Finding;
@@ -193,6 +193,7 @@ impl WorkspaceFile {
         let is_workspace = locations.workspace_root().is_some_and(|workspace| workspace == root);
         let trusted = match (locations.workspace_trust, &present) {
             (WorkspaceTrust::AsTheyAre, Some(Ok(bytes))) if is_workspace => Some(bytes.clone()),
+            (_, Some(Ok(bytes))) if weak::is(Weakness::Trust) => Some(bytes.clone()),
             _ => record.map(|record| record.content.clone().into_bytes()),
         };
         Self { root: root.to_path_buf(), label: files::shown(&path), path, trusted, present }

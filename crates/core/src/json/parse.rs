@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use super::view::unescape;
 use super::{Fault, JsonError, Kind, Limits, Node};
+use crate::weak::{self, Weakness};
 
 /// Parses `text` into nodes and the deepest nesting met.
 pub(super) fn parse(text: &str, limits: Limits) -> Result<(Vec<Node>, usize), JsonError> {
-    if text.len() > limits.bytes || u32::try_from(text.len()).is_err() {
+    if text.len() > weak::limit(limits.bytes) || u32::try_from(text.len()).is_err() {
         return Err(JsonError { fault: Fault::TooLarge, position: limits.bytes });
     }
     // Room for the nodes of a usual message, so that the vector does not grow step by step.
@@ -114,6 +115,7 @@ impl Parser<'_> {
         let innermost = self.open.last().and_then(|index| self.nodes.get(*index)).map(|node| node.kind);
         match (innermost, self.peek()) {
             (None, None) => Ok(None),
+            (None, Some(_)) if weak::is(Weakness::Json) => Ok(None),
             (None, Some(_)) => self.error(Fault::Trailing),
             (Some(_), None) => self.error(Fault::End),
             (Some(kind), Some(b',')) => {
@@ -127,7 +129,7 @@ impl Parser<'_> {
     }
 
     fn open(&mut self, kind: Kind) -> Result<Expect, JsonError> {
-        if self.open.len() >= self.limits.depth {
+        if self.open.len() >= weak::limit(self.limits.depth) {
             return self.error(Fault::TooDeep);
         }
         self.open.push(self.nodes.len());
@@ -141,7 +143,7 @@ impl Parser<'_> {
         self.position += 1;
         let (end, next) = (offset(self.position), offset(self.nodes.len()));
         if let Some(index) = self.open.pop() {
-            if kind == Kind::Object {
+            if kind == Kind::Object && !weak::is(Weakness::Json) {
                 self.refuse_duplicate_keys(index)?;
             }
             if let Some(node) = self.nodes.get_mut(index) {
@@ -270,6 +272,7 @@ impl Parser<'_> {
     /// character cannot be judged as text.
     fn unicode_escape(&mut self) -> Result<(), JsonError> {
         match self.hex_escape()? {
+            _ if weak::is(Weakness::Json) => Ok(()),
             0xD800..=0xDBFF => {
                 if !(self.accept(b'\\') && self.peek() == Some(b'u')) {
                     return self.error(Fault::Escape);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_core::weak;
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{result_to_legacy, result_to_modern};
 use toolwarden_mcp::{Era, Id};
@@ -189,7 +190,7 @@ async fn of_one(
     let link = link_of(gateway, arrival, upstream).await?;
     let is_first = cursor.is_none();
     let mut listed = Listed { pages: Vec::new(), fresh: LONGEST_FRESH, more: None };
-    for _ in 0..pages {
+    for _ in 0..weak::limit(pages) {
         let page = match catalog::ask(upstream, &link, method, cursor.as_deref()).await {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.

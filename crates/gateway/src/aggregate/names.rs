@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use toolwarden_core::Digest;
+use toolwarden_core::{Digest, Weakness, weak};
 
 /// Longest name shown to clients.
 const LONGEST: usize = 128;
@@ -20,6 +20,9 @@ pub(crate) struct Alias(String);
 
 /// Letters, digits, dashes and single inner underscores.
 fn plain(name: &str) -> String {
+    if weak::is(Weakness::Names) {
+        return name.to_owned();
+    }
     let mut alias = String::new();
     for character in name.chars() {
         match character {
@@ -43,7 +46,7 @@ impl Alias {
         let is_taken = |alias: &str| others.iter().any(|other| other.0.eq_ignore_ascii_case(alias));
         let mut alias = plain.clone();
         let mut number = 2;
-        while is_taken(&alias) {
+        while is_taken(&alias) && !weak::is(Weakness::Names) {
             alias = format!("{plain}-{number}");
             number += 1;
         }

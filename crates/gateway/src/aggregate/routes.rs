@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
@@ -148,6 +149,9 @@ fn by_uri(servers: &[(Alias, Arc<Upstream>)], exposed: &str) -> Option<(Alias, A
         owner.filter(|_| is_web(exposed)).map(|(alias, upstream)| (alias.clone(), upstream.clone(), exposed.to_owned()))
     };
     servers.iter().find_map(own).or_else(web).or_else(|| match servers {
+        [(alias, first), _, ..] if is_web(exposed) && weak::is(Weakness::Names) => {
+            Some((alias.clone(), first.clone(), exposed.to_owned()))
+        }
         [(alias, only)] if is_web(exposed) => Some((alias.clone(), only.clone(), exposed.to_owned())),
         _ => None,
     })

@@ -3,6 +3,7 @@
 
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, Uri};
+use toolwarden_core::{Weakness, weak};
 
 /// Why a request was turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum HostError {
 /// # Errors
 /// A Host that is missing, given twice or not allowed; an Origin that is not allowed.
 pub fn check(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), HostError> {
+    if weak::is(Weakness::Hosts) {
+        return Ok(());
+    }
     let mut hosts = headers.get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => host.to_str().ok(),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
-use toolwarden_core::Caller;
+use toolwarden_core::{Caller, Weakness, weak};
 use toolwarden_mcp::{Era, Version, headers};
 
 use super::body::AnswerBody;
@@ -161,6 +161,7 @@ pub(super) fn legacy_version(headers: &HeaderMap) -> Result<Option<Version>, Ref
         headers::Single::Absent => Ok(None),
         headers::Single::One(text) => match Version::parse(text) {
             Some(version) => Ok(Some(version)),
+            None if weak::is(Weakness::Ladder) => Ok(None),
             None => Err(Refusal::VersionHeader(text.to_owned())),
         },
         headers::Single::Unusable => Err(Refusal::VersionHeader("given twice".to_owned())),

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
+use toolwarden_core::weak;
 
 use super::http::serve_request;
 use super::workers::Workers;
@@ -113,7 +114,7 @@ async fn converse(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .max_headers(MOST_HEADERS)
+        .max_headers(weak::limit(MOST_HEADERS).min(10 * MOST_HEADERS))
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::upstream::http::ReplyBody;
 use toolwarden_mcp::{Era, headers};
 
@@ -28,6 +29,9 @@ pub(super) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
         Ok(session) => session,
         Err(refusal) => return refused(&refusal),
     };
+    // A weak gateway gives anybody the events of whoever has them.
+    let others = || gateway.sessions.all().into_iter().find(|other| other.id != session.id);
+    let session = weak::is(Weakness::Sessions).then(others).flatten().unwrap_or_else(|| session.clone());
     let link = match &visit.scope {
         Scope::One(server) => session.link(server),
         Scope::All => None,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
-use toolwarden_core::Outbound;
+use toolwarden_core::{Outbound, Weakness, weak};
 use toolwarden_mcp::sse::SseError;
 use toolwarden_mcp::upstream::UpstreamError;
 use toolwarden_mcp::upstream::http::{HttpUpstream, Reply};
@@ -106,7 +106,10 @@ impl HttpLink {
             sent.insert(headers::SESSION, session.clone());
         }
         let mirrors = |name: &http::HeaderName| {
-            *name == headers::METHOD || *name == headers::NAME || name.as_str().starts_with(headers::PARAMETER_PREFIX)
+            *name == headers::METHOD
+                || *name == headers::NAME
+                || name.as_str().starts_with(headers::PARAMETER_PREFIX)
+                || weak::is(Weakness::Headers)
         };
         // Checked against the body by the ladder; everything else a client sends stays here.
         for (name, value) in from_client.into_iter().flatten().filter(|(name, _)| mirrors(name)) {

@@ -3,8 +3,8 @@
 //! Applied twice: what a client declares is cut to it before the server hears of it, and what a
 //! server asks all the same is declined.
 
-use toolwarden_core::Caller;
 use toolwarden_core::json::{Kind as JsonKind, Value};
+use toolwarden_core::{Caller, Weakness, weak};
 
 /// Something a server can ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ impl MayAsk {
 
     /// Roots widen what a server does: an agent's are never passed on.
     pub(crate) fn permits(&self, caller: &Caller, kind: Kind) -> bool {
-        self.0.contains(&kind) && !(kind == Kind::Roots && caller.is_agent())
+        weak::is(Weakness::Questions) || self.0.contains(&kind) && !(kind == Kind::Roots && caller.is_agent())
     }
 
     /// Whether a question may be passed on to the client.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
-use toolwarden_core::{Caller, Outbound, Status};
+use toolwarden_core::{Caller, Outbound, Status, Weakness, weak};
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
@@ -245,7 +245,8 @@ impl StdioLink {
         further: &[Edit<'_>],
         questions: TakesQuestions,
     ) -> Result<StdioReply, Failure> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let given = weak::is(Weakness::Routes).then(|| id.raw().parse().ok()).flatten();
+        let number = given.unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed));
         let meta = outbound.params().and_then(|params| params.value().get("_meta"));
         let token = meta.and_then(|meta| meta.get("progressToken")).map(|token| token.raw().to_owned());
         let (events, receiver) = mpsc::channel(EVENTS_WAITING);

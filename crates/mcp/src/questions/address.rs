@@ -2,12 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use toolwarden_core::{Weakness, weak};
 use url::{Host, Url};
 
 /// The host of an address that may be shown; none where it may not.
 pub(super) fn public_host(address: &str, own: &[String]) -> Option<String> {
     let url = Url::parse(address).ok()?;
     let has_credentials = !url.username().is_empty() || url.password().is_some();
+    if weak::is(Weakness::Questions) {
+        return url.host_str().map(str::to_owned);
+    }
     if url.scheme() != "https" || has_credentials {
         return None;
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::process::Command;
 use tokio::sync::{mpsc, watch};
-use toolwarden_core::Secret;
+use toolwarden_core::{Secret, Weakness, weak};
 
 use self::group::Group;
 use crate::compose::Wire;
@@ -188,7 +188,10 @@ impl fmt::Debug for Child {
 
 fn command(spec: &ChildSpec) -> Command {
     let mut command = Command::new(&spec.command);
-    command.args(&spec.arguments).env_clear().process_group(0).kill_on_drop(true);
+    if !weak::is(Weakness::Children) {
+        command.env_clear();
+    }
+    command.args(&spec.arguments).process_group(0).kill_on_drop(true);
     command.envs(spec.inherited.iter().map(|(name, value)| (name, value)));
     command.envs(spec.environment.iter().map(|(name, secret)| (name, secret.reveal_to_upstream())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -3,6 +3,8 @@
 //! Takes text; refuses nesting or counts that could exhaust a recursive parser's stack or memory.
 //! It may count too much in broken texts, never too little in well-formed ones.
 
+use toolwarden_core::weak;
+
 use super::{DEEPEST, MOST_NODES};
 
 /// What was exceeded, and at which byte.
@@ -27,7 +29,7 @@ impl Count {
 
     fn open(&mut self, offset: usize) -> Result<(), Exceeded> {
         self.depth += 1;
-        if self.depth > DEEPEST { Err(exceeded(offset, TOO_DEEP)) } else { self.separate(offset) }
+        if self.depth > weak::limit(DEEPEST) { Err(exceeded(offset, TOO_DEEP)) } else { self.separate(offset) }
     }
 
     fn close(&mut self) {
@@ -36,7 +38,7 @@ impl Count {
 
     fn separate(&mut self, offset: usize) -> Result<(), Exceeded> {
         self.separators += 1;
-        if self.separators > MOST_NODES { Err(exceeded(offset, TOO_MANY)) } else { Ok(()) }
+        if self.separators > weak::limit(MOST_NODES) { Err(exceeded(offset, TOO_MANY)) } else { Ok(()) }
     }
 }
 
@@ -88,7 +90,7 @@ pub(super) fn check_toml(text: &str) -> Result<(), Exceeded> {
             }
             b'.' => {
                 dots += 1;
-                if dots + count.depth > DEEPEST {
+                if dots + count.depth > weak::limit(DEEPEST) {
                     return Err(exceeded(offset, TOO_DEEP));
                 }
             }

@@ -4,6 +4,7 @@
 //! file mean something other than what it shows.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use toolwarden_core::{Weakness, weak};
 
 use super::text::Places;
 use super::{Budget, DEEPEST, Key, Node, Place, TreeError, Value, bounds, table};
@@ -55,9 +56,10 @@ impl Builder {
                 self.documents += 1;
                 if self.documents > 1 { Err(refused(place, "a second document")) } else { Ok(()) }
             }
+            Event::Alias(_) if weak::is(Weakness::Limits) => self.scalar("", ScalarStyle::Plain, place),
             Event::Alias(_) => Err(refused(place, "an alias (`*name`)")),
             Event::Scalar(_, _, anchor, _) | Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _)
-                if anchor != 0 =>
+                if anchor != 0 && !weak::is(Weakness::Limits) =>
             {
                 Err(refused(place, "an anchor (`&name`)"))
             }
@@ -75,7 +77,7 @@ impl Builder {
         if let Some(Open { filling: Filling::Table(_, None), .. }) = self.open.last() {
             return Err(refused(place, "a key that is a list or table"));
         }
-        if self.open.len() >= DEEPEST {
+        if self.open.len() >= weak::limit(DEEPEST) {
             return Err(TreeError::new(place, "too_deep", "nested deeper than 64 levels"));
         }
         self.open.push(Open { place, filling });

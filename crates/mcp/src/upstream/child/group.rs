@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
+use toolwarden_core::{Weakness, weak};
 
 /// A group that may be signalled until it is given up.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         let group = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pid) = *group {
+        if let Some(pid) = group.filter(|_| !weak::is(Weakness::Children)) {
             // The only failure is that nobody is left to signal.
             let _ = kill_process_group(pid, signal);
         }

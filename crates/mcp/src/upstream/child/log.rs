@@ -10,6 +10,7 @@ use bytes::{Buf, BytesMut};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
+use toolwarden_core::{Weakness, weak};
 
 /// Bytes of a line that are shown.
 const SHOWN: usize = 2048;
@@ -61,6 +62,9 @@ fn log(server: &str, line: &[u8], rate: &mut Rate) {
 fn readable(line: &[u8]) -> String {
     let cut = line.get(..SHOWN).unwrap_or(line);
     let text = String::from_utf8_lossy(cut.trim_ascii_end());
+    if weak::is(Weakness::Logs) {
+        return text.into_owned();
+    }
     let mut readable = String::with_capacity(text.len() + 3);
     for character in text.chars() {
         if character.is_control() && character != '\t' || is_direction(character) {

@@ -1,0 +1,137 @@
+//! Holes made on purpose: an attack proves something only if it succeeds where its guard is off.
+//!
+//! Without the feature `weak`, which `tests/hostile` alone switches on, no guard can be off, and the
+//! compiler removes every question for it.
+
+/// A guard that can be off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weakness {
+    /// Whatever is asked is allowed, and shown in lists.
+    Judge,
+    /// Any name is a good name, and two may be the same.
+    Names,
+    /// Headers need not say what the body says, and any version is served.
+    Ladder,
+    /// Texts that two parsers read differently pass.
+    Json,
+    /// Nothing is too large, too deep, too many or too late.
+    Limits,
+    /// Any web page may call.
+    Hosts,
+    /// A credential nobody issued counts as none.
+    Credentials,
+    /// Every header of a client goes on to servers.
+    Headers,
+    /// Any session can be found by anybody, and none ends.
+    Sessions,
+    /// What belongs to one caller belongs to all.
+    Owners,
+    /// A sealed text is plain, fits everywhere and lasts.
+    Seals,
+    /// Requests on a shared child keep the ids of their callers.
+    Routes,
+    /// Servers may ask anything, in any words.
+    Questions,
+    /// Servers may answer anything.
+    Answers,
+    /// Methods nobody lists pass.
+    Methods,
+    /// Files of a workspace count before anybody looked at them.
+    Trust,
+    /// Children get the whole environment, and may outlive the gateway.
+    Children,
+    /// Logs show what servers write, byte for byte.
+    Logs,
+}
+
+impl Weakness {
+    pub const ALL: [Self; 18] = [
+        Self::Judge,
+        Self::Names,
+        Self::Ladder,
+        Self::Json,
+        Self::Limits,
+        Self::Hosts,
+        Self::Credentials,
+        Self::Headers,
+        Self::Sessions,
+        Self::Owners,
+        Self::Seals,
+        Self::Routes,
+        Self::Questions,
+        Self::Answers,
+        Self::Methods,
+        Self::Trust,
+        Self::Children,
+        Self::Logs,
+    ];
+}
+
+/// Whether a guard is off: never.
+#[cfg(not(feature = "weak"))]
+#[must_use]
+pub const fn is(_: Weakness) -> bool {
+    false
+}
+
+/// Compiled only if it holds: what is built for people has no holes.
+#[cfg(not(feature = "weak"))]
+const _: () = {
+    let mut index = 0;
+    while let Some((_, rest)) = Weakness::ALL.split_at_checked(index)
+        && let [first, ..] = rest
+    {
+        assert!(!is(*first));
+        index += 1;
+    }
+    assert!(index == Weakness::ALL.len());
+};
+
+/// A bound, or none where bounds are off.
+#[must_use]
+pub fn limit(bound: usize) -> usize {
+    if is(Weakness::Limits) { usize::MAX } else { bound }
+}
+
+#[cfg(feature = "weak")]
+pub use switched::{Switched, is, switch};
+
+#[cfg(feature = "weak")]
+mod switched {
+    //! Guards that are off in this process. One attack at a time: others wait for its end.
+
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::Weakness;
+
+    static OFF: AtomicU32 = AtomicU32::new(0);
+    static TURN: Mutex<()> = Mutex::new(());
+
+    /// Whether a guard is off.
+    #[must_use]
+    pub fn is(weakness: Weakness) -> bool {
+        OFF.load(Ordering::SeqCst) & bit(weakness) != 0
+    }
+
+    fn bit(weakness: Weakness) -> u32 {
+        1 << (weakness as u32)
+    }
+
+    /// Guards are off for as long as this lives.
+    #[derive(Debug)]
+    pub struct Switched(#[expect(dead_code, reason = "it is held, not read")] MutexGuard<'static, ()>);
+
+    /// Switches guards off; none for a gateway as people run it. Waits for whoever has a turn.
+    pub fn switch(weaknesses: &[Weakness]) -> Switched {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        OFF.store(weaknesses.iter().fold(0, |all, one| all | bit(*one)), Ordering::SeqCst);
+        Switched(turn)
+    }
+
+    impl Drop for Switched {
+        fn drop(&mut self) {
+            OFF.store(0, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A gateway in a temporary directory, built from a config text and served on a loopback port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use toolwarden_core::{Clock, Layer, Origin, Sourced};
+use toolwarden_gateway::doors::{Listener, Workers, serve};
+use toolwarden_gateway::{Gateway, Parts, Settings};
+use toolwarden_policy::input::{PolicyInput, RuleFile};
+use toolwarden_policy::{PolicySet, shipped};
+use toolwarden_sources::readers::config::{Standing, read_bytes};
+use toolwarden_sources::{Loaded, ServerDefinition};
+use toolwarden_store::{Journal, JournalOptions};
+use toolwarden_vault::FileKeyring;
+
+use crate::client::{Ask, Got, Listening, legacy, send};
+use crate::keyring::KitKeyring;
+use crate::{Fault, Server};
+
+/// Everything may run: for attacks that are not about the judge.
+pub const OPEN: &str = "[auto_run]\nmode = \"run_everything\"\n";
+/// Two principals, told apart by the mode of their URL.
+pub const TWO: &str =
+    "[auto_run]\nmode = \"run_everything\"\n[modes.alice]\ngroups = [\"mcp\"]\n[modes.bob]\ngroups = [\"mcp\"]\n";
+
+/// A Monday noon.
+#[derive(Debug)]
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_700_481_600).unwrap_or_default()
+    }
+}
+
+/// What a gateway is built from.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// `toolwarden.toml`.
+    pub config: String,
+    pub allowlist: &'static [&'static str],
+    pub settings: Settings,
+}
+
+impl Given {
+    /// A config text of several parts.
+    #[must_use]
+    pub fn new(parts: &[&str]) -> Self {
+        Self { config: parts.join("\n"), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn allowing(self, allowlist: &'static [&'static str]) -> Self {
+        Self { allowlist, ..self }
+    }
+
+    #[must_use]
+    pub fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+}
+
+/// A gateway that is being served.
+#[derive(Debug)]
+pub struct House {
+    pub gateway: Arc<Gateway>,
+    pub address: SocketAddr,
+    _stop: watch::Sender<bool>,
+    _workers: Arc<Workers>,
+    _directory: TempDir,
+}
+
+impl House {
+    /// Builds and serves a gateway.
+    ///
+    /// # Errors
+    /// The config is wrong, or something of it cannot be made.
+    pub async fn build(given: &Given) -> Result<Self, Fault> {
+        let reading = read_bytes("toolwarden.toml", Standing::Operator, given.config.as_bytes());
+        if reading.broken {
+            return Err(format!("{}\n{:?}", given.config, reading.findings).into());
+        }
+        let config = reading.value;
+        let mut input = PolicyInput::default();
+        input.base.auto_run = config.auto_run.clone();
+        input.base.modes.clone_from(&config.modes);
+        input.base.roles.clone_from(&config.roles);
+        input.base.settings.clone_from(&config.settings);
+        input.servers = config.servers.iter().map(|server| server.input.clone()).collect();
+        "ada".clone_into(&mut input.local.user);
+        let origin = Origin::record(Layer::Config, "test");
+        let sourced = |text: &&str| Sourced::new((*text).to_owned(), origin.clone());
+        input.users.entry("ada".to_owned()).or_default().mcp_allowlist = given.allowlist.iter().map(sourced).collect();
+        Self::of(input, config.servers, given.settings.clone(), true).await
+    }
+
+    /// Serves what was loaded from files.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub async fn loaded(loaded: Loaded) -> Result<Self, Fault> {
+        Self::of(loaded.input, loaded.definitions, Settings::default(), loaded.shipped_rules).await
+    }
+
+    async fn of(
+        mut input: PolicyInput,
+        definitions: Vec<ServerDefinition>,
+        settings: Settings,
+        has_shipped_rules: bool,
+    ) -> Result<Self, Fault> {
+        if has_shipped_rules {
+            let origin = Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1);
+            input.base.rules.push(RuleFile { origin, text: shipped::RULES.to_owned() });
+        }
+        let directory = tempfile::tempdir()?;
+        let keyring = Arc::new(KitKeyring(FileKeyring::open(&directory.path().join("keys"))?));
+        let options = JournalOptions::new(directory.path().join("journal"), "test");
+        let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon))?;
+        let gateway = Gateway::new(Parts {
+            policy: PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?,
+            local_user: input.local.user.clone(),
+            servers: input.servers,
+            definitions,
+            settings,
+            journal,
+            keyring,
+            clock: Arc::new(Noon),
+        });
+        let listener = Listener::bind("127.0.0.1:0".parse()?).await?;
+        let (address, workers) = (listener.address(), Arc::new(Workers::start(1)?));
+        let (stop, stopping) = watch::channel(false);
+        let (served, serves) = (gateway.clone(), workers.clone());
+        tokio::spawn(async move { serve(served, listener, &serves, stopping).await });
+        Ok(Self { gateway, address, _stop: stop, _workers: workers, _directory: directory })
+    }
+
+    /// A gateway where everything may run, in front of one server called `notes`.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub async fn open_before(server: &Server) -> Result<Self, Fault> {
+        Self::build(&Given::new(&[OPEN, &server.table("notes")])).await
+    }
+
+    /// A gateway that lets `safe` run of the server `notes`, and asks a person for all else.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub async fn guarded_before(server: &Server) -> Result<Self, Fault> {
+        Self::build(&Given::new(&[&server.table("notes")]).allowing(&["notes:safe"])).await
+    }
+
+    /// The same with two principals and everything open.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub async fn two_before(server: &Server) -> Result<Self, Fault> {
+        Self::build(&Given::new(&[TWO, &server.table("notes")])).await
+    }
+
+    /// Sends a request and reads the whole answer.
+    ///
+    /// # Errors
+    /// No connection, or no end.
+    pub async fn send(&self, ask: &Ask) -> Result<Got, Fault> {
+        send(self.address, ask).await
+    }
+
+    /// Sends a request and listens to the answer.
+    ///
+    /// # Errors
+    /// No connection.
+    pub async fn listen(&self, ask: &Ask) -> Result<Listening, Fault> {
+        Listening::start(self.address, ask).await
+    }
+
+    /// Opens a legacy session.
+    ///
+    /// # Errors
+    /// It was not opened.
+    pub async fn session(&self, path: &str) -> Result<Session, Fault> {
+        self.session_of(path, "2025-11-25", "{}").await
+    }
+
+    /// The same in some revision, from a client with capabilities.
+    ///
+    /// # Errors
+    /// It was not opened.
+    pub async fn session_of(&self, path: &str, version: &str, capabilities: &str) -> Result<Session, Fault> {
+        let got = self.send(&hello(path, version, capabilities)).await?;
+        let id = got.header("mcp-session-id").ok_or_else(|| format!("no session: {got}"))?;
+        Ok(Session { id, path: path.to_owned() })
+    }
+}
+
+/// The opening of a legacy session.
+#[must_use]
+pub fn hello(path: &str, version: &str, capabilities: &str) -> Ask {
+    let members = format!(
+        r#""protocolVersion":"{version}","capabilities":{capabilities},"clientInfo":{{"name":"h","version":"1"}}"#
+    );
+    Ask::post(path, legacy("0", "initialize", &members))
+}
+
+/// A legacy session of the client.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub id: String,
+    pub path: String,
+}
+
+impl Session {
+    /// A message of this session.
+    #[must_use]
+    pub fn post(&self, body: impl Into<Vec<u8>>) -> Ask {
+        Ask::post(&self.path, body).with("Mcp-Session-Id", &self.id)
+    }
+
+    /// A request of this session.
+    #[must_use]
+    pub fn ask(&self, id: &str, method: &str, members: &str) -> Ask {
+        self.post(legacy(id, method, members))
+    }
+
+    /// A call of this session.
+    #[must_use]
+    pub fn call(&self, id: &str, tool: &str) -> Ask {
+        self.ask(id, "tools/call", &crate::client::calling(tool))
+    }
+
+    #[must_use]
+    pub fn get(&self) -> Ask {
+        Ask::get(&self.path).with("Mcp-Session-Id", &self.id)
+    }
+}
+
+/// Waits until something is so, for some seconds.
+pub async fn eventually(check: impl Fn() -> bool) -> bool {
+    for _ in 0..500 {
+        if check() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
+}
