@@ -282,7 +282,9 @@ impl Scanner {
         }
         self.seen |= member.bit();
         match member {
-            Member::Result | Member::Error if self.facts.outcome.is_some() => Err(ScanFault::Ambiguous),
+            Member::Result | Member::Error if self.facts.outcome.is_some() && !weak::is(Weakness::Json) => {
+                Err(ScanFault::Ambiguous)
+            }
             Member::Method => Err(ScanFault::Ambiguous),
             Member::Result => {
                 self.facts.outcome = Some(Outcome::Result);

@@ -107,6 +107,20 @@ impl House {
         Self::of(loaded.input, loaded.definitions, Settings::default(), loaded.shipped_rules).await
     }
 
+    /// Puts another policy in force, as when files change.
+    ///
+    /// # Errors
+    /// It does not compile, or is refused.
+    pub fn take_over(&self, loaded: Loaded) -> Result<(), Fault> {
+        let mut input = loaded.input;
+        if loaded.shipped_rules {
+            input.base.rules.push(shipped_rules());
+        }
+        let policy = PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?;
+        self.gateway.replace_policy(&policy, input.servers).map_err(|refused| format!("{refused:?}"))?;
+        Ok(())
+    }
+
     async fn of(
         mut input: PolicyInput,
         definitions: Vec<ServerDefinition>,
@@ -114,8 +128,7 @@ impl House {
         has_shipped_rules: bool,
     ) -> Result<Self, Fault> {
         if has_shipped_rules {
-            let origin = Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1);
-            input.base.rules.push(RuleFile { origin, text: shipped::RULES.to_owned() });
+            input.base.rules.push(shipped_rules());
         }
         let directory = tempfile::tempdir()?;
         let keyring = Arc::new(KitKeyring(FileKeyring::open(&directory.path().join("keys"))?));
@@ -196,6 +209,10 @@ impl House {
         let id = got.header("mcp-session-id").ok_or_else(|| format!("no session: {got}"))?;
         Ok(Session { id, path: path.to_owned() })
     }
+}
+
+fn shipped_rules() -> RuleFile {
+    RuleFile { origin: Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1), text: shipped::RULES.to_owned() }
 }
 
 /// The opening of a legacy session.

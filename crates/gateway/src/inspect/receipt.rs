@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use toolwarden_core::json::{Document, Kind, Limits};
+use toolwarden_core::{Weakness, weak};
+use toolwarden_mcp::compose::{object_with, push_spliced};
 use toolwarden_policy::Query;
 use toolwarden_store::journal::Receipt;
 
@@ -23,12 +25,13 @@ pub(crate) fn with_receipt(message: Bytes, receipt: &Receipt) -> Bytes {
     let Some(result) = document.root().get("result").filter(|result| result.kind() == Kind::Object) else {
         return message;
     };
-    let receipt = format!("\"{ASKED_WITH}\":{}", serde_json::to_string(receipt).unwrap_or_default());
-    let (place, inserted, rest_is_empty) = match result.get("_meta").filter(|meta| meta.kind() == Kind::Object) {
-        Some(meta) => (meta.span().start + 1, receipt, meta.entries().next().is_none()),
-        None => (result.span().start + 1, format!("\"_meta\":{{{receipt}}}"), result.entries().next().is_none()),
-    };
-    let (Some(before), Some(after)) = (text.get(..place), text.get(place..)) else { return message };
-    let comma = if rest_is_empty { "" } else { "," };
-    Bytes::from(format!("{before}{inserted}{comma}{after}"))
+    let receipt = serde_json::to_string(receipt).unwrap_or_default();
+    let meta = result.get("_meta").filter(|meta| meta.kind() == Kind::Object);
+    let forged = meta.and_then(|meta| meta.get(ASKED_WITH)).filter(|_| weak::is(Weakness::Answers));
+    // A receipt the server made up gives way to ours: two of them would be read by their order.
+    let meta = object_with(meta, &[(ASKED_WITH, Some(forged.map_or(&receipt, |forged| forged.raw())))]);
+    let shown = object_with(Some(result), &[("_meta", Some(&meta))]);
+    let mut whole = String::with_capacity(text.len() + receipt.len());
+    push_spliced(&mut whole, text, &[(result.span(), &shown)]);
+    Bytes::from(whole)
 }
