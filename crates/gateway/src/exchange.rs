@@ -1,5 +1,5 @@
-//! A modern result that asks the client for something before it is one: its questions are judged and
-//! labelled, its state is sealed.
+//! Answers that ask the client for something first: a modern result with questions, a legacy error with
+//! addresses to open. Questions are judged and labelled, a state is sealed.
 
 use toolwarden_core::json::{Part, Value};
 use toolwarden_core::{Weakness, weak};
@@ -40,4 +40,25 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
     changed.extend(shown.as_deref().map(|shown| ("inputRequests", Some(shown))));
     changed.extend(sealed.as_deref().map(|sealed| ("requestState", Some(sealed))));
     Ok((!changed.is_empty()).then(|| object_with(Some(value), &changed)))
+}
+
+/// The code by which a server of 2025-11-25 wants addresses opened before it is asked again.
+pub(crate) const ADDRESSES_FIRST: i32 = -32042;
+
+/// Whether an error asks for addresses to be opened. Compared as a number: clients read -32042.0 alike.
+pub(crate) fn wants_addresses(error: Value<'_>) -> bool {
+    error.get("code").and_then(|code| code.raw().parse().ok()) == Some(f64::from(ADDRESSES_FIRST))
+}
+
+/// The error as the client is shown it; none where it asks for nothing and stays as it is.
+pub(crate) async fn outgoing_error(asked: &Asked, error: Value<'_>) -> Result<Option<String>, Failure> {
+    if !wants_addresses(error) {
+        return Ok(None);
+    }
+    let data = error.get("data");
+    let wanted = data.and_then(|data| data.get("elicitations"));
+    let wanted = wanted.ok_or_else(|| Failure::Protocol("it asked for nothing".to_owned()))?;
+    let shown = questions::judge_addresses(&asked.upstream, asked.whom(), wanted).await?;
+    let data = object_with(data, &[("elicitations", Some(&shown))]);
+    Ok(Some(object_with(Some(error), &[("data", Some(&data))])))
 }

@@ -27,6 +27,7 @@ pub(crate) use whole::{error_of, result_of, whole_result};
 
 use crate::answer::Answer;
 use crate::audit::Trail;
+use crate::exchange;
 use crate::forward::{Forwarded, Reply};
 use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
@@ -97,11 +98,18 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
                 asked.upstream.doubt();
             }
             Err(Refusal::Upstream(match error {
-                Some(error) => Failure::Answered { status: status.as_u16(), error },
+                Some(error) => Failure::Answered { status: status.as_u16(), error: shown_error(asked, error).await? },
                 None => Failure::Wordless { status: status.as_u16() },
             }))
         }
     }
+}
+
+/// An error as the client is shown it.
+async fn shown_error(asked: &Asked, error: String) -> Result<String, Refusal> {
+    let Ok(read) = Document::parse(error.as_str(), Limits { bytes: error.len(), depth: 256 }) else { return Ok(error) };
+    let shown = exchange::outgoing_error(asked, read.root()).await.map_err(Refusal::Upstream)?;
+    Ok(shown.unwrap_or(error))
 }
 
 pub(crate) fn broke(what: &str) -> Refusal {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::json::{Kind, Part, Value};
+use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{AuditRecord, Caller, Clock, Decision, RecordKind, weak};
 use toolwarden_mcp::compose::object_with;
 use toolwarden_mcp::questions::{self as wire, Asks};
@@ -135,12 +135,7 @@ pub(crate) async fn judge_all(
     let mut shown = Vec::new();
     for (key, question) in requests.entries() {
         let method = question.get("method").and_then(Value::as_str).unwrap_or_default();
-        let put = judge(upstream, whom, &method, question.get("params")).await.map_err(|declined| {
-            Failure::Protocol(match declined {
-                Declined::Forbidden(_) => "it asked the client for something it may not ask".to_owned(),
-                Declined::NotOffered(_) => "it asked the client for something the client does not offer".to_owned(),
-            })
-        })?;
+        let put = judge(upstream, whom, &method, question.get("params")).await.map_err(failure_of)?;
         let question = match &put.params {
             Some(params) => object_with(Some(question), &[("params", Some(params))]),
             None => question.raw().to_owned(),
@@ -148,4 +143,32 @@ pub(crate) async fn judge_all(
         shown.push(format!("{key}:{question}"));
     }
     Ok(Some(format!("{{{}}}", shown.join(","))))
+}
+
+/// The addresses of an error that wants them opened first: each is a question like any other.
+pub(crate) async fn judge_addresses(
+    upstream: &Upstream,
+    whom: Whom<'_>,
+    addresses: Value<'_>,
+) -> Result<String, Failure> {
+    if addresses.kind() != Kind::Array || addresses.items().count() > weak::limit(MOST) {
+        return Err(Failure::Protocol("its questions cannot be read".to_owned()));
+    }
+    let mut shown = Vec::new();
+    for address in addresses.items() {
+        let params = object_with(Some(address), &[("mode", Some("\"url\""))]);
+        let limits = Limits { bytes: params.len(), depth: 256 };
+        let params = Document::parse(params, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
+        let put = judge(upstream, whom, "elicitation/create", Some(params.root())).await.map_err(failure_of)?;
+        shown.extend(put.params);
+    }
+    Ok(format!("[{}]", shown.join(",")))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is a mapping of errors")]
+fn failure_of(declined: Declined) -> Failure {
+    Failure::Protocol(match declined {
+        Declined::Forbidden(_) => "it asked the client for something it may not ask".to_owned(),
+        Declined::NotOffered(_) => "it asked the client for something the client does not offer".to_owned(),
+    })
 }

@@ -55,11 +55,12 @@ impl Workspace {
         Ok(fs::write(path, content)?)
     }
 
-    /// Makes a link that leads to another file below the base.
+    /// Puts a link that leads to another file below the base in the place of a file.
     ///
     /// # Errors
     /// It cannot be made.
     pub fn link(&self, relative: &str, to: &str) -> Result<(), Fault> {
+        fs::remove_file(self.base.join(relative))?;
         Ok(symlink(self.base.join(to), self.base.join(relative))?)
     }
 

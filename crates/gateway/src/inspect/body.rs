@@ -17,7 +17,7 @@ use toolwarden_mcp::{Era, Id, Message, compose};
 use super::{judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
-use crate::exchange;
+use crate::exchange::{self, ADDRESSES_FIRST};
 use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::Asked;
@@ -80,6 +80,12 @@ pub(super) async fn inspected(
     let facts = scanner.finish().map_err(broken)?;
     let status = judged_facts(asked, &facts).map_err(Refusal::Upstream)?;
     let mut whole = joined(chunks);
+    if facts.error_code == Some(i64::from(ADDRESSES_FIRST)) {
+        let asks =
+            outcome_of(&whole).and_then(Result::err).ok_or_else(|| super::broke("its questions cannot be read"))?;
+        let shown = exchange::outgoing_error(asked, asks.value()).await.map_err(Refusal::Upstream)?;
+        whole = shown.map_or(whole, |shown| compose::raw_error(asked.id.as_ref(), &shown));
+    }
     if facts.has_input_requests || facts.result_type.as_deref() == Some(ASKS) {
         let asks = result_of(&whole).ok_or_else(|| super::broke("its questions cannot be read"))?;
         let shown = exchange::outgoing(gateway, asked, &asks).await.map_err(Refusal::Upstream)?;
@@ -124,8 +130,12 @@ pub(super) fn joined(mut chunks: Vec<Bytes>) -> Bytes {
 }
 
 fn result_of(whole: &[u8]) -> Option<Part> {
+    outcome_of(whole)?.ok()
+}
+
+fn outcome_of(whole: &[u8]) -> Option<Result<Part, Part>> {
     match read_one(whole, Limits { bytes: whole.len(), depth: DEPTH }).ok()? {
-        Message::Response(response) => response.outcome.ok(),
+        Message::Response(response) => Some(response.outcome),
         Message::Request(_) | Message::Notification(_) => None,
     }
 }
@@ -164,7 +174,9 @@ impl InspectedBody {
         let Some(scanner) = self.scanner.take() else { return Ok(()) };
         let facts = scanner.finish().map_err(|error| Failure::Protocol(error.to_string()))?;
         let is_own = facts.id.as_deref() == Some(self.id.raw());
-        let asks = facts.has_input_requests || facts.result_type.as_deref() == Some(ASKS);
+        let asks = facts.has_input_requests
+            || facts.result_type.as_deref() == Some(ASKS)
+            || facts.error_code == Some(i64::from(ADDRESSES_FIRST));
         if !is_own || asks || tasks::is_task(facts.result_type.as_deref()) {
             // Questions and tasks this large are neither; and they were not judged.
             return Err(Failure::Protocol("a large answer must answer its own request, and no more".to_owned()));

@@ -154,11 +154,9 @@ impl Heard {
             return self.late(response, data);
         }
         self.done = true;
-        if let Ok(result) = &response.outcome {
-            match self.looked_at(result).await {
-                Ok(shown) => data = shown.unwrap_or(data),
-                Err(failure) => return Some(self.fail(&failure)),
-            }
+        match self.looked_at(&response.outcome).await {
+            Ok(shown) => data = shown.unwrap_or(data),
+            Err(failure) => return Some(self.fail(&failure)),
         }
         self.flight = None;
         let mut trail = self.trail.take();
@@ -172,6 +170,10 @@ impl Heard {
     /// The response of another request: one of this session whose own stream broke off.
     fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
         let mut parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
+        if response.outcome.as_ref().is_err_and(|error| exchange::wants_addresses(error.value())) {
+            let failure = Failure::Protocol("it asked for addresses to be opened, too late".to_owned());
+            return Some(crate::answer::failure_message(response.id.as_ref(), &failure));
+        }
         if let (Ok(result), Some(owner)) = (&response.outcome, &parked.task_owner)
             && let Err(failure) = self.upstream.tasks.bind(owner, result)
         {
@@ -183,8 +185,16 @@ impl Heard {
         Some(data)
     }
 
-    /// A result, before anybody gets it: what becomes of it where it does not stay as it is.
-    async fn looked_at(&self, result: &Part) -> Result<Option<Bytes>, Failure> {
+    /// A result or an error, before anybody gets it: what becomes of it where it does not stay as it is.
+    async fn looked_at(&self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
+        let result = match (outcome, &self.asked) {
+            (Ok(result), _) => result,
+            (Err(error), Some((_, asked))) => {
+                let shown = exchange::outgoing_error(asked, error.value()).await?;
+                return Ok(shown.map(|shown| compose::raw_error(self.id.as_ref(), &shown)));
+            }
+            (Err(_), None) => return Ok(None),
+        };
         let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
         result_type(kind.as_deref())?;
         let shown = match &self.asked {
@@ -424,9 +434,7 @@ impl Heard {
         if last.message.len() as u64 > self.upstream.response_bytes {
             return Err(Failure::TooLarge);
         }
-        if let Ok(result) = &last.outcome
-            && let Some(shown) = self.looked_at(result).await?
-        {
+        if let Some(shown) = self.looked_at(&last.outcome).await? {
             last.message = shown;
         }
         self.done = true;

@@ -9,6 +9,7 @@ use toolwarden_mcp::sse::Item;
 use toolwarden_mcp::upstream::http::{Body, ReplyBody};
 use toolwarden_mcp::{Id, Message};
 
+use crate::exchange::wants_addresses;
 use crate::forward::Reply;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::Asked;
@@ -50,7 +51,7 @@ async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
         Reply::Sent => Err(Failure::Protocol("nothing was asked".to_owned())),
         Reply::Stdio(reply) => {
             let last = reply.last.await.map_err(|_| Failure::Died)?;
-            last.outcome.map_err(|error| Failure::Answered { status: 200, error: error.raw().to_owned() })
+            last.outcome.map_err(|error| answered(&error, 200))
         }
         Reply::Http(reply) => {
             let status = reply.status.as_u16();
@@ -84,8 +85,16 @@ pub(super) fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failu
     match response.outcome {
         Ok(result) if response.id.as_ref() == Some(id) || weak::is(Weakness::Answers) => Ok(result),
         Ok(_) => Err(Failure::Protocol("it answered another request than was asked".to_owned())),
-        Err(error) => Err(Failure::Answered { status, error: error.raw().to_owned() }),
+        Err(error) => Err(answered(&error, status)),
     }
+}
+
+/// The failure that carries a server's error. Nobody is asked anything in the place of a list.
+fn answered(error: &Part, status: u16) -> Failure {
+    if wants_addresses(error.value()) && !weak::is(Weakness::Answers) {
+        return Failure::Protocol("it asked for something where nothing may be asked".to_owned());
+    }
+    Failure::Answered { status, error: error.raw().to_owned() }
 }
 
 /// The error object of a body that came with a status of its own.

@@ -11,6 +11,8 @@ attacks! {
     answer_nobody_waits_for: Answers, "A child answers a request that was never made, before it answers the real one.";
     progress_nobody_asked_for: Routes, "A child tells of progress to a caller that named no token.";
     message_of_an_unlisted_kind: Methods, "A child sends a message of a kind no revision has.";
+    cancellation_for_everybody: Routes, "A child takes back a question, and every client but the asked one is told.";
+    log_of_another_client: Routes, "A child logs what it does for one client, and another listens.";
     question_of_a_child: Questions, "A child that may ask for forms asks for a model's words.";
     line_without_end: Limits, "A child writes a line without end.";
     answer_of_a_child_nested_without_end: Limits, "A child's answer is nested deeper than it may be.";
@@ -36,16 +38,28 @@ async fn progress_nobody_asked_for() -> Tried {
     answered("modern unasked", "unasked progress", "done").await
 }
 
-async fn message_of_an_unlisted_kind() -> Tried {
-    let child = Child::new(CHILD, "legacy unlisted")?;
+/// What another client of a shared child hears beside the calls of the first. News everybody may hear comes last.
+async fn overheard(plan: &'static str, planted: &str) -> Tried {
+    let child = Child::new(CHILD, plan)?;
     let house = House::build(&Given::new(&[OPEN, &child.table("notes")])).await?;
-    let session = house.session("/mcp/notes").await?;
-    let got = house.send(&session.call("7", "safe")).await?;
-    let mut news = house.listen(&session.get()).await?;
-    // A second message shows that the first would have come by now: the news of a list that changed.
-    house.send(&session.call("8", "safe")).await?;
-    let heard = tokio::time::timeout(std::time::Duration::from_millis(500), news.hears("planted")).await;
-    outcome(news.text.contains("planted"), heard.is_err() && got.has("done"), &news.text)
+    let (caller, listener) = (house.session("/mcp/notes").await?, house.session("/mcp/notes").await?);
+    let mut news = house.listen(&listener.get()).await?;
+    let members = r#""name":"safe","arguments":{"who":"alice"}"#;
+    house.send(&caller.ask("7", "tools/call", members)).await?;
+    let heard = news.hears("list_changed").await?;
+    outcome(news.text.contains(planted), heard && !news.text.contains(planted), &news.text)
+}
+
+async fn message_of_an_unlisted_kind() -> Tried {
+    overheard("legacy unlisted", "planted").await
+}
+
+async fn cancellation_for_everybody() -> Tried {
+    overheard("legacy cancels", "planted").await
+}
+
+async fn log_of_another_client() -> Tried {
+    overheard("legacy logs", "secret of alice").await
 }
 
 async fn question_of_a_child() -> Tried {
@@ -89,6 +103,9 @@ async fn process_that_stays() -> Tried {
     } else {
         eventually(|| !is_alive()).await
     };
+    if !has_ended {
+        std::process::Command::new("kill").arg(&started).status()?;
+    }
     outcome(!has_ended, has_ended, got)
 }
 

@@ -1,7 +1,6 @@
 //! What a client shows the gateway, and a server must not see; and the other way round.
 
 use toolwarden_hostile::house::OPEN;
-use toolwarden_hostile::server::honest;
 use toolwarden_hostile::{Ask, Given, Heard, House, Server, Tried, attacks, outcome};
 
 attacks! {

@@ -88,6 +88,8 @@ async fn file_changed_after_it_was_trusted() -> Tried {
 async fn link_out_of_the_workspace() -> Tried {
     let (server, workspace) = (Server::honest().await?, Workspace::new()?);
     workspace.write("config/toolwarden.toml", &server.table("notes"))?;
+    workspace.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["notes:safe"]}"#)?;
+    workspace.trust()?;
     workspace.write("elsewhere/permissions.json", r#"{"mcpAllowlist": ["notes:*"]}"#)?;
     workspace.link("work/.cursor/permissions.json", "elsewhere/permissions.json")?;
     runs(&workspace, &server, "not_in_allowlist").await
@@ -109,12 +111,12 @@ fn loads(path: &str, content: &str) -> Tried {
     workspace.write(path, content)?;
     match workspace.load() {
         Ok(loaded) => {
-            let broken = loaded.findings.iter().any(|finding| finding.to_string().contains("value"));
+            let broken = loaded.findings.iter().any(|finding| finding.to_string().contains("more than 200000 values"));
             outcome(!broken, broken, format!("{:?}", loaded.findings))
         }
         Err(refusal) => {
             let words = refusal.to_string();
-            let refused = ["deeper than 64", "alias", "anchor", "values"].iter().any(|word| words.contains(word));
+            let refused = ["deeper than 64", "alias", "anchor"].iter().any(|word| words.contains(word));
             outcome(!refused, refused, words)
         }
     }

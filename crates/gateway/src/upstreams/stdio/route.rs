@@ -78,8 +78,8 @@ impl StdioLink {
                 self.to_flight(token.raw(), news, own, &["progressToken"]);
             }
             // On a shared child nobody can say whose log it is.
-            "notifications/message" => self.to_the_only_listener(line),
-            "notifications/cancelled" => {}
+            "notifications/message" if !weak::is(Weakness::Routes) => self.to_the_only_listener(line),
+            "notifications/cancelled" if !weak::is(Weakness::Routes) => {}
             "notifications/resources/updated" => {
                 let uri = params.and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
                 let uri = uri.unwrap_or_default();
