@@ -82,7 +82,8 @@ fn is_invisible(character: char) -> bool {
 /// A name as people and prompts may see it: deceptive and invisible characters become `\u{..}`.
 #[must_use]
 pub fn shown(name: &str) -> Cow<'_, str> {
-    if !name.chars().any(|character| is_deceptive(character) || is_invisible(character)) {
+    let is_odd = |character| is_deceptive(character) || is_invisible(character);
+    if !name.chars().any(is_odd) || weak::is(Weakness::Logs) {
         return Cow::Borrowed(name);
     }
     let mut text = String::with_capacity(name.len() + 8);

@@ -69,6 +69,8 @@ pub enum Unaskable {
     Malformed,
     #[error("its form asks for a secret; forms must not")]
     Secret,
+    #[error("its form has characters that change how it is read")]
+    Misleading,
     #[error("the address it wants opened is not one a server may ask for: https, a public host, no credentials")]
     Address,
 }
@@ -109,7 +111,20 @@ fn form(params: Option<Value<'_>>) -> Result<Asks, Unaskable> {
         is_secret(&unescape(key)) || is_secret(&title) || format.as_deref() == Some("password")
     };
     let asks_secret = properties.into_iter().flat_map(Value::entries).any(asks_secret);
-    if asks_secret && !weak::is(Weakness::Questions) { Err(Unaskable::Secret) } else { Ok(Asks::Form) }
+    let misleads = params.and_then(|params| params.get("requestedSchema")).is_some_and(misleads);
+    match (asks_secret, misleads) {
+        _ if weak::is(Weakness::Questions) => Ok(Asks::Form),
+        (true, _) => Err(Unaskable::Secret),
+        (_, true) => Err(Unaskable::Misleading),
+        (false, false) => Ok(Asks::Form),
+    }
+}
+
+/// Whether a text in it moves the cursor or turns the direction of what is read.
+fn misleads(value: Value<'_>) -> bool {
+    let inner = || value.items().any(misleads);
+    let member = |(key, value): (&str, Value<'_>)| unescape(key).contains(is_hidden) || misleads(value);
+    value.as_str().is_some_and(|text| text.contains(is_hidden)) || inner() || value.entries().any(member)
 }
 
 /// The protocol forbids forms that ask for these; a name is all there is to go by.
@@ -151,8 +166,11 @@ pub fn labelled(asks: &Asks, params: Option<Value<'_>>, server: &str) -> Option<
 }
 
 /// Lines stay; what moves the cursor or turns the direction of text does not.
+fn is_hidden(character: char) -> bool {
+    name::is_deceptive(character) && !matches!(character, '\n' | '\t')
+}
+
 fn readable(text: &str) -> Cow<'_, str> {
-    let is_hidden = |character: char| name::is_deceptive(character) && !matches!(character, '\n' | '\t');
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }

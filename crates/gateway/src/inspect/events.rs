@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
-use toolwarden_core::{Caller, Outbound, Status, Weakness, weak};
+use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::{Event, Item};
 use toolwarden_mcp::upstream::http::EventStream;
@@ -229,7 +229,7 @@ impl Heard {
                 return Some((id, put.params));
             }
         }
-        tracing::info!(server = %self.upstream.name, method = %question.method, "a question of the server is declined");
+        tracing::info!(server = %self.upstream.name, method = %name::shown(&question.method), "a question of the server is declined");
         let refusal = r#"{"code":-32601,"message":"this request is not offered to this server"}"#;
         if let Ok(error) = Document::parse(refusal, Limits::DEFAULT)
             && let Ok(outbound) = decline(self.upstream.name.clone(), Part::whole(Arc::new(error)))

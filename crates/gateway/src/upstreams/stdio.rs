@@ -14,7 +14,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
-use toolwarden_core::{Caller, Outbound, Status, Weakness, weak};
+use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
@@ -344,7 +344,7 @@ pub(crate) fn agreed_version(result: &Part) -> Result<Version, Failure> {
     let text = result.value().get("protocolVersion").and_then(|version| version.as_str()).unwrap_or_default();
     Version::parse(&text)
         .filter(|version| version.era() == Era::Legacy)
-        .ok_or_else(|| Failure::Protocol(format!("it agreed to the unknown version `{text}`")))
+        .ok_or_else(|| Failure::Protocol(format!("it agreed to the unknown version `{}`", name::shown(&text))))
 }
 
 /// `initialize` on the gateway's own account.

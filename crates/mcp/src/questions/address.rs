@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use toolwarden_core::name::is_deceptive;
 use toolwarden_core::{Weakness, weak};
 use url::{Host, Url};
 
@@ -12,7 +13,9 @@ pub(super) fn public_host(address: &str, own: &[String]) -> Option<String> {
     if weak::is(Weakness::Questions) {
         return url.host_str().map(str::to_owned);
     }
-    if url.scheme() != "https" || has_credentials {
+    // What programs read in different ways: a browser takes `\` for `/` and leaves line breaks out.
+    let is_odd = |character: char| character == '\\' || character.is_whitespace() || is_deceptive(character);
+    if url.scheme() != "https" || has_credentials || address.contains(is_odd) {
         return None;
     }
     let is_public = match url.host()? {

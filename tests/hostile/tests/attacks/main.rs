@@ -1,6 +1,7 @@
 //! Every attack of the kit, by theme. SECURITY.md lists them; a house test holds both to each other.
 
 mod answers;
+mod bridged;
 mod headers;
 mod json;
 mod judged;

@@ -18,6 +18,7 @@ attacks! {
     answer_of_a_child_nested_without_end: Limits, "A child's answer is nested deeper than it may be.";
     environment_of_the_gateway: Children, "A child looks for secrets in the environment of the gateway.";
     process_that_stays: Children, "A child starts a process that is to outlive it.";
+    method_that_forges_a_log_line: Logs, "A child asks for something whose name breaks the line of the log and writes one of its own.";
     log_that_drives_the_terminal: Logs, "A child's log wipes the screen and claims an approval.";
 }
 
@@ -120,4 +121,17 @@ async fn log_that_drives_the_terminal() -> Tried {
     let said = logs::said();
     let is_raw = said.contains('\u{1b}') || said.contains('\u{202e}');
     outcome(is_raw, !is_raw && said.contains("\\u{1b}"), said.escape_debug())
+}
+
+async fn method_that_forges_a_log_line() -> Tried {
+    logs::listen();
+    let child = Child::new(CHILD, "legacy misnamed")?;
+    let house = House::build(&Given::new(&[OPEN, &child.table("notes")])).await?;
+    let session = house.session("/mcp/notes").await?;
+    house.send(&session.call("7", "safe")).await?;
+    if !eventually(|| logs::said().contains("Toolwarden: approved")).await {
+        return Err(format!("nothing was logged: {}", logs::said()).into());
+    }
+    let is_forged = logs::said().lines().any(|line| line.starts_with("Toolwarden: approved"));
+    outcome(is_forged, !is_forged, logs::said().escape_debug())
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
-use toolwarden_core::{Caller, Status, Weakness, weak};
+use toolwarden_core::{Caller, Status, Weakness, name, weak};
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
@@ -56,7 +56,7 @@ impl StdioLink {
         let version = self.opened().map_or(Version::LATEST_MODERN, |opened| opened.version);
         let row = Method::find(&news.method, Direction::ToClient, Form::Notification, version);
         if row.is_none() && !weak::is(Weakness::Methods) {
-            tracing::debug!(server = %self.server, method = %news.method, "news of an unlisted kind is dropped");
+            tracing::debug!(server = %self.server, method = %name::shown(&news.method), "news of an unlisted kind is dropped");
             return;
         }
         let params = news.params.as_ref();
@@ -210,7 +210,7 @@ impl StdioLink {
     }
 
     fn decline(self: &Arc<Self>, question: &Request) {
-        tracing::info!(server = %self.server, method = %question.method, "a question of the server is declined");
+        tracing::info!(server = %self.server, method = %name::shown(&question.method), "a question of the server is declined");
         let error = format!(r#"{{"code":-32601,"message":"{} is not offered to this server"}}"#, "this request");
         let Ok(error) = Document::parse(error, Limits::DEFAULT) else { return };
         if let Ok(outbound) = decline(self.server.clone(), Part::whole(Arc::new(error))) {
