@@ -3,6 +3,10 @@
 //! Without the feature `weak`, which `tests/hostile` alone switches on, no guard can be off, and the
 //! compiler removes every question for it.
 
+// A build of the whole workspace would bring the feature into programs for people.
+#[cfg(all(feature = "weak", not(debug_assertions)))]
+compile_error!("guards can be off in tests only: build `-p toolwarden`, or leave `toolwarden-hostile` out");
+
 /// A guard that can be off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weakness {

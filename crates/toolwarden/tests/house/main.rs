@@ -1,5 +1,6 @@
-//! House rules as tests: sizes, names, module docs, and who may depend on whom.
+//! House rules as tests: sizes, names, module docs, attacks, and who may depend on whom.
 
+mod attacks;
 mod dependencies;
 mod forging;
 mod remedies;
