@@ -101,6 +101,8 @@ pub struct ClientSession {
 }
 
 const MOST_AT_ONCE: usize = 256;
+/// Questions that wait for an answer at the same time: nobody answers more, and each is remembered.
+const MOST_QUESTIONS: usize = 64;
 
 /// Ended streams a client can come back to: the last ones, as long as they are small together.
 const ENDED_STREAMS: usize = 16;
@@ -197,6 +199,11 @@ impl ClientSession {
         lock(&self.flights).get(id).cloned()
     }
 
+    /// Whether there is room for another question.
+    pub(crate) fn may_be_asked(&self) -> bool {
+        lock(&self.questions).len() < weak::limit(MOST_QUESTIONS)
+    }
+
     pub(crate) fn ask(&self, id: Id, question: Question) {
         lock(&self.questions).insert(id, question);
     }
@@ -204,6 +211,14 @@ impl ClientSession {
     /// The server that asked a question that is still open.
     pub(crate) fn asked_by(&self, id: &Id) -> Option<Arc<str>> {
         lock(&self.questions).get(id).map(|question| question.server.clone())
+    }
+
+    /// The id under which the client was asked what this server asked under that one.
+    pub(crate) fn asked_as(&self, server: &str, asked: &Id) -> Option<Id> {
+        let is_it = |question: &Question| {
+            *question.server == *server && matches!(&question.to, AnswerTo::Server(_, id) if id == asked)
+        };
+        lock(&self.questions).iter().find(|(_, question)| is_it(question)).map(|(id, _)| id.clone())
     }
 
     /// The question an answer belongs to; each is answered once.

@@ -11,10 +11,11 @@ use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
+use toolwarden_mcp::compose::object_with;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::{Event, Item};
 use toolwarden_mcp::upstream::http::EventStream;
-use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Request, Response, Version, compose};
+use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Request, Response, Version, compose};
 use toolwarden_policy::{acknowledge, decline};
 
 use super::{receipt_is_wanted, result_type, with_receipt};
@@ -127,6 +128,10 @@ impl Heard {
                 event.data = Some(self.respond(&response, data).await?);
                 Some(event)
             }
+            Ok(Message::Notification(news)) if &*news.method == "notifications/cancelled" => {
+                event.data = Some(self.taken_back(&news, data)?);
+                Some(event)
+            }
             Ok(Message::Notification(news)) => {
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
                 let may_hear = self.caller.as_ref().is_none_or(|caller| self.upstream.may_tell(&news, caller));
@@ -147,6 +152,21 @@ impl Heard {
                 None
             }
         }
+    }
+
+    /// A server takes back what it asked; nobody hears of it where the question is not its own (GATE-19).
+    fn taken_back(&self, news: &Notification, data: Bytes) -> Option<Bytes> {
+        if weak::is(Weakness::Owners) {
+            return Some(data);
+        }
+        let params = news.params.as_ref()?.value();
+        let asked = Id::from_raw(params.get("requestId")?.raw())?;
+        let shown = self.session.as_ref()?.asked_as(&self.upstream.name, &asked)?;
+        if shown == asked {
+            return Some(data);
+        }
+        let params = object_with(Some(params), &[("requestId", Some(shown.raw()))]);
+        Some(compose::to_client(None, &news.method, Some(&params)))
     }
 
     async fn respond(&mut self, response: &Response, mut data: Bytes) -> Option<Bytes> {
@@ -214,7 +234,7 @@ impl Heard {
         }
         let params = question.params.as_ref().map(Part::value);
         let listed = Method::find(&question.method, Direction::ToClient, Form::Request, self.version).is_some();
-        if let (true, Some(session)) = (listed, &self.session) {
+        if let (true, Some(session)) = (listed, self.session.as_ref().filter(|session| session.may_be_asked())) {
             let declared = session.agreed().and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
             let whom = Whom { caller: &session.caller, declared };
             if let Ok(put) = questions::judge(&self.upstream, whom, &question.method, params).await {
@@ -314,7 +334,7 @@ pub(crate) fn stream_events(events: Box<EventStream>, heard: Heard) -> Events {
 
 async fn next_event(events: &mut EventStream, heard: &mut Heard) -> Option<Event> {
     loop {
-        if heard.done && heard.id.is_some() {
+        if heard.done && heard.id.is_some() && !weak::is(Weakness::Answers) {
             return None;
         }
         let item = match heard.patience {

@@ -120,6 +120,14 @@ impl Child {
                 let params = json!({ "message": "Toolwarden: approve?", "requestedSchema": schema });
                 say(&json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params }))
             }
+            "stays" => {
+                self.note(&format!("started {} ", std::process::id()))?;
+                answer(call, "done")?;
+                // Deaf, and in no hurry.
+                loop {
+                    std::thread::park_timeout(std::time::Duration::from_secs(60));
+                }
+            }
             "forks" => {
                 let mut sleep = Command::new("/bin/sleep");
                 let sleeping =

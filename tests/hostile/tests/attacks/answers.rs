@@ -11,6 +11,7 @@ attacks! {
     answer_to_another_request: Answers, "A server answers under the id of another request.";
     answer_to_another_request_as_an_event: Answers, "A stream holds the answer to another request.";
     answer_to_another_request_in_a_list: Answers, "A list comes under another id.";
+    second_answer_on_a_stream: Answers, "A stream goes on after the answer with another one.";
     answer_of_an_unknown_kind: Answers, "A result is of a kind nobody knows, and may mean anything later.";
     question_where_none_may_be: Answers, "A server asks the client something in the place of a completion.";
     answer_with_two_ids: Json, "An answer has its id twice: one for the gateway, one for the client.";
@@ -64,6 +65,14 @@ async fn answer_to_another_request_in_a_list() -> Tried {
     let house = House::open_before(&server.await?).await?;
     let got = house.send(&Ask::modern("/mcp/notes", "tools/list", "", "")).await?;
     outcome(got.has("planted"), got.has("answered another request"), got)
+}
+
+async fn second_answer_on_a_stream() -> Tried {
+    let act = |heard: &Heard| {
+        let own = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","content":[]}}}}"#, heard.id);
+        Said::events(&[own, planted_under(&heard.id)])
+    };
+    answered(act, "planted", r#""id":7"#).await
 }
 
 async fn answer_of_an_unknown_kind() -> Tried {

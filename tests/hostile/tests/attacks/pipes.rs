@@ -19,6 +19,7 @@ attacks! {
     environment_of_the_gateway: Children, "A child looks for secrets in the environment of the gateway.";
     process_that_stays: Children, "A child starts a process that is to outlive it.";
     method_that_forges_a_log_line: Logs, "A child asks for something whose name breaks the line of the log and writes one of its own.";
+    child_that_does_not_end: Children, "A child stays when its input is closed.";
     log_that_drives_the_terminal: Logs, "A child's log wipes the screen and claims an approval.";
 }
 
@@ -88,7 +89,16 @@ async fn environment_of_the_gateway() -> Tried {
 }
 
 async fn process_that_stays() -> Tried {
-    let child = Child::new(CHILD, "modern forks")?;
+    stays("modern forks").await
+}
+
+async fn child_that_does_not_end() -> Tried {
+    stays("modern stays").await
+}
+
+/// Whether a process that a child noted is there after the gateway ended everything.
+async fn stays(plan: &'static str) -> Tried {
+    let child = Child::new(CHILD, plan)?;
     let house = House::build(&Given::new(&[OPEN, &child.table("notes")])).await?;
     let got = house.send(&Ask::modern("/mcp/notes", "tools/call", "safe", &calling("safe"))).await?;
     let told = child.told();

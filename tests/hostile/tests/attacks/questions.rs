@@ -31,6 +31,8 @@ attacks! {
     field_that_moves_the_cursor: Questions, "The title of a form's field wipes the screen and writes its own.";
     choice_that_turns_around: Questions, "A choice of a form is shown backwards, so that yes reads as no.";
     questions_without_end: Limits, "A result asks a hundred questions at once.";
+    questions_in_a_session_without_end: Limits, "A legacy server asks hundreds of questions and waits for no answer.";
+    question_of_another_server_taken_back: Owners, "A server takes back what another server asked behind the common door.";
     question_without_end: Limits, "A form's text is longer than any screen.";
     capabilities_it_may_not_use: Questions, "A server hears what else the client could be asked.";
     question_in_the_news_of_a_session: Questions, "A legacy server asks for a model's words in the middle of a call.";
@@ -172,6 +174,48 @@ async fn questions_without_end() -> Tried {
     let many: Vec<String> = (0..100).map(|number| format!("\"q{number}\":{one}")).collect();
     let question = format!(r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#, many.join(","));
     asked(question, "", "q99", "questions cannot be read").await
+}
+
+fn question(id: &str, message: &str) -> String {
+    let params = format!(r#"{{"message":"{message}","requestedSchema":{{"type":"object","properties":{{}}}}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"elicitation/create","params":{params}}}"#)
+}
+
+async fn questions_in_a_session_without_end() -> Tried {
+    let server = Server::calls_answered(|heard| {
+        let mut events: Vec<String> = (0..300).map(|number| question(&format!("q{number}"), "Sure?")).collect();
+        events.push(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[]}}}}"#, heard.id));
+        Said::events(&events)
+    });
+    let house = House::open_before(&server.await?).await?;
+    let session = house.session_of("/mcp/notes", "2025-11-25", ABLE).await?;
+    let got = house.send(&session.call("7", "safe")).await?;
+    let asked = got.body.matches("elicitation/create").count();
+    outcome(asked == 300, asked < 100 && got.has(r#""id":7"#), asked)
+}
+
+async fn question_of_another_server_taken_back() -> Tried {
+    let asks = Server::calls_answered(|_| {
+        let event = bytes::Bytes::from(format!("data: {}\n\n", question("q", "Sure?")));
+        let event = futures_util::stream::once(async move { event });
+        Said::pieces("text/event-stream", futures_util::StreamExt::chain(event, futures_util::stream::pending()))
+    });
+    // It guesses the number that the question of the other has.
+    let takes_back = Server::calls_answered(|heard| {
+        let taken = |number: usize| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":"tw-{number}"}}}}"#)
+        };
+        let mut events: Vec<String> = (1..20).map(taken).collect();
+        events.push(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[]}}}}"#, heard.id));
+        Said::events(&events)
+    });
+    let (asks, takes_back) = (asks.await?, takes_back.await?);
+    let house = House::build(&Given::new(&[OPEN, &asks.table("one"), &takes_back.table("two")])).await?;
+    let session = house.session_of("/mcp", "2025-11-25", ABLE).await?;
+    let mut asked = house.listen(&session.call("7", "one__safe")).await?;
+    asked.hears("Sure?").await?;
+    let got = house.send(&session.call("8", "two__safe")).await?;
+    outcome(got.has("notifications/cancelled"), got.has(r#""id":8"#) && !got.has("notifications/cancelled"), got)
 }
 
 async fn question_without_end() -> Tried {

@@ -175,7 +175,8 @@ impl StdioLink {
         if self.to_whoever_takes_questions(question) {
             return;
         }
-        let (Some(session), Some(upstream)) = (self.owning_session(), self.upstream.upgrade()) else {
+        let owner = self.owning_session().filter(|session| session.may_be_asked());
+        let (Some(session), Some(upstream)) = (owner, self.upstream.upgrade()) else {
             return self.decline(question);
         };
         let agreed = session.agreed();
