@@ -25,6 +25,7 @@ attacks! {
     stream_without_end: Limits, "A stream of events never ends.";
     event_without_end: Limits, "A single event never ends.";
     answer_that_never_comes: Limits, "A server takes a call and says nothing.";
+    progress_of_another_call: Routes, "A server tells of progress under the token of another call.";
     news_of_an_unlisted_kind: Methods, "A stream holds a message of a kind no revision has.";
     forged_receipt: Answers, "A result brings a receipt of the journal that the gateway never gave.";
 }
@@ -207,6 +208,16 @@ async fn answer_that_never_comes() -> Tried {
     let house = House::build(&Given::new(&[OPEN, &server.table("notes"), limits])).await?;
     let got = house.send(&Ask::modern("/mcp/notes", "tools/call", "safe", &calling("safe"))).await?;
     outcome(got.has("planted"), got.has("-32603") && !got.has("planted"), got)
+}
+
+async fn progress_of_another_call() -> Tried {
+    let act = |heard: &Heard| {
+        let params = r#"{"progressToken":"another","progress":1,"message":"planted"}"#;
+        let news = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
+        let own = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","content":[]}}}}"#, heard.id);
+        Said::events(&[news, own])
+    };
+    answered(act, "planted", r#""id":7"#).await
 }
 
 async fn news_of_an_unlisted_kind() -> Tried {
