@@ -330,6 +330,14 @@ impl ClientSession {
         }
     }
 
+    /// Whether the client listens outside of its requests.
+    pub(crate) fn is_heard(&self) -> bool {
+        match &self.push {
+            Push::Log(log) => log.has_reader(),
+            Push::Lines(lines) => !lines.is_closed(),
+        }
+    }
+
     pub(crate) fn room(&self) -> Arc<Semaphore> {
         self.room.clone()
     }

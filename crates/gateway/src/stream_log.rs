@@ -98,6 +98,10 @@ impl StreamLog {
         self.read.notify_waiters();
     }
 
+    pub(crate) fn has_reader(&self) -> bool {
+        self.lock().readers > 0
+    }
+
     /// How much an ended stream keeps; none while it goes on or is being read.
     pub(crate) fn ended_size(&self) -> Option<usize> {
         let inner = self.lock();

@@ -85,6 +85,7 @@ impl Puppet {
         let serving = puppet.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                let _ = stream.set_nodelay(true);
                 let puppet = serving.clone();
                 let service = service_fn(move |request| {
                     let puppet = puppet.clone();

@@ -136,12 +136,7 @@ impl StdioLink {
 
     fn to_the_only_listener(&self, line: &Bytes) {
         if let Some(session) = self.owning_session() {
-            let flights = self.lock();
-            match flights.values().next() {
-                Some(flight) => drop(flight.events.try_send(line.clone())),
-                None => session.tell(line.clone()),
-            }
-            return;
+            return self.to_session(&session, line.clone());
         }
         let flights = self.lock();
         let mut listeners = flights.values().filter(|flight| flight.wants_logs);
@@ -190,8 +185,15 @@ impl StdioLink {
         let to = AnswerTo::Server(Link::Stdio(self.clone()), question.id.clone());
         session.ask(id.clone(), Question { server: self.server.clone(), method: question.method.clone(), to });
         let message = compose::to_client(Some(&id), &question.method, put.params.as_deref());
+        self.to_session(&session, message);
+    }
+
+    /// To the one client of a child, which does not say for which of its calls: with the only call there is;
+    /// with several where the client hears everything, or else with the newest.
+    fn to_session(&self, session: &ClientSession, message: Bytes) {
         let flights = self.lock();
-        match flights.values().next() {
+        let newest = flights.iter().max_by_key(|(number, _)| **number).map(|(_, flight)| flight);
+        match newest.filter(|_| flights.len() == 1 || !session.is_heard()) {
             Some(flight) => drop(flight.events.try_send(message)),
             None => session.tell(message),
         }
