@@ -101,6 +101,7 @@ pub struct ClientSession {
 }
 
 const MOST_AT_ONCE: usize = 256;
+const MOST_WATCHED: usize = 10_000;
 /// Questions that wait for an answer at the same time: nobody answers more, and each is remembered.
 const MOST_QUESTIONS: usize = 64;
 
@@ -231,8 +232,17 @@ impl ClientSession {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn watch(&self, server: Arc<str>, uri: String) {
-        lock(&self.watched).push((server, uri));
+    /// Remembers a watched resource; says whether there was room for it.
+    pub(crate) fn watch(&self, server: Arc<str>, uri: String) -> bool {
+        let mut watched = lock(&self.watched);
+        if watched.iter().any(|(of, known)| *of == server && *known == uri) {
+            return true;
+        }
+        let has_room = watched.len() < MOST_WATCHED;
+        if has_room {
+            watched.push((server, uri));
+        }
+        has_room
     }
 
     pub(crate) fn unwatch(&self, server: &str, uri: &str) {

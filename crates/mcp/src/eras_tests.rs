@@ -118,6 +118,10 @@ fn codes_of_one_era_do_not_reach_the_other() {
     let internal = r#"{"code":-32603,"message":"look","data":{"upstreamCode":-32042}}"#;
     assert_eq!(with(reserved, |error| error_to_modern(error, None)), internal);
     assert_eq!(with(reserved, error_to_legacy), internal);
+    for spelled in ["-32042.0", "-3.2042e4"] {
+        let other = reserved.replace("-32042", spelled);
+        assert_eq!(with(&other, |error| error_to_modern(error, None)), internal, "{spelled}");
+    }
     let own = r#"{"code":-32000,"message":"mine"}"#;
     assert_eq!(with(own, |error| error_to_modern(error, None)), own);
     assert_eq!(with(own, error_to_legacy), own);

@@ -22,6 +22,7 @@ use super::severity;
 use super::way::{Open, Waiting, Way};
 use crate::answer::{self, Answer, Reply as Sent, Shape};
 use crate::audit::Trail;
+use crate::exchange::wants_addresses;
 use crate::gateway::Gateway;
 use crate::inspect::{receipt_is_wanted, with_receipt};
 use crate::questions::{self, Declined};
@@ -36,8 +37,6 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Questions that come this soon after one another are put together.
 const GATHERING: Duration = Duration::from_millis(30);
 const MOST_QUESTIONS: usize = 16;
-/// A legacy server wants addresses opened before it can run the call at all.
-const URL_REQUIRED: &str = "-32042";
 
 pub(super) struct Leg {
     gateway: Arc<Gateway>,
@@ -295,7 +294,7 @@ impl Leg {
                 let text = result_to_modern(&self.asked.method, result.value(), about.as_deref());
                 compose::result(&self.id, &text)
             }
-            Err(error) if error.value().get("code").map(Value::raw) == Some(URL_REQUIRED) => {
+            Err(error) if wants_addresses(error.value()) => {
                 return self.addresses(error.value()).await;
             }
             Err(error) => {

@@ -57,8 +57,8 @@ pub(super) async fn change(gateway: &Arc<Gateway>, session: &Arc<ClientSession>,
     let server = &asked.upstream.name;
     let subscribes = &*asked.method == "resources/subscribe";
     session.unwatch(server, &uri);
-    if subscribes {
-        session.watch(server.clone(), uri.clone());
+    if subscribes && !session.watch(server.clone(), uri.clone()) {
+        return Err(Refusal::Params("this session watches too many resources".to_owned()));
     }
     let listener = listen_for(gateway, session, &asked.upstream);
     let (answer, agreed) = oneshot::channel();

@@ -32,8 +32,11 @@ pub fn error_to_legacy(error: Value<'_>) -> String {
     }
 }
 
+/// As a number: clients read -32042.0 and -32042 alike.
 fn code(error: Value<'_>) -> Option<i64> {
-    error.get("code")?.raw().parse().ok()
+    let code: f64 = error.get("code")?.raw().parse().ok()?;
+    #[expect(clippy::cast_possible_truncation, reason = "every code that means something is small and whole")]
+    (code.fract() == 0.0 && code.abs() < 1e9).then_some(code as i64)
 }
 
 /// Between the gateway and the server something was not in order; that is not the client's affair.
