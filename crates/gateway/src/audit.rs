@@ -178,6 +178,7 @@ impl Trail {
             }
             Refusal::Method(_) => (Some(Reason::MethodNotListed), None),
             Refusal::ForeignTask => (Some(Reason::ForeignId), None),
+            Refusal::State(why) => (Some(Reason::ForeignId), Some(*why)),
             // The caller is known, so it is told.
             Refusal::Rung(_) => (None, Some("a header does not say what the body says")),
             _ => return,
@@ -313,6 +314,8 @@ fn status_of(refusal: &Refusal) -> Status {
     match refusal {
         Refusal::Held(_) => Status::Held,
         Refusal::Upstream(failure) => failure.status(),
+        // It ran as far as to ask: what it did before is not known.
+        Refusal::Capability(_) => Status::Unknown,
         _ => Status::Denied,
     }
 }

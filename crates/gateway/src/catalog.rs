@@ -107,7 +107,12 @@ pub(crate) async fn ask(
     let params = params.map_err(|error| Failure::Protocol(format!("its cursor cannot be used: {error}")))?;
     let outbound = housekeeping(upstream.name.clone(), method, Some(Part::whole(Arc::new(params))));
     let outbound = outbound.map_err(|error| Failure::Protocol(error.to_string()))?;
-    let id = Id::from_raw("\"toolwarden-list\"").unwrap_or_else(|| Id::number(0));
+    // Several may be on their way on one session, where ids must differ.
+    let id = match link {
+        Link::Http(http) => Id::from_raw(&format!("\"tw-list-{}\"", http.next_id().raw())),
+        Link::Stdio(_) => None,
+    };
+    let id = id.unwrap_or_else(|| Id::number(0));
     let asking = async {
         let reply = match link {
             Link::Http(http) => {
@@ -124,6 +129,9 @@ pub(crate) async fn ask(
     tokio::time::timeout(upstream.call_time, asking).await.map_err(|_| Failure::Timeout)?
 }
 
+/// The verdict on a child that did not answer, or ended.
+pub(crate) const SAYS_NOTHING: &str = "revisions before 2026-07-28, as it seems";
+
 /// How long a child may be silent when it is asked whether it speaks the modern revision: an older one
 /// may take a request before `initialize` for noise.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -132,11 +140,12 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// server would run what it does not understand. Silence and an early end speak for an older one.
 pub(crate) async fn check_modern(upstream: &Arc<Upstream>, child: &Arc<StdioLink>) -> Result<(), Failure> {
     let link = Link::Stdio(child.clone());
-    let speaks = match tokio::time::timeout(SILENCE, probe(upstream, &link)).await {
-        Ok(Err(Failure::Died)) | Err(_) => false,
-        Ok(answer) => answer?,
-    };
-    if speaks { Ok(()) } else { Err(Failure::OtherEra("revisions before 2026-07-28")) }
+    match tokio::time::timeout(SILENCE, probe(upstream, &link)).await {
+        Ok(Err(Failure::Died)) | Err(_) => Err(Failure::OtherEra(SAYS_NOTHING)),
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(Failure::OtherEra("revisions before 2026-07-28")),
+        Ok(Err(failure)) => Err(failure),
+    }
 }
 
 /// Whether a server speaks the modern revision. Failures that say nothing of it stay failures.

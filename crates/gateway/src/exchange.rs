@@ -1,8 +1,9 @@
 //! Answers that ask the client for something first: a modern result with questions, a legacy error with
 //! addresses to open. Questions are judged and labelled, a state is sealed.
 
-use toolwarden_core::json::{Part, Value};
+use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
+use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
@@ -10,6 +11,7 @@ use crate::questions;
 use crate::refusal::Failure;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
+use crate::roots;
 
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
@@ -23,6 +25,9 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
     }
     let shown = questions::judge_all(&asked.upstream, asked.whom(), value).await?;
     let state = value.get("requestState").filter(|_| matches!(asked.what, What::Call));
+    if asks && shown.is_none() && state.is_none() {
+        return Err(Failure::Protocol("it asked for nothing".to_owned()));
+    }
     let sealed = match state {
         None => None,
         Some(state) => {
@@ -33,13 +38,45 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
             Some(quoted(&sealed))
         }
     };
-    if asks && shown.is_none() && sealed.is_none() {
-        return Err(Failure::Protocol("it asked for nothing".to_owned()));
-    }
     let mut changed = Vec::new();
     changed.extend(shown.as_deref().map(|shown| ("inputRequests", Some(shown))));
     changed.extend(sealed.as_deref().map(|sealed| ("requestState", Some(sealed))));
     Ok((!changed.is_empty()).then(|| object_with(Some(value), &changed)))
+}
+
+/// What becomes of the answers a modern request brings.
+#[derive(Debug)]
+pub(crate) enum Answers {
+    /// It brings none.
+    None,
+    /// Each judged and recorded; raw, where any are left.
+    Judged(Option<String>),
+}
+
+/// The answers of a request as its server gets them: each recorded, roots judged. What an answer is shows
+/// in its form, whatever was asked: a server takes roots for roots.
+pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers, Failure> {
+    let is_modern_call = matches!(asked.what, What::Call) && asked.arrival.version.era() == Era::Modern;
+    let brings = is_modern_call || &*asked.method == "tasks/update";
+    let given = asked.query.call.params.as_ref().and_then(|params| params.member("inputResponses"));
+    let Some(given) = given.filter(|_| brings) else { return Ok(Answers::None) };
+    let caller = &asked.arrival.caller;
+    let mut kept = Vec::new();
+    for (key, answer) in given.value().entries() {
+        let method = match answer {
+            answer if answer.get("roots").is_some() => "roots/list",
+            answer if answer.get("action").is_some() => "elicitation/create",
+            _ => "sampling/createMessage",
+        };
+        let is_kept = method != "roots/list" || asked.upstream.may_ask.permits_question(caller, method, None);
+        let answer = given.member(&unescape(key)).filter(|_| is_kept || weak::is(Weakness::Questions));
+        let Some(answer) = answer.and_then(|answer| roots::judged(gateway, caller, method, &answer)) else { continue };
+        if !questions::answered(&asked.upstream, caller, method, Ok(&answer)).await {
+            return Err(Failure::Protocol("an answer could not be recorded".to_owned()));
+        }
+        kept.push(format!("{key}:{}", answer.raw()));
+    }
+    Ok(Answers::Judged((!kept.is_empty()).then(|| format!("{{{}}}", kept.join(",")))))
 }
 
 /// The code by which a server of 2025-11-25 wants addresses opened before it is asked again.

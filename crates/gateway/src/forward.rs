@@ -10,6 +10,7 @@ use toolwarden_mcp::upstream::http::Reply as HttpReply;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::Arrival;
+use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
 use crate::refusal::{Failure, Refusal};
 use crate::request_state::Carried;
@@ -105,10 +106,19 @@ async fn request(
     };
     let cut = cut_capabilities(asked, outbound);
     let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
-    let state = asked.state.as_ref().map(|state| match &state.carried {
-        Carried::Server(own) => Some(compose::quoted(own)),
-        Carried::Parked(_) | Carried::Again => None,
-    });
+    let state = match asked.state.as_ref().map(|state| &state.carried) {
+        None => None,
+        Some(Carried::Server(own)) => Some(Some(compose::quoted(own))),
+        // It waits at a server that spoke the other era a moment ago.
+        Some(Carried::Parked(_) | Carried::Again) => return Err(Failure::Lost),
+    };
+    let answers = match exchange::incoming(gateway, asked).await? {
+        Answers::None => None,
+        Answers::Judged(answers) => Some(answers),
+    };
+    if let Some(answers) = &answers {
+        edits.push(Edit::Hop(HopMember::InputResponses, answers.as_deref()));
+    }
     let filter = watching::cut_filter(gateway, asked);
     if let Some(filter) = &filter {
         edits.push(Edit::Hop(HopMember::Notifications, Some(filter)));
@@ -127,11 +137,16 @@ async fn request(
         }
         Link::Stdio(stdio) => {
             let reply =
-                stdio.request_for(Some(&asked.arrival.caller), outbound, id, &edits, TakesQuestions::Never).await?;
+                stdio.request_for(Some(&asked.arrival.caller), outbound, id, &edits, questions_of(asked)).await?;
             let guard = depart(reply.guard.wire());
             Ok((Reply::Stdio(reply), guard))
         }
     }
+}
+
+/// A call's own stream is read by the client; the answers of others are looked at here.
+fn questions_of(asked: &Asked) -> TakesQuestions {
+    if matches!(asked.what, What::Call) { TakesQuestions::BySession } else { TakesQuestions::Never }
 }
 
 /// A modern request declares upstream what its client declared, less what this server may not ask.

@@ -150,5 +150,5 @@ fn speaks_modern(error: Option<&str>) -> bool {
         error.root().get("code")?.raw().parse::<i64>().ok()
     });
     // What older servers say to a request before `initialize` is none of these.
-    code.is_some_and(|code| (-32099..=-32020).contains(&code) || (-32700..=-32600).contains(&code))
+    code.is_some_and(|code| (-32099..=-32020).contains(&code) || [-32700, -32603, -32602, -32601].contains(&code))
 }

@@ -71,7 +71,11 @@ pub(crate) async fn greet(
     who: &str,
 ) -> Result<(Link, Opened), Failure> {
     if upstream.known_legacy() == Some(false) {
-        return greet_modern(upstream, hello).await;
+        match greet_modern(upstream, hello).await {
+            // It may have been replaced: whatever was known of it is asked again.
+            Err(Failure::OtherEra(_) | Failure::Answered { .. } | Failure::Wordless { .. }) => upstream.doubt(),
+            greeted => return greeted,
+        }
     }
     let refused = match greet_legacy(upstream, hello, id, cut, who).await {
         Ok(greeted) => {
@@ -84,11 +88,21 @@ pub(crate) async fn greet(
         return greet_legacy(upstream, hello, id, cut, who).await;
     }
     let may_be_modern = matches!(refused, Failure::Answered { .. } | Failure::Wordless { .. });
+    if matches!(&refused, Failure::Answered { error, .. } if is_of_modern_server(error)) {
+        // Evidence against an earlier verdict, which may have been a slow start.
+        upstream.doubt_modern();
+    }
     if !may_be_modern || !upstream.speaks_modern().await.unwrap_or(false) {
         return Err(refused);
     }
     upstream.found_legacy(false);
     greet_modern(upstream, hello).await
+}
+
+/// Whether the refusal of `initialize` is one a modern server gives.
+fn is_of_modern_server(error: &str) -> bool {
+    let Ok(error) = Document::parse(error, Limits::DEFAULT) else { return false };
+    matches!(error.root().get("code").map(|code| code.raw()), Some("-32022" | "-32020" | "-32602"))
 }
 
 /// What a modern server says of itself, in the words of `initialize`.
@@ -119,7 +133,8 @@ pub(crate) async fn greet_legacy(
         }
         Reach::Http(_) | Reach::Command(_) if upstream.wants_own_child(cut) => {
             let child = upstream.legacy_own().await?;
-            let opened = child.open(hello, id, &edits).await?;
+            let opening = timeout(upstream.open_time, child.open(hello, id, &edits));
+            let opened = opening.await.unwrap_or(Err(Failure::Timeout))?;
             Ok((Link::Stdio(child), opened))
         }
         Reach::Http(_) | Reach::Command(_) => {

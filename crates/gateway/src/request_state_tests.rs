@@ -15,6 +15,10 @@ fn params(text: &str) -> Part {
     document.map(|document| Part::whole(Arc::new(document))).unwrap_or_else(|_| unreachable!("asserted"))
 }
 
+fn server(own: &str) -> Carried {
+    Carried::Server(own.to_owned())
+}
+
 struct Desk {
     keyring: FileKeyring,
     states: States,
@@ -54,7 +58,7 @@ impl Desk {
 fn a_state_opens_once_for_its_call() -> Result<(), Box<dyn std::error::Error>> {
     let desk = desk()?;
     let call = params(r#"{"name":"t","arguments":{"n":1},"_meta":{"io.modelcontextprotocol/logLevel":"info"}}"#);
-    let state = desk.sealed(&call, Carried::Server("inner \u{e4} \"".to_owned()));
+    let state = desk.sealed(&call, server("inner \u{e4} \""));
     let again = format!(
         r#"{{"arguments":{{"n":1}},"name":"t","requestState":"{state}","inputResponses":{{}},"_meta":{{"progressToken":2}}}}"#
     );
@@ -84,11 +88,11 @@ fn the_inner_state_comes_back_byte_for_byte() -> Result<(), Box<dyn std::error::
     let desk = desk()?;
     for inner in ["", "plain", "\u{0}\n\"\\ \u{1f600}"] {
         let call = params(r#"{"name":"t"}"#);
-        let state = desk.sealed(&call, Carried::Server(inner.to_owned()));
+        let state = desk.sealed(&call, server(inner));
         let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
         let bound = Bound { caller: &desk.ada, server: "notes", method: "tools/call", params: Some(&back) };
         let opened = desk.states.open(&desk.keyring, bound).ok().flatten().map(|opened| opened.carried);
-        assert_eq!(opened, Some(Carried::Server(inner.to_owned())));
+        assert_eq!(opened, Some(server(inner)));
     }
     Ok(())
 }

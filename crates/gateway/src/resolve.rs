@@ -225,6 +225,19 @@ impl Asked {
         }
     }
 
+    /// The same call once more.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            arrival: self.arrival.clone(),
+            id: self.id.clone(),
+            method: self.method.clone(),
+            what: What::Call,
+            upstream: self.upstream.clone(),
+            query: self.query.clone(),
+            state: self.state.clone(),
+        }
+    }
+
     /// What the client said it can be asked: on this request, or when it opened its session.
     pub(crate) fn declared(&self) -> Option<Value<'_>> {
         match self.arrival.version.era() {

@@ -100,7 +100,7 @@ pub(crate) struct Upstream {
     pub(crate) scribe: Scribe,
     pub(crate) call_time: Duration,
     pub(crate) response_bytes: u64,
-    open_time: Duration,
+    pub(crate) open_time: Duration,
     depth: usize,
     /// One child for everybody, whatever it may mix up: `share = "all"`.
     share_all: bool,
@@ -246,6 +246,7 @@ impl Upstream {
                 Ok(Link::Http(Arc::new(HttpLink::modern(http.clone()))))
             }
             Reach::Http(_) => Err(Failure::OtherEra(OLDER)),
+            Reach::Command(_) if self.known_modern() == Some(false) => Err(Failure::OtherEra(OLDER)),
             Reach::Command(_) => self.modern_child().await.map(Link::Stdio),
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
         }
@@ -294,13 +295,23 @@ impl Upstream {
         let greeting = async {
             match key.era {
                 Era::Legacy => link.greet("{}").await,
-                Era::Modern => crate::catalog::check_modern(&self, &link).await,
+                Era::Modern => {
+                    // Some older servers end when they are asked this: no reason to rest.
+                    link.may_end(true);
+                    let checked = crate::catalog::check_modern(&self, &link).await;
+                    link.may_end(false);
+                    checked
+                }
             }
         };
         let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));
         match &greeted {
             Ok(()) if key.era == Era::Modern => self.found_modern(true),
             Ok(()) => {}
+            Err(Failure::OtherEra(crate::catalog::SAYS_NOTHING)) => {
+                self.seems_not_modern();
+                link.end().await;
+            }
             Err(Failure::OtherEra(_)) => {
                 self.found_modern(false);
                 link.end().await;

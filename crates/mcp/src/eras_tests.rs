@@ -47,8 +47,10 @@ fn of_capabilities_only_what_can_be_asked_crosses() {
     let declared = r#"{"roots":{"listChanged":true},"tasks":{},"elicitation":{"form":{}},"experimental":{"x":1}}"#;
     assert_eq!(
         with(declared, |declared| asks_of_clients(Some(declared))),
-        r#"{"roots":{"listChanged":true},"elicitation":{"form":{}}}"#
+        r#"{"elicitation":{"form":{}},"roots":{"listChanged":true}}"#
     );
+    let odd = r#"{"elicitation":{"n":1, "url":{"x":2}},"sampling":true}"#;
+    assert_eq!(with(odd, |declared| asks_of_clients(Some(declared))), r#"{"elicitation":{"url":{}}}"#);
     assert_eq!(asks_of_clients(None), "{}");
 }
 

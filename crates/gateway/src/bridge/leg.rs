@@ -18,6 +18,7 @@ use toolwarden_mcp::{Id, Message, Notification, Request};
 use toolwarden_policy::{Message as Admitted, acknowledge, admit, decline};
 
 use super::older_server::uri_of;
+use super::parks::Parks;
 use super::severity;
 use super::way::{Open, Waiting, Way};
 use crate::answer::{self, Answer, Reply as Sent, Shape};
@@ -50,6 +51,8 @@ pub(super) struct Leg {
     /// How often the exchange asked before.
     round: u8,
     open: Vec<Open>,
+    /// When the questions that came so far are put.
+    gathered: Option<Instant>,
     trail: Option<Trail>,
     stop: Arc<Notify>,
     _flight: Option<FlightGuard>,
@@ -80,6 +83,7 @@ impl Leg {
             id,
             way: Some(way),
             open: Vec::new(),
+            gathered: None,
             trail,
             stop,
             _flight: flight,
@@ -128,8 +132,9 @@ impl Leg {
 
     async fn hear(&mut self) -> Result<Told, Refusal> {
         let stop = self.stop.clone();
-        let mut gathered = None;
         loop {
+            // Kept across the news that come in between.
+            let gathered = self.gathered;
             let Some(way) = &mut self.way else { return Ok(Told::Nothing) };
             let message = tokio::select! {
                 message = way.source.next() => message.map_err(Refusal::Upstream)?,
@@ -147,7 +152,7 @@ impl Leg {
                 }
                 Message::Request(question) => {
                     if self.question(&question).await? {
-                        gathered = Some(Instant::now() + GATHERING);
+                        self.gathered = Some(Instant::now() + GATHERING);
                     }
                 }
                 Message::Response(response) => return self.last(response.outcome).await,
@@ -211,6 +216,9 @@ impl Leg {
         let params = put.params.and_then(|params| modern_question(&params));
         let mut members = vec![format!("\"method\":{}", quoted(&question.method))];
         members.extend(params.map(|params| format!("\"params\":{params}")));
+        if let Some(way) = &mut self.way {
+            way.has_asked = true;
+        }
         self.open.push(Open {
             key: format!("q{}-{}", self.round + 1, self.open.len() + 1),
             method: question.method.clone(),
@@ -270,9 +278,11 @@ impl Leg {
     fn questions(&mut self, open: Vec<Open>) -> Result<Sent, Failure> {
         let Some(way) = self.way.take() else { return Err(Failure::Lost) };
         let entries: Vec<String> = open.iter().map(|open| format!("{}:{}", quoted(&open.key), open.shown)).collect();
-        let waiting = Box::new(Waiting::new(way, open, self.trail.take()));
-        let name = self.gateway.parks.keep(&*self.gateway.keyring, waiting)?;
-        self.input_required(&entries, Carried::Parked(name))
+        let name = Parks::name(&*self.gateway.keyring)?;
+        // Sealed first: a call that nobody could come back to must not wait.
+        let asking = self.input_required(&entries, Carried::Parked(name.clone()))?;
+        self.gateway.parks.keep(name, Box::new(Waiting::new(way, open, self.trail.take())))?;
+        Ok(asking)
     }
 
     fn input_required(&self, entries: &[String], carried: Carried) -> Result<Sent, Failure> {

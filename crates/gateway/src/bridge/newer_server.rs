@@ -28,7 +28,7 @@ use crate::inspect::{filtered_list, list_kind, receipt_is_wanted, with_receipt};
 use crate::parameters;
 use crate::questions;
 use crate::refusal::{Failure, Refusal};
-use crate::resolve::{Asked, What};
+use crate::resolve::{Asked, What, query};
 use crate::sessions::{AnswerTo, ClientSession, Flight, Question};
 use crate::upstreams::{Link, TakesQuestions};
 
@@ -148,7 +148,19 @@ async fn send(
     };
     let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
     upstream.works();
-    Source::of(upstream, &link, reply, id.clone()).await
+    Source::of(upstream, &link, reply, id.clone()).await.map_err(in_legacy_words)
+}
+
+/// Statuses of the modern era mean other things to a legacy client: 404 would end its session.
+fn in_legacy_words(failure: Failure) -> Failure {
+    match failure {
+        Failure::Answered { error, .. } => {
+            let error = Document::parse(error.as_str(), Limits::DEFAULT)
+                .map_or(error.clone(), |document| error_to_legacy(document.root()));
+            Failure::Answered { status: 200, error }
+        }
+        other => other,
+    }
 }
 
 /// A call on its way, apart from the connection it came by: a legacy client that goes away has not
@@ -242,7 +254,7 @@ impl Errand {
 
     async fn rounds(&mut self, mut outbound: Outbound, told: &mpsc::Sender<Told>) -> Result<Bytes, Refusal> {
         let mut round: Option<Round> = None;
-        for _ in 0..=MOST_ROUNDS {
+        for number in 0..=MOST_ROUNDS {
             let result = self.one(&outbound, round.as_ref(), told).await?;
             let kind = result.value().get("resultType").and_then(Value::as_str);
             match kind.as_deref() {
@@ -251,15 +263,20 @@ impl Errand {
                 Some(_) => return Err(broke("its result is of a kind that was not asked for")),
             }
             self.close(Status::Ok, result.raw().len());
-            round = Some(self.answers(&result, told).await?);
-            // Every round is a call of its own: judged, and recorded before it leaves.
-            let judged = decide(&self.gateway, &self.asked)?;
+            if number == MOST_ROUNDS {
+                break;
+            }
+            // Every round is a call of its own: judged as of now, and recorded before it leaves.
             let mut trail = Trail::open(&self.gateway, &self.asked.arrival, self.asked.method.clone());
             trail.asks(&self.asked);
-            if let crate::decide::Judged::Call(permit) = &judged {
+            self.trail = Some(trail);
+            round = Some(self.answers(&result, told).await?);
+            let mut again = self.asked.again();
+            again.query = query(&self.gateway, &self.session.caller, again.query.call);
+            let judged = decide(&self.gateway, &again)?;
+            if let (crate::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
                 trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
             }
-            self.trail = Some(trail);
             outbound = judged.into_outbound();
         }
         Err(broke("it asked again and again"))

@@ -38,7 +38,7 @@ pub(super) async fn carry(
         "server/discover" => Ok(Answer::message(compose::result(&id, &discover_result(held.said().value())))),
         "subscriptions/listen" => listening::listen(gateway, asked, &held, id).await,
         method if list_kind(method).is_some() => {
-            let result = whole(asked, &outbound, &held).await.map_err(Refusal::Upstream)?;
+            let result = whole(asked, &outbound, &held).await.map_err(|failure| translated(asked, failure))?;
             filtered_list(gateway, asked, &result, &id).map(Answer::message)
         }
         _ if matches!(asked.what, What::Call) => match asked.state.as_ref().map(|state| &state.carried) {
@@ -46,7 +46,9 @@ pub(super) async fn carry(
                 let waiting = gateway.parks.take(name).ok_or(Refusal::Upstream(Failure::Lost))?;
                 go_on(gateway, asked, waiting, id, trail).await
             }
-            _ => call(gateway, asked, &outbound, &held, id, trail).await,
+            // It was given by a server that spoke the other era a moment ago: the call is not made twice.
+            Some(Carried::Server(_)) => Err(Refusal::Upstream(Failure::Lost)),
+            Some(Carried::Again) | None => call(gateway, asked, &outbound, &held, id, trail).await,
         },
         // Tasks have no form that both eras know.
         _ => Err(Refusal::Method(asked.method.to_string())),
@@ -128,7 +130,7 @@ async fn call(
     let sent = send(asked, outbound, &turn.link, turn.questions).await;
     let (source, wire) = sent.map_err(|failure| translated(asked, failure))?;
     let about = held.about().map(str::to_owned);
-    let way = Way { upstream: asked.upstream.clone(), turn, source, wire, about };
+    let way = Way { upstream: asked.upstream.clone(), turn, source, wire, about, has_asked: false };
     Leg::new(gateway, asked, id, way, trail.take()).walk().await
 }
 

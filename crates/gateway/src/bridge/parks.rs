@@ -27,22 +27,26 @@ impl Parks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a call; gives the name under which it is found again.
-    pub(super) fn keep(&self, keyring: &dyn Keyring, waiting: Box<Waiting>) -> Result<String, Failure> {
+    /// A name nobody can guess.
+    pub(super) fn name(keyring: &dyn Keyring) -> Result<String, Failure> {
         let mut name = [0; 16];
         keyring.random(&mut name).map_err(|_| Failure::Protocol("no name could be made".to_owned()))?;
-        let name = hex(&name);
+        Ok(hex(&name))
+    }
+
+    /// Keeps a call under its name.
+    pub(super) fn keep(&self, name: String, waiting: Box<Waiting>) -> Result<(), Failure> {
         // Dropped after the lock: giving a call up tells its server.
         let refused = {
             let mut all = self.lock();
             if all.len() < MOST {
-                all.insert(name.clone(), (Instant::now(), waiting));
+                all.insert(name, (Instant::now(), waiting));
                 None
             } else {
                 Some(waiting)
             }
         };
-        if refused.is_some() { Err(Failure::Busy) } else { Ok(name) }
+        if refused.is_some() { Err(Failure::Busy) } else { Ok(()) }
     }
 
     pub(super) fn take(&self, name: &str) -> Option<Box<Waiting>> {

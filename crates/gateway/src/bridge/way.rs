@@ -21,6 +21,8 @@ pub(super) struct Way {
     pub(super) wire: Id,
     /// What the server calls itself, raw.
     pub(super) about: Option<String>,
+    /// The server asked something on the way, and may ask again.
+    pub(super) has_asked: bool,
 }
 
 impl Drop for Way {
@@ -29,7 +31,12 @@ impl Drop for Way {
             return;
         }
         self.source.give_up();
-        let Link::Http(http) = self.turn.link.clone() else { return };
+        let http = match self.turn.link.clone() {
+            Link::Http(http) => http,
+            // What it asks from now on nobody could tell from the next call's questions.
+            Link::Stdio(child) if self.has_asked && self.turn.is_own() => return child.retire(),
+            Link::Stdio(_) => return,
+        };
         let params = parsed(format!("{{\"requestId\":{}}}", self.wire.raw())).ok();
         let Ok(stop) = housekeeping(self.upstream.name.clone(), "notifications/cancelled", params) else { return };
         // Outside of a runtime there is nobody left to tell.

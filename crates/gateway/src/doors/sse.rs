@@ -118,9 +118,9 @@ where
         Ok(body) => body,
         Err((status, text)) => return plain(status, text),
     };
-    // A client that posts faster than its calls end waits here, with its own connection.
-    let Ok(room) = session.room().acquire_owned().await else { return refused(&Refusal::SessionGone) };
     if let Some(arrival) = arrive(gateway, &session, Via::Events, &body, &lines).await {
+        // A client that posts faster than its calls end waits here, with its own connection.
+        let Ok(room) = session.room().acquire_owned().await else { return refused(&Refusal::SessionGone) };
         let gateway = gateway.clone();
         tokio::spawn(async move {
             say(&lines, handle(&gateway, arrival).await).await;

@@ -19,6 +19,7 @@ use crate::pipeline::handle;
 use crate::sessions::{ClientSession, Push};
 
 const LINES_WAITING: usize = 1024;
+const MOST_WAITING: usize = 4096;
 /// How long calls, and then the last lines, may take at the end.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -63,12 +64,16 @@ pub async fn serve(
             Ok(None) => break Ok(()),
             Err(error) => break Err(StdioError::Pipe(error.to_string())),
         };
-        // A client that sends faster than its calls end waits here.
-        let Ok(place) = session.room().acquire_owned().await else { break Ok(()) };
         let in_order = arrive(gateway, &session, Via::Stdio, &line, &lines).await;
         if let Some(arrival) = in_order {
+            // A client that sends far more than ends waits here; answers and cancellations are past it.
+            while calls.len() >= MOST_WAITING {
+                let _ = calls.join_next().await;
+            }
+            let room = session.room();
             let (gateway, lines) = (gateway.clone(), lines.clone());
             calls.spawn(async move {
+                let place = room.acquire_owned().await;
                 say(&lines, handle(&gateway, arrival).await).await;
                 drop(place);
             });

@@ -242,8 +242,9 @@ impl Heard {
                 let (server, method) = (self.upstream.name.clone(), question.method.clone());
                 // Behind the common door two servers may ask under the same id.
                 let id = match &session.scope {
-                    Scope::One(_) => question.id.clone(),
-                    Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
+                    // An id that is still open would let the answer to one question pass for that to another.
+                    Scope::One(_) if session.asked_by(&question.id).is_none() => question.id.clone(),
+                    Scope::One(_) | Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
                 };
                 session.ask(id.clone(), Question { server, method, to });
                 return Some((id, put.params));

@@ -166,3 +166,28 @@ async fn only_calls_may_be_answered_with_questions() {
         assert!(!said.to_string().contains("inputRequests"), "{method}: {said}");
     }
 }
+
+/// GATE-18: what a client answers is recorded, and of roots a server gets those the caller may pass on, asked
+/// for or not.
+#[tokio::test]
+async fn gate_18_answers_are_recorded_and_roots_are_judged() {
+    let roots = json!({"roots": [{"uri": "file:///srv/work"}, {"uri": "file:///"}]});
+    let brings = json!({"inputResponses": {"r": roots, "f": {"action": "accept", "content": {"x": "y"}}}});
+    let form = json!({"action": "accept", "content": {"x": "y"}});
+    for (server, wanted) in [
+        ("may_ask = [\"roots\"]", json!({"r": {"roots": [{"uri": "file:///srv/work"}]}, "f": form})),
+        ("", json!({"f": form})),
+    ] {
+        let house = house(server).await;
+        house.recorder.answers(r#"{"resultType":"complete","content":[]}"#);
+        say(&house, ada(), &call("write", &brings)).await;
+        let sent = house.recorder.calls().pop().map(|(_, text)| text).unwrap_or_default();
+        let sent: Value = serde_json::from_str(&sent).unwrap_or_default();
+        assert_eq!(sent.pointer("/params/inputResponses"), Some(&wanted), "{server}: {sent}");
+        let recorded = events(&house).await;
+        let count = wanted.as_object().map_or(0, serde_json::Map::len);
+        let answered =
+            recorded.iter().filter(|(_, decision, detail)| decision == "allow" && detail.starts_with("answered"));
+        assert_eq!(answered.count(), count, "{recorded:?}");
+    }
+}

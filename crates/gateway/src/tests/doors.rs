@@ -162,6 +162,12 @@ async fn over_stdio(house: &House, entrance: Entrance, speech: Speech, text: &st
     answer
 }
 
+/// The whole answer to a modern request at `/mcp/notes`, streamed or not.
+pub(super) async fn answer_whole(house: &House, text: &str) -> String {
+    let whole = over_http(house, Entrance::Http(Reach::One), Speech::Modern, text);
+    tokio::time::timeout(std::time::Duration::from_secs(10), whole).await.unwrap_or_default()
+}
+
 /// Walks the corridor as any caller: credentials come in a later form, their callers are judged now.
 pub(super) async fn walk(house: &House, caller: Caller, scope: Scope, speech: Speech, text: &str) -> String {
     let Ok(message) = read_one(text.as_bytes(), Limits::DEFAULT) else { return "no message".to_owned() };

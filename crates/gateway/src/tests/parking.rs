@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwarden_core::Caller;
 
-use super::doors::{Speech, walk};
+use super::doors::{Speech, answer_whole, walk};
 use super::eras::puppet::{Puppet, Wire};
 use super::house::{Given, House, ada};
 use super::recorder::{Recorder, Speaks};
@@ -193,4 +193,16 @@ async fn many_calls_wait_at_the_same_time_and_one_more_makes_room() {
     }
     assert_eq!((done, lost), (8, 1), "the oldest gave way");
     assert_eq!(puppet.complaints(), Vec::<String>::new());
+}
+
+/// A question is put also where the server goes on talking.
+#[tokio::test]
+async fn a_question_is_put_though_progress_follows_it() {
+    let (house, _puppet) = house(Wire::Legacy).await;
+    let told = json!({"_meta": {"progressToken": 3, "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}});
+    let text = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "act",
+        "arguments": {"tag": "t;", "steps": ["AskAndReport"]}, "_meta": told.get("_meta")}});
+    let said = answer_whole(&house, &text.to_string()).await;
+    assert!(said.contains("notifications/progress") && said.contains("input_required"), "{said}");
 }

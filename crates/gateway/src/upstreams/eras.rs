@@ -14,8 +14,10 @@ use super::{HttpLink, Link, Reach, Upstream};
 use crate::catalog;
 use crate::refusal::Failure;
 
-/// How long a server counts as not speaking an era.
+/// How long a server counts as not speaking an era, if it said so, and if it only said nothing: a slow
+/// start looks the same.
 const VERDICT: Duration = Duration::from_secs(24 * 60 * 60);
+const DOUBTFUL: Duration = Duration::from_secs(2 * 60);
 
 /// What is known.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +39,7 @@ enum Known {
     #[default]
     Nothing,
     Yes,
-    NotSince(Instant),
+    NotUntil(Instant),
 }
 
 impl Known {
@@ -45,12 +47,12 @@ impl Known {
         match self {
             Self::Nothing => None,
             Self::Yes => Some(true),
-            Self::NotSince(time) => (time.elapsed() < VERDICT).then_some(false),
+            Self::NotUntil(time) => (Instant::now() < time).then_some(false),
         }
     }
 
     fn found(speaks: bool) -> Self {
-        if speaks { Self::Yes } else { Self::NotSince(Instant::now()) }
+        if speaks { Self::Yes } else { Self::NotUntil(Instant::now() + VERDICT) }
     }
 }
 
@@ -61,6 +63,16 @@ impl Upstream {
 
     pub(super) fn found_modern(&self, speaks: bool) {
         self.health().eras.modern = Known::found(speaks);
+    }
+
+    /// It said nothing, or ended: most likely an older one.
+    pub(super) fn seems_not_modern(&self) {
+        self.health().eras.modern = Known::NotUntil(Instant::now() + DOUBTFUL);
+    }
+
+    /// What is known of the modern era is asked again.
+    pub(crate) fn doubt_modern(&self) {
+        self.health().eras.modern = Known::Nothing;
     }
 
     pub(crate) fn known_legacy(&self) -> Option<bool> {

@@ -293,7 +293,7 @@ impl Older {
 impl Own {
     async fn start(upstream: &Arc<Upstream>, capabilities: &str) -> Result<Self, Failure> {
         let link = upstream.spawn(Era::Legacy).await?;
-        link.greet(capabilities).await?;
+        timeout(upstream.open_time, link.greet(capabilities)).await.unwrap_or(Err(Failure::Timeout))?;
         Ok(Self { link, turn: Arc::default() })
     }
 }

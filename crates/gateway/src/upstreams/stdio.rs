@@ -77,6 +77,8 @@ struct InFlight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakesQuestions {
     Never,
+    /// Where they are its session's, and its stream is one the client reads.
+    BySession,
     /// Where nothing else is on its way at the child.
     WhereAlone,
     /// It is the only call the child has: whatever is asked, is asked for it.
@@ -299,6 +301,25 @@ impl StdioLink {
             let link = self.clone();
             tokio::spawn(async move { link.pipe.end().await });
         }
+    }
+
+    /// Takes it out of use at once; it ends soon after.
+    pub(crate) fn retire(self: &Arc<Self>) {
+        self.ending.store(true, Ordering::Relaxed);
+        {
+            let mut flights = self.lock();
+            self.silent.store(true, Ordering::Relaxed);
+            flights.clear();
+        }
+        let link = self.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { link.pipe.end().await });
+        }
+    }
+
+    /// Whether its end would be no failure.
+    pub(super) fn may_end(&self, may: bool) {
+        self.ending.store(may, Ordering::Relaxed);
     }
 
     pub(crate) async fn end(&self) {

@@ -38,12 +38,26 @@ pub fn legacy_meta(params: Option<Value<'_>>) -> Option<String> {
     (left != "{}").then_some(left)
 }
 
-/// Of a client's capabilities, what servers may ask it for. All else has no form in the other era.
+/// What servers may ask clients for, and the forms of it that are known.
+const ASKED: [(&str, &[&str]); 3] =
+    [("elicitation", &["form", "url"]), ("sampling", &["context", "tools"]), ("roots", &["listChanged"])];
+
+/// Of a client's capabilities, what servers may ask it for, written in one way only: conversations are
+/// shared by it. All else has no form in the other era.
 #[must_use]
 pub fn asks_of_clients(capabilities: Option<Value<'_>>) -> String {
-    let is_asked = |key: &str| ["elicitation", "sampling", "roots"].contains(&&*unescape(key));
-    let kept = capabilities.into_iter().flat_map(Value::entries).filter(|(key, _)| is_asked(key));
-    let kept: Vec<String> = kept.map(|(key, value)| format!("{key}:{}", value.raw())).collect();
+    let mut kept = Vec::new();
+    for (name, forms) in ASKED {
+        let offered = capabilities.and_then(|all| all.get(name)).filter(|offered| offered.kind() == Kind::Object);
+        let Some(offered) = offered else { continue };
+        let form = |form: &&str| match offered.get(form) {
+            Some(value) if value.kind() == Kind::Object => Some(format!("\"{form}\":{{}}")),
+            Some(value) if value.kind() == Kind::True => Some(format!("\"{form}\":true")),
+            _ => None,
+        };
+        let forms: Vec<String> = forms.iter().filter_map(form).collect();
+        kept.push(format!("\"{name}\":{{{}}}", forms.join(",")));
+    }
     format!("{{{}}}", kept.join(","))
 }
 

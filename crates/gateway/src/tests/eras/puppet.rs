@@ -222,6 +222,15 @@ impl Puppet {
                     let other = format!("{tag}b");
                     tokio::join!(self.ask(&session, &tag, place, &say), self.ask(&session, &other, place + 100, &say));
                 }
+                "AskAndReport" => {
+                    let report = async {
+                        if let Some(token) = &token {
+                            say(&json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                                "params": {"progressToken": token, "progress": place, "message": tag}}));
+                        }
+                    };
+                    tokio::join!(self.ask(&session, &tag, place, &say), report);
+                }
                 "Url" => {
                     let asks = json!([{"mode": "url", "elicitationId": "e", "message": "pay", "url": "https://pay.example.com/"}]);
                     return say(&json!({"jsonrpc": "2.0", "id": id,

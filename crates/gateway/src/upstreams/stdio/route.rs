@@ -192,7 +192,9 @@ impl StdioLink {
     /// with several where the client hears everything, or else with the newest.
     fn to_session(&self, session: &ClientSession, message: Bytes) {
         let flights = self.lock();
-        let newest = flights.iter().max_by_key(|(number, _)| **number).map(|(_, flight)| flight);
+        let is_read = |flight: &InFlight| flight.questions == TakesQuestions::BySession && !flight.events.is_closed();
+        let read = flights.iter().filter(|(_, flight)| is_read(flight));
+        let newest = read.max_by_key(|(number, _)| **number).map(|(_, flight)| flight);
         match newest.filter(|_| flights.len() == 1 || !session.is_heard()) {
             Some(flight) => drop(flight.events.try_send(message)),
             None => session.tell(message),
@@ -203,7 +205,7 @@ impl StdioLink {
     fn to_whoever_takes_questions(&self, question: &Request) -> bool {
         let flights = self.lock();
         let takes = |flight: &&InFlight| match flight.questions {
-            TakesQuestions::Never => false,
+            TakesQuestions::Never | TakesQuestions::BySession => false,
             TakesQuestions::WhereAlone => flights.len() == 1,
             TakesQuestions::Always => true,
         };
