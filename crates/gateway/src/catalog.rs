@@ -124,7 +124,14 @@ pub(crate) async fn ask(
             }
             Link::Stdio(stdio) => Reply::Stdio(stdio.request(&outbound, &id, &[]).await?),
         };
-        result_of(upstream, reply, &id).await
+        let said = result_of(upstream, reply, &id).await;
+        if let (Link::Http(http), Err(Failure::Answered { status: 404, .. } | Failure::Wordless { status: 404 })) =
+            (link, &said)
+        {
+            // A legacy server that does not know the session any more: the next one is opened anew.
+            http.forget();
+        }
+        said
     };
     tokio::time::timeout(upstream.call_time, asking).await.map_err(|_| Failure::Timeout)?
 }

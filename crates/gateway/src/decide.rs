@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
-use toolwarden_policy::{Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, is_visible};
+use toolwarden_policy::{
+    Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping, is_visible,
+};
 
 use crate::gateway::Gateway;
 use crate::refusal::{Denial, Refusal};
@@ -32,6 +34,12 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
         && &*asked.method != "tasks/cancel"
     {
         judge_task(&policy, gateway, asked, tool)?;
+    }
+    if matches!(asked.what, What::Cancel(_)) {
+        // Stopping what is one's own is always permitted.
+        let params = asked.query.call.params.clone();
+        let stop = housekeeping(asked.upstream.name.clone(), &asked.method, params);
+        return stop.map(Judged::Message).map_err(|_| Refusal::Method(asked.method.to_string()));
     }
     if !matches!(asked.what, What::Call) {
         let admitted = admit(&policy, &asked.query, asked.admitted());

@@ -26,6 +26,7 @@ pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};
 pub(crate) use whole::{error_of, result_of, whole_result};
 
 use crate::answer::Answer;
+use crate::arrival::Scope;
 use crate::audit::Trail;
 use crate::exchange;
 use crate::forward::{Forwarded, Reply};
@@ -85,10 +86,16 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
         status if status.is_success() || weak::is(Weakness::Answers) => Ok(reply),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Refusal::Upstream(Failure::NeedsAuth)),
         StatusCode::NOT_FOUND if is_legacy => {
-            // The server forgot the session, so ours is over, too; the client opens another.
-            if let Some(session) = &asked.arrival.session {
-                gateway.sessions.close(&session.id);
+            let Some(session) = &asked.arrival.session else { return Err(Refusal::SessionGone) };
+            if session.scope == Scope::All {
+                // One server's word does not end the conversation with all; its own is opened anew.
+                session.forget_link(&asked.upstream.name);
+                return Err(Refusal::Upstream(Failure::Forgotten));
             }
+            // The server forgot the session, so ours is over, too; the client opens another.
+            gateway.sessions.close(&session.id);
+            let session = session.clone();
+            tokio::spawn(async move { session.leave().await });
             Err(Refusal::SessionGone)
         }
         status => {

@@ -78,6 +78,8 @@ pub(crate) enum Failure {
     Wordless { status: u16 },
     #[error("the call no longer waits at the server; whether it had an effect is not known")]
     Lost,
+    #[error("the server has forgotten the conversation; try again")]
+    Forgotten,
     #[error("the server is busy with other calls of yours that wait for an answer")]
     Busy,
     /// It answered with an error of its own, already in wire form.
@@ -99,6 +101,7 @@ impl Failure {
             | Self::OtherEra(_)
             | Self::NeedsAuth
             | Self::Wordless { .. }
+            | Self::Forgotten
             | Self::Busy => Status::UpstreamError,
         }
     }

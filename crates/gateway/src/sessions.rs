@@ -182,6 +182,10 @@ impl ClientSession {
         lock(&self.links).insert(server, link);
     }
 
+    pub(crate) fn forget_link(&self, server: &str) {
+        lock(&self.links).remove(server);
+    }
+
     pub(crate) fn links(&self) -> Vec<(Arc<str>, Link)> {
         lock(&self.links).iter().map(|(server, link)| (server.clone(), link.clone())).collect()
     }
@@ -309,6 +313,14 @@ impl ClientSession {
         self.forsake();
         lock(&self.followers).drain(..).for_each(|follower| follower.abort());
         lock(&self.listening).clear();
+        // Calls that cross eras run apart from their connection: they end here, and say so.
+        let stops: Vec<_> = lock(&self.flights).values().filter_map(|flight| flight.stop.clone()).collect();
+        for stop in &stops {
+            stop.notify_one();
+        }
+        if !stops.is_empty() {
+            tokio::task::yield_now().await;
+        }
         for (_, link) in self.links() {
             link.close().await;
         }

@@ -221,3 +221,34 @@ async fn a_page_that_a_tool_shows_keeps_its_server() {
     let meta = shown.and_then(|tool| tool.get("_meta"));
     assert_eq!(meta, Some(&json!({"ui": {"resourceUri": "ui://other/page", "x": 1}})), "{page}");
 }
+
+/// A server that forgets a session ends its own part of the conversation, not that with the others.
+#[tokio::test]
+async fn a_server_that_forgets_does_not_end_the_session_with_all() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    other.forgets_sessions(true);
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let (input, output) = tokio::io::split(server);
+    let gateway = house.gateway.clone();
+    let serving = tokio::spawn(async move {
+        let never = std::future::pending();
+        let _ = crate::doors::stdio::serve(&gateway, Scope::All, None, input, output, never).await;
+    });
+    let (read, mut write) = tokio::io::split(client);
+    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(read));
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let call = |id: u64, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
+    let mut said = Vec::new();
+    for message in [hello, call(1, "other__write"), call(2, "notes__write"), call(3, "other__write")] {
+        if message.get("id") == Some(&json!(3)) {
+            other.forgets_sessions(false);
+        }
+        assert!(tokio::io::AsyncWriteExt::write_all(&mut write, format!("{message}\n").as_bytes()).await.is_ok());
+        said.push(lines.next_line().await.ok().flatten().unwrap_or_default());
+    }
+    serving.abort();
+    let has = |place: usize, words: &str| said.get(place).is_some_and(|line| line.contains(words));
+    assert!(has(1, "has forgotten the conversation"), "{said:?}");
+    assert!(has(2, "done") && has(3, "done"), "{said:?}");
+}

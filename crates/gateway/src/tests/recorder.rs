@@ -52,6 +52,8 @@ pub(super) struct Recorder {
     pages: Arc<Mutex<HashMap<String, Vec<Value>>>>,
     /// It is there, and answers nothing.
     down: Arc<AtomicBool>,
+    /// It does not know the sessions of calls any more.
+    forgets: Arc<AtomicBool>,
 }
 
 /// The tools it lists.
@@ -96,6 +98,7 @@ impl Recorder {
             answer: Arc::default(),
             pages: Arc::default(),
             down: Arc::default(),
+            forgets: Arc::default(),
         }
     }
 
@@ -127,6 +130,10 @@ impl Recorder {
 
     pub(super) fn goes_down(&self, down: bool) {
         self.down.store(down, Ordering::Relaxed);
+    }
+
+    pub(super) fn forgets_sessions(&self, forgets: bool) {
+        self.forgets.store(forgets, Ordering::Relaxed);
     }
 
     fn page(&self, method: &str, message: &Value) -> Option<Value> {
@@ -172,6 +179,11 @@ impl Recorder {
             let mut broken = Response::new(Full::default());
             *broken.status_mut() = StatusCode::BAD_GATEWAY;
             return broken;
+        }
+        if method == "tools/call" && self.forgets.load(Ordering::Relaxed) {
+            let mut unknown = Response::new(Full::default());
+            *unknown.status_mut() = StatusCode::NOT_FOUND;
+            return unknown;
         }
         if let Some(refusal) = self.refusal(&message) {
             return refusal;

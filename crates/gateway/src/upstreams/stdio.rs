@@ -386,7 +386,8 @@ fn wants_logs(outbound: &Outbound, edits: &[Edit<'_>]) -> bool {
         _ => None,
     });
     let given = || outbound.params().and_then(|params| params.value().get("_meta")?.get(LOG_LEVEL)).is_some();
-    replaced.unwrap_or_else(given)
+    // A legacy server has no word for it; who asked still wants to hear.
+    replaced.unwrap_or(false) || given()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is a mapping of errors")]
