@@ -8,7 +8,7 @@ use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
 use crate::questions;
-use crate::refusal::Failure;
+use crate::refusal::{Failure, Refusal};
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
 use crate::roots;
@@ -55,7 +55,7 @@ pub(crate) enum Answers {
 
 /// The answers of a request as its server gets them: each recorded, roots judged. What an answer is shows
 /// in its form, whatever was asked: a server takes roots for roots.
-pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers, Failure> {
+pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers, Refusal> {
     let is_modern_call = matches!(asked.what, What::Call) && asked.arrival.version.era() == Era::Modern;
     let brings = is_modern_call || &*asked.method == "tasks/update";
     let given = asked.query.call.params.as_ref().and_then(|params| params.member("inputResponses"));
@@ -72,7 +72,7 @@ pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers
         let answer = given.member(&unescape(key)).filter(|_| is_kept || weak::is(Weakness::Questions));
         let Some(answer) = answer.and_then(|answer| roots::judged(gateway, caller, method, &answer)) else { continue };
         if !questions::answered(&asked.upstream, caller, method, Ok(&answer)).await {
-            return Err(Failure::Protocol("an answer could not be recorded".to_owned()));
+            return Err(Refusal::NoRecord);
         }
         kept.push(format!("{key}:{}", answer.raw()));
     }

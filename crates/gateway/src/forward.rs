@@ -57,7 +57,8 @@ pub(crate) async fn forward(
         (What::Answer(Question { to: AnswerTo::Server(link, _), .. }, _), None) => link.clone(),
         (_, None) => return Err(Refusal::Order("there is nobody to tell")),
     };
-    let sent = send(gateway, asked, outbound, &link).await;
+    let answers = exchange::incoming(gateway, asked).await?;
+    let sent = send(gateway, asked, outbound, &link, &answers).await;
     match &sent {
         Ok(_) => asked.upstream.works(),
         Err(failure) => asked.upstream.fails(failure),
@@ -71,6 +72,7 @@ async fn send(
     asked: &Asked,
     outbound: &Outbound,
     link: &Link,
+    answers: &Answers,
 ) -> Result<(Reply, Option<FlightGuard>), Failure> {
     match (&asked.what, &asked.id) {
         (What::Answer(question, _), _) => {
@@ -88,7 +90,7 @@ async fn send(
             }
             Ok((Reply::Sent, None))
         }
-        (_, Some(id)) => request(gateway, asked, outbound, link, id).await,
+        (_, Some(id)) => request(gateway, asked, outbound, link, id, answers).await,
     }
 }
 
@@ -98,6 +100,7 @@ async fn request(
     outbound: &Outbound,
     link: &Link,
     id: &Id,
+    answers: &Answers,
 ) -> Result<(Reply, Option<FlightGuard>), Failure> {
     let server = asked.upstream.name.clone();
     let depart = |wire: Id| {
@@ -112,11 +115,7 @@ async fn request(
         // It waits at a server that spoke the other era a moment ago.
         Some(Carried::Parked(_) | Carried::Again) => return Err(Failure::Lost),
     };
-    let answers = match exchange::incoming(gateway, asked).await? {
-        Answers::None => None,
-        Answers::Judged(answers) => Some(answers),
-    };
-    if let Some(answers) = &answers {
+    if let Answers::Judged(answers) = answers {
         edits.push(Edit::Hop(HopMember::InputResponses, answers.as_deref()));
     }
     let filter = watching::cut_filter(gateway, asked);

@@ -32,7 +32,7 @@ pub(crate) fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
     Some(object_with(Some(filter), &[(URIS, (!kept.is_empty()).then_some(uris.as_str()))]))
 }
 
-fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
+pub(crate) fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
     let Ok(params) = Document::parse(format!("{{\"uri\":{}}}", quoted(uri)), Limits::DEFAULT) else { return false };
     let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(Part::whole(Arc::new(params))));
     let watches = Message::Listed { method: "resources/subscribe".to_owned() };

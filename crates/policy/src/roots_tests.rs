@@ -11,15 +11,19 @@ use crate::set::PolicySet;
 #[test]
 fn gate_18_roots_are_judged_one_by_one() {
     let mut input = PolicyInput::default();
-    let own = ["/home/ada/.config/toolwarden", "/home/ada/work/.cursor/hooks.json", "/srv/rules.cedar"];
+    let own = ["/home/ada/.config/toolwarden", "/home/ada/project/.cursor/hooks.json", "/srv/rules.cedar"];
     input.base.protected_paths = own.map(PathBuf::from).to_vec();
     input.base.home = Some(PathBuf::from("/home/ada"));
     let policy = PolicySet::compile(&input);
     assert!(policy.is_ok());
     let Ok(policy) = policy else { return };
     let ada = Caller::local_person("ada");
-    for uri in ["file:///home/ada/work", "file://localhost/home/ada/work", "file:///home/ada/my%20work/", "file:///srv"]
-    {
+    for uri in [
+        "file:///home/ada/project",
+        "file://localhost/home/ada/project",
+        "file:///home/ada/my%20project/",
+        "file:///srv",
+    ] {
         assert!(permits_root(&policy, &ada, uri), "{uri}");
         assert!(!permits_root(&policy, &Caller::agent("worker", None), uri), "{uri}");
     }
@@ -28,19 +32,19 @@ fn gate_18_roots_are_judged_one_by_one() {
         "file:///home",
         "file:///home/ada",
         "file:///home/ada/.config",
-        "file:///home/ada/work/.cursor/hooks.json",
+        "file:///home/ada/project/.cursor/hooks.json",
         "file:///home/ada/.config/toolwarden",
         "file:///home/ada/.config/toolwarden/keys",
         "file:///home/ada/.config/%74oolwarden/keys",
-        "file:///home/ada/work/../.config/toolwarden",
-        "file:///home/ada/work/%2e%2e/.config/toolwarden",
-        "file://other.host/home/ada/work",
+        "file:///home/ada/project/../.config/toolwarden",
+        "file:///home/ada/project/%2e%2e/.config/toolwarden",
+        "file://other.host/home/ada/project",
         "file:home/ada",
-        "file:///home/ada/work?x",
+        "file:///home/ada/project?x",
         "file:///home/ada/%zz",
         "file:///home/ada/%00",
         "https://example.com/",
-        "/home/ada/work",
+        "/home/ada/project",
         "",
     ] {
         assert!(!permits_root(&policy, &ada, uri), "{uri}");

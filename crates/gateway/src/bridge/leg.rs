@@ -270,9 +270,14 @@ impl Leg {
         self.questions(open).map(Told::Last).map_err(Refusal::Upstream)
     }
 
-    /// Puts questions that were put before once more.
-    pub(super) fn ask(mut self, open: Vec<Open>) -> Result<Answer, Failure> {
-        self.questions(open).map(Answer::Message)
+    /// Puts questions that were put before once more. Where that fails the trail goes back, to be closed.
+    pub(super) fn ask(mut self, open: Vec<Open>, trail: &mut Option<Trail>) -> Result<Answer, Failure> {
+        self.questions(open).map(Answer::Message).inspect_err(|_| *trail = self.trail.take())
+    }
+
+    /// Gives the call up; its trail is closed by whoever knows why.
+    pub(super) fn into_trail(mut self) -> Option<Trail> {
+        self.trail.take()
     }
 
     fn questions(&mut self, open: Vec<Open>) -> Result<Sent, Failure> {

@@ -26,6 +26,7 @@ use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, query, text_member};
 use crate::sessions::{ClientSession, Refresh};
 use crate::upstreams::{HttpLink, Link, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended};
+use crate::watching::may_watch;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// A stream that ended is opened again after this.
@@ -137,7 +138,10 @@ impl Listener {
         let (Some(gateway), Some(session)) = (self.gateway.upgrade(), self.session.upgrade()) else {
             return Err(Failure::Lost);
         };
-        let wanted = Wanted { tools: true, prompts: true, resources: true, uris: session.watched(&self.upstream.name) };
+        // Judged each time: what was watched may be forbidden now.
+        let mut uris = session.watched(&self.upstream.name);
+        uris.retain(|uri| may_watch(&gateway, &session.caller, &self.upstream, uri));
+        let wanted = Wanted { tools: true, prompts: true, resources: true, uris };
         let introduction = Introduction { capabilities: "{}", client: None, log_level: None };
         let params = format!(r#"{{"notifications":{},"_meta":{}}}"#, wanted.filter(), modern_meta(None, introduction));
         let outbound = admitted(&gateway, &session.caller, &self.upstream, "subscriptions/listen", params)?;

@@ -186,10 +186,13 @@ async fn go_on(
     let open = std::mem::take(&mut waiting.open);
     let Some(answers) = answers else {
         // Something is missing, or is no answer: the same questions once more.
-        return leg.ask(open).map_err(Refusal::Upstream);
+        return leg.ask(open, trail).map_err(Refusal::Upstream);
     };
     for (open, answer) in open.iter().zip(&answers) {
-        leg.answer(open, answer).await?;
+        if let Err(refusal) = leg.answer(open, answer).await {
+            *trail = leg.into_trail();
+            return Err(refusal);
+        }
     }
     leg.walk().await
 }
