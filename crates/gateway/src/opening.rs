@@ -113,9 +113,7 @@ async fn greet_modern(upstream: &Arc<Upstream>, hello: &Outbound) -> Result<(Lin
     let asked = asked.and_then(|text| Version::parse(&text)).filter(|version| version.era() == Era::Legacy);
     let version = asked.unwrap_or(Version::LATEST_LEGACY);
     let text = initialize_result(said.value(), version, &upstream.name);
-    let limits = Limits { bytes: text.len(), depth: 256 };
-    let result = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
-    Ok((link, Opened { result: Part::whole(Arc::new(result)), version }))
+    Ok((link, Opened { result: Part::composed(text)?, version }))
 }
 
 pub(crate) async fn greet_legacy(

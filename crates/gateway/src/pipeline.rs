@@ -107,7 +107,8 @@ pub(crate) async fn pass(
     inspect(gateway, asked, forwarded, trail).await
 }
 
-fn shape_of(arrival: &Arrival) -> Shape {
+/// What an answer to a message must be shaped to.
+pub(crate) fn shape_of(arrival: &Arrival) -> Shape {
     let era = arrival.version.era();
     match &arrival.message {
         Message::Request(request) => Shape {

@@ -1,6 +1,7 @@
 //! Every way a message ends without an answer of its server. `answer.rs` alone puts them on the wire.
 
 use toolwarden_core::Status;
+use toolwarden_core::json::JsonError;
 use toolwarden_mcp::MessageError;
 use toolwarden_mcp::ladder::Rung;
 use toolwarden_policy::Explanation;
@@ -85,6 +86,12 @@ pub(crate) enum Failure {
     /// It answered with an error of its own, already in wire form.
     #[error("the server answered with an error")]
     Answered { status: u16, error: String },
+}
+
+impl From<JsonError> for Failure {
+    fn from(error: JsonError) -> Self {
+        Self::Protocol(error.to_string())
+    }
 }
 
 impl Failure {

@@ -1,9 +1,7 @@
 //! A client's roots, on their way to a server: they widen what it does, so each is judged (GATE-18).
 
-use std::sync::Arc;
-
 use toolwarden_core::Caller;
-use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_core::json::{Part, Value};
 use toolwarden_mcp::compose::object_with;
 use toolwarden_policy::permits_root;
 
@@ -22,6 +20,5 @@ pub(crate) fn judged(gateway: &Gateway, caller: &Caller, method: &str, answer: &
     let roots = answer.value().get("roots").into_iter().flat_map(Value::items).filter(is_permitted);
     let kept = format!("[{}]", roots.map(Value::raw).collect::<Vec<_>>().join(","));
     let text = object_with(Some(answer.value()), &[("roots", Some(&kept))]);
-    let limits = Limits { bytes: text.len(), depth: 256 };
-    Document::parse(text, limits).ok().map(|document| Part::whole(Arc::new(document)))
+    Part::composed(text).ok()
 }

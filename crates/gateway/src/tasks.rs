@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
+use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Caller, Weakness, weak};
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::{Id, Notification};
@@ -126,8 +126,7 @@ pub(crate) fn maker_of(asked: &Asked) -> Option<Maker> {
 pub(crate) fn without_questions(params: &Part, method: &str) -> Option<Part> {
     params.value().get("inputRequests").filter(|_| method.starts_with("notifications/tasks"))?;
     let left = compose::object_with(Some(params.value()), &[("inputRequests", None)]);
-    let limits = Limits { bytes: left.len(), depth: 1024 };
-    Document::parse(left, limits).ok().map(|left| Part::whole(Arc::new(left)))
+    Part::composed(left).ok()
 }
 
 /// Whether a modern result is a task.

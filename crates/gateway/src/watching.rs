@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_core::json::{Part, Value};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_policy::{Message, admit};
@@ -33,8 +33,8 @@ pub(crate) fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
 }
 
 pub(crate) fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
-    let Ok(params) = Document::parse(format!("{{\"uri\":{}}}", quoted(uri)), Limits::DEFAULT) else { return false };
-    let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(Part::whole(Arc::new(params))));
+    let Ok(params) = Part::composed(format!("{{\"uri\":{}}}", quoted(uri))) else { return false };
+    let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(params));
     let watches = Message::Listed { method: "resources/subscribe".to_owned() };
     admit(&gateway.live.policy(), &query(gateway, caller, call), watches).is_ok()
 }

@@ -5,16 +5,12 @@
 //! Each edit finds its own place.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use toolwarden_core::json::{Document, Limits, Part, Value, unescape};
+use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Content, Outbound};
 
 use crate::message::Id;
-
-/// Whatever was accepted before stays within this.
-const DEEPEST: usize = 1024;
 
 /// Bytes an upstream connection may send. Made only from an `Outbound`.
 #[derive(Debug, Clone)]
@@ -136,10 +132,9 @@ fn push_params(text: &mut String, params: Option<&Part>, edits: &[Edit<'_>]) {
     }
     // Whole members first; the places of other edits are looked for in what came of it.
     let rebuilt = with_members(params.map(Part::value), edits);
-    let limits = Limits { bytes: rebuilt.len(), depth: DEEPEST };
     text.push_str(",\"params\":");
-    match Document::parse(rebuilt.as_str(), limits) {
-        Ok(document) => push_edited(text, &Part::whole(Arc::new(document)), edits),
+    match Part::composed(rebuilt.clone()) {
+        Ok(params) => push_edited(text, &params, edits),
         Err(_) => text.push_str(&rebuilt),
     }
 }

@@ -13,6 +13,9 @@ use crate::versions::{Era, Version};
 
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The request that listens, in everything it hears.
+pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What is wrong with a modern request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

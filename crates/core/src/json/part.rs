@@ -4,7 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Document, Kind, Value};
+use super::{Document, JsonError, Kind, Limits, Value};
+
+/// No limit on what comes in is beyond this.
+const DEEPEST: usize = 1024;
 
 /// A value with its document. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +21,15 @@ impl Part {
     #[must_use]
     pub fn whole(document: Arc<Document>) -> Self {
         Self { document, index: 0 }
+    }
+
+    /// A text put together from what was accepted before, read back.
+    ///
+    /// # Errors
+    /// It is not JSON, or nests deeper than anything that was accepted.
+    pub fn composed(text: String) -> Result<Self, JsonError> {
+        let limits = Limits { bytes: text.len(), depth: DEEPEST };
+        Document::parse(text, limits).map(|document| Self::whole(Arc::new(document)))
     }
 
     /// The member of an object.

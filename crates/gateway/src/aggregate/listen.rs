@@ -6,7 +6,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::{self, select_all};
-use toolwarden_core::json::{Document, Kind, Limits, Part};
+use toolwarden_core::json::{Kind, Limits, Part};
+use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Id, Message, compose};
 
@@ -19,8 +20,6 @@ use crate::pipeline::pass;
 use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve};
 use crate::upstreams::Upstream;
-
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 pub(super) async fn listen(
     gateway: &Arc<Gateway>,
@@ -46,7 +45,7 @@ pub(super) async fn listen(
 }
 
 fn acknowledged(id: &Id, wanted: &Part) -> Bytes {
-    let params = format!("{{\"notifications\":{},\"_meta\":{{\"{SUBSCRIPTION}\":{}}}}}", wanted.raw(), id.raw());
+    let params = format!("{{\"notifications\":{},\"_meta\":{{\"{META_SUBSCRIPTION}\":{}}}}}", wanted.raw(), id.raw());
     compose::to_client(None, "notifications/subscriptions/acknowledged", Some(&params))
 }
 
@@ -63,8 +62,7 @@ async fn open_one(
     let mut text = String::new();
     let place = params.span_of(wanted.value());
     compose::push_spliced(&mut text, params.raw(), &[(place, &filter)]);
-    let limits = Limits { bytes: text.len(), depth: 1024 };
-    let params = Part::whole(Arc::new(Document::parse(text, limits).ok()?));
+    let params = Part::composed(text).ok()?;
     let asked = match resolve(gateway, with_params(arrival, params), &upstream.name) {
         Ok(Resolved::Asked(asked)) => asked,
         _ => return None,

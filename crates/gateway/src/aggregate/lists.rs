@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
-use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_core::json::{Part, Value};
 use toolwarden_core::weak;
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{result_to_legacy, result_to_modern};
@@ -223,9 +223,7 @@ fn in_words_of(era: Era, link: &Link, method: &str, page: Part) -> Result<Part, 
         (Era::Modern, Era::Legacy) => result_to_modern(method, page.value(), None),
         _ => return Ok(page),
     };
-    let limits = Limits { bytes: text.len(), depth: 1024 };
-    let document = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
-    Ok(Part::whole(Arc::new(document)))
+    Ok(Part::composed(text)?)
 }
 
 /// The entries of a page that the caller may see, under their common names.

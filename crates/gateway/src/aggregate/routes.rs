@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_core::json::Part;
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
@@ -104,8 +104,7 @@ fn replaced(params: &Part, place: &[&str], own: &str) -> Option<Part> {
     let value = place.iter().try_fold(params.value(), |value, key| value.get(key))?;
     let mut text = String::with_capacity(params.raw().len());
     push_spliced(&mut text, params.raw(), &[(params.span_of(value), &quoted(own))]);
-    let limits = Limits { bytes: text.len(), depth: 1024 };
-    Document::parse(text, limits).ok().map(|document| Part::whole(Arc::new(document)))
+    Part::composed(text).ok()
 }
 
 async fn by_name(

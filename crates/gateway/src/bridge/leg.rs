@@ -13,6 +13,7 @@ use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound, Status};
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{error_to_modern, result_to_modern};
+use toolwarden_mcp::ladder::META_LOG_LEVEL;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Id, Message, Notification, Request};
 use toolwarden_policy::{Message as Admitted, acknowledge, admit, decline};
@@ -21,11 +22,12 @@ use super::older_server::uri_of;
 use super::parks::Parks;
 use super::severity;
 use super::way::{Open, Waiting, Way};
-use crate::answer::{self, Answer, Reply as Sent, Shape};
+use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
 use crate::exchange::wants_addresses;
 use crate::gateway::Gateway;
 use crate::inspect::{receipt_is_wanted, with_receipt};
+use crate::pipeline::shape_of;
 use crate::questions::{self, Declined};
 use crate::refusal::{Failure, Refusal};
 use crate::request_state::Carried;
@@ -34,7 +36,6 @@ use crate::roots;
 use crate::sessions::{Flight, FlightGuard};
 use crate::upstreams::{Link, Turn};
 
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Questions that come this soon after one another are put together.
 const GATHERING: Duration = Duration::from_millis(30);
 const MOST_QUESTIONS: usize = 16;
@@ -78,7 +79,7 @@ impl Leg {
             gateway: gateway.clone(),
             asked: asked.clone(),
             token: member("progressToken").map(|token| token.raw().to_owned()),
-            level: member(LOG_LEVEL).and_then(Value::as_str).and_then(|level| severity(&level)),
+            level: member(META_LOG_LEVEL).and_then(Value::as_str).and_then(|level| severity(&level)),
             round: asked.state.as_ref().map_or(0, |state| state.round),
             id,
             way: Some(way),
@@ -119,10 +120,7 @@ impl Leg {
                 if let Some(trail) = self.trail.take() {
                     trail.refused(&refusal).await;
                 }
-                let is_tool_call = &*self.asked.method == "tools/call";
-                let era = self.asked.arrival.version.era();
-                let shape = Shape { id: Some(self.id.clone()), wants_answer: true, is_tool_call, era };
-                match answer::refuse(&shape, &refusal) {
+                match answer::refuse(&shape_of(&self.asked.arrival), &refusal) {
                     Answer::Message(reply) => Told::Last(reply),
                     _ => Told::Nothing,
                 }

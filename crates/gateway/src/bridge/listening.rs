@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use toolwarden_core::json::{Document, Limits, Part, Value};
+use toolwarden_core::json::{Limits, Part, Value};
 use toolwarden_core::{Call, Caller, Operation, Outbound};
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{Introduction, modern_meta};
+use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::upstream::http::ReplyBody;
 use toolwarden_mcp::{Id, Message, Notification, headers};
@@ -28,7 +29,6 @@ use crate::sessions::{ClientSession, Refresh};
 use crate::upstreams::{HttpLink, Link, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended};
 use crate::watching::may_watch;
 
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// A stream that ended is opened again after this.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a server may take to say what it will tell.
@@ -198,7 +198,7 @@ fn untagged(news: &Notification, session: &ClientSession, upstream: &Upstream) -
     let Some(params) = news.params.as_ref().map(Part::value) else {
         return compose::to_client(None, &news.method, None);
     };
-    let meta = params.get("_meta").map(|meta| object_with(Some(meta), &[(SUBSCRIPTION, None)]));
+    let meta = params.get("_meta").map(|meta| object_with(Some(meta), &[(META_SUBSCRIPTION, None)]));
     let meta = meta.filter(|meta| meta != "{}");
     let mut changed = vec![("_meta", meta.as_deref())];
     let uri = params.get("uri").and_then(Value::as_str).filter(|_| session.scope == Scope::All);
@@ -218,9 +218,8 @@ fn admitted(
     method: &str,
     params: String,
 ) -> Result<Outbound, Failure> {
-    let limits = Limits { bytes: params.len(), depth: 64 };
-    let params = Document::parse(params, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
-    let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(Part::whole(Arc::new(params))));
+    let params = Part::composed(params)?;
+    let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(params));
     let asked = query(gateway, caller, call);
     let admitted = admit(&gateway.live.policy(), &asked, Admitted::Listed { method: method.to_owned() });
     admitted.map_err(|why| Failure::Unreachable(why.reason.sentence().to_owned()))

@@ -19,13 +19,14 @@ use toolwarden_mcp::{Direction, Edit, Form, HopMember, Id, Message, Method, Vers
 
 use super::source::Source;
 use super::{listening, set_level};
-use crate::answer::{self, Answer, Reply as Sent, Shape};
+use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
 use crate::decide::decide;
 use crate::forward::{Reply, link};
 use crate::gateway::Gateway;
 use crate::inspect::{filtered_list, list_kind, receipt_is_wanted, with_receipt};
 use crate::parameters;
+use crate::pipeline::shape_of;
 use crate::questions;
 use crate::refusal::{Failure, Refusal};
 use crate::resolve::{Asked, What, query};
@@ -90,16 +91,10 @@ async fn whole(
     loop {
         let Message::Response(response) = source.next().await? else { continue };
         return match response.outcome {
-            Ok(result) => parsed(result_to_legacy(&asked.method, result.value())),
+            Ok(result) => Ok(Part::composed(result_to_legacy(&asked.method, result.value()))?),
             Err(error) => Err(Failure::Answered { status: 200, error: error_to_legacy(error.value()) }),
         };
     }
-}
-
-fn parsed(text: String) -> Result<Part, Failure> {
-    let limits = Limits { bytes: text.len(), depth: 1024 };
-    let document = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
-    Ok(Part::whole(Arc::new(document)))
 }
 
 /// The answers of one round, and the state they belong to, raw.
@@ -236,7 +231,7 @@ impl Errand {
                 if let Some(trail) = self.trail.take() {
                     trail.refused(&refusal).await;
                 }
-                match answer::refuse(&self.shape(), &refusal) {
+                match answer::refuse(&shape_of(&self.asked.arrival), &refusal) {
                     Answer::Message(reply) => Told::Last(reply),
                     _ => Told::Nothing,
                 }
@@ -244,12 +239,6 @@ impl Errand {
         };
         // Nobody reads any more: the trail says how it ended.
         drop(told.send(last).await);
-    }
-
-    fn shape(&self) -> Shape {
-        let is_tool_call = &*self.asked.method == "tools/call";
-        let era = self.asked.arrival.version.era();
-        Shape { id: Some(self.id.clone()), wants_answer: true, is_tool_call, era }
     }
 
     async fn rounds(&mut self, mut outbound: Outbound, told: &mpsc::Sender<Told>) -> Result<Bytes, Refusal> {
@@ -344,7 +333,8 @@ impl Errand {
             return Ok(Round { responses: None, state });
         }
         let shown = questions::judge_all(&self.asked.upstream, self.asked.whom(), result.value()).await;
-        let shown = parsed(shown.map_err(Refusal::Upstream)?.unwrap_or_default()).map_err(Refusal::Upstream)?;
+        let shown = Part::composed(shown.map_err(Refusal::Upstream)?.unwrap_or_default());
+        let shown = shown.map_err(|error| Refusal::Upstream(error.into()))?;
         let mut waiting = Vec::new();
         for (key, question) in shown.value().entries() {
             let answer = self.ask(question, told).await?;

@@ -7,6 +7,7 @@ use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound};
 use toolwarden_mcp::compose::{self, quoted};
 use toolwarden_mcp::eras::{discover_result, error_to_modern, legacy_meta, result_to_modern};
+use toolwarden_mcp::ladder::META_LOG_LEVEL;
 use toolwarden_mcp::{Edit, HopMember, Id, Message};
 use toolwarden_policy::{Message as Admitted, admit};
 
@@ -23,8 +24,6 @@ use crate::refusal::{Failure, Refusal};
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What, query, text_member};
 use crate::upstreams::{Link, Older, TakesQuestions, Turn};
-
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 pub(super) async fn carry(
     gateway: &Arc<Gateway>,
@@ -62,16 +61,10 @@ async fn whole(asked: &Asked, outbound: &Outbound, held: &Older) -> Result<Part,
     loop {
         let Message::Response(response) = source.next().await? else { continue };
         return match response.outcome {
-            Ok(result) => parsed(result_to_modern(&asked.method, result.value(), held.about())),
+            Ok(result) => Ok(Part::composed(result_to_modern(&asked.method, result.value(), held.about()))?),
             Err(error) => Err(Failure::Answered { status: 200, error: error_to_modern(error.value(), None) }),
         };
     }
-}
-
-pub(super) fn parsed(text: String) -> Result<Part, Failure> {
-    let limits = Limits { bytes: text.len(), depth: 1024 };
-    let document = Document::parse(text, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
-    Ok(Part::whole(Arc::new(document)))
 }
 
 /// Sends a request in the legacy envelope; gives its messages and the id it has on the wire.
@@ -153,8 +146,8 @@ pub(super) fn uri_of(asked: &Asked) -> Option<String> {
 /// A legacy server is told the level this request wants, where nobody else hears its logs.
 async fn tell_level(gateway: &Gateway, asked: &Asked, turn: &Turn) {
     let meta = asked.query.call.params.as_ref().and_then(|params| params.value().get("_meta"));
-    let Some(level) = meta.and_then(|meta| meta.get(LOG_LEVEL)).filter(|_| turn.is_own()) else { return };
-    let Ok(params) = parsed(format!("{{\"level\":{}}}", level.raw())) else { return };
+    let Some(level) = meta.and_then(|meta| meta.get(META_LOG_LEVEL)).filter(|_| turn.is_own()) else { return };
+    let Ok(params) = Part::composed(format!("{{\"level\":{}}}", level.raw())) else { return };
     let told = Call::asked(asked.upstream.name.clone(), Operation::ReadResource, Some(params));
     let told = query(gateway, &asked.arrival.caller, told);
     let method = "logging/setLevel".to_owned();

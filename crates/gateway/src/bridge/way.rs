@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use toolwarden_core::Status;
+use toolwarden_core::json::Part;
 use toolwarden_mcp::Id;
 use toolwarden_policy::housekeeping;
 
-use super::older_server::parsed;
 use super::source::Source;
 use crate::audit::Trail;
 use crate::upstreams::{Link, Turn, Upstream};
@@ -37,7 +37,7 @@ impl Drop for Way {
             Link::Stdio(child) if self.has_asked && self.turn.is_own() => return child.retire(),
             Link::Stdio(_) => return,
         };
-        let params = parsed(format!("{{\"requestId\":{}}}", self.wire.raw())).ok();
+        let params = Part::composed(format!("{{\"requestId\":{}}}", self.wire.raw())).ok();
         let Ok(stop) = housekeeping(self.upstream.name.clone(), "notifications/cancelled", params) else { return };
         // Outside of a runtime there is nobody left to tell.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 use toolwarden_core::Caller;
 use toolwarden_core::json::{Part, Value};
 use toolwarden_mcp::compose::{self, object_with};
+use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::{Id, Notification};
 
 use super::Upstream;
 
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// News that wait for one listener; beyond that they are dropped, as everywhere.
 const WAITING: usize = 64;
 
@@ -127,20 +127,25 @@ impl Ears {
 /// News with the id of the subscription they belong to.
 pub(crate) fn tagged(news: &Notification, subscription: &Id) -> Bytes {
     let params = news.params.as_ref().map(Part::value);
-    let meta = object_with(params.and_then(|params| params.get("_meta")), &[(SUBSCRIPTION, Some(subscription.raw()))]);
+    let meta =
+        object_with(params.and_then(|params| params.get("_meta")), &[(META_SUBSCRIPTION, Some(subscription.raw()))]);
     let params = object_with(params, &[("_meta", Some(&meta))]);
     compose::to_client(None, &news.method, Some(&params))
 }
 
 /// The first message of a subscription: what of it will be heard.
 pub(crate) fn acknowledged(wanted: &Wanted, subscription: &Id) -> Bytes {
-    let params =
-        format!("{{\"notifications\":{},\"_meta\":{{\"{SUBSCRIPTION}\":{}}}}}", wanted.filter(), subscription.raw());
+    let params = format!(
+        "{{\"notifications\":{},\"_meta\":{{\"{META_SUBSCRIPTION}\":{}}}}}",
+        wanted.filter(),
+        subscription.raw()
+    );
     compose::to_client(None, "notifications/subscriptions/acknowledged", Some(&params))
 }
 
 /// The last message of a subscription that ended well.
 pub(crate) fn ended(subscription: &Id) -> Bytes {
-    let result = format!("{{\"resultType\":\"complete\",\"_meta\":{{\"{SUBSCRIPTION}\":{}}}}}", subscription.raw());
+    let result =
+        format!("{{\"resultType\":\"complete\",\"_meta\":{{\"{META_SUBSCRIPTION}\":{}}}}}", subscription.raw());
     compose::result(subscription, &result)
 }

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
+use toolwarden_mcp::ladder::META_LOG_LEVEL;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
@@ -23,7 +24,6 @@ use super::{Ears, Upstream};
 use crate::refusal::Failure;
 use crate::sessions::ClientSession;
 
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Most messages that wait for one caller; news beyond that is dropped.
 const EVENTS_WAITING: usize = 256;
 
@@ -382,10 +382,10 @@ pub(super) fn own_hello(server: &Arc<str>, capabilities: &str) -> Result<Outboun
 /// Whether a request, as it is sent, asks for logs.
 fn wants_logs(outbound: &Outbound, edits: &[Edit<'_>]) -> bool {
     let replaced = edits.iter().find_map(|edit| match edit {
-        Edit::Hop(HopMember::Meta, meta) => Some(meta.is_some_and(|meta| meta.contains(LOG_LEVEL))),
+        Edit::Hop(HopMember::Meta, meta) => Some(meta.is_some_and(|meta| meta.contains(META_LOG_LEVEL))),
         _ => None,
     });
-    let given = || outbound.params().and_then(|params| params.value().get("_meta")?.get(LOG_LEVEL)).is_some();
+    let given = || outbound.params().and_then(|params| params.value().get("_meta")?.get(META_LOG_LEVEL)).is_some();
     // A legacy server has no word for it; who asked still wants to hear.
     replaced.unwrap_or(false) || given()
 }

@@ -4,11 +4,10 @@ use toolwarden_core::json::{Kind, Value, unescape};
 
 use super::is_per_hop;
 use crate::compose::{object_with, quoted};
-use crate::ladder::{META_CAPABILITIES, META_VERSION};
+use crate::ladder::{META_CAPABILITIES, META_LOG_LEVEL, META_VERSION};
 use crate::versions::Version;
 
 const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How a legacy client is introduced to a modern server, on each request anew. All of it raw JSON.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +25,7 @@ pub fn modern_meta(params: Option<Value<'_>>, introduction: Introduction<'_>) ->
     changed.push((META_VERSION.to_owned(), Some(version)));
     changed.push((META_CAPABILITIES.to_owned(), Some(introduction.capabilities.to_owned())));
     changed.push((META_CLIENT.to_owned(), introduction.client.map(str::to_owned)));
-    changed.push((META_LEVEL.to_owned(), introduction.log_level.map(str::to_owned)));
+    changed.push((META_LOG_LEVEL.to_owned(), introduction.log_level.map(str::to_owned)));
     rebuilt(meta_of(params), &changed)
 }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
 use toolwarden_core::{Caller, Status, Weakness, name, weak};
 use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
 use toolwarden_policy::{acknowledge, decline};
@@ -16,8 +17,6 @@ use crate::questions::{self, Whom};
 use crate::sessions::{AnswerTo, ClientSession, Question};
 use crate::tasks::without_questions;
 use crate::upstreams::Link;
-
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 impl StdioLink {
     pub(super) async fn route(self: &Arc<Self>, line: &Bytes) {
@@ -60,12 +59,12 @@ impl StdioLink {
             return;
         }
         let params = news.params.as_ref();
-        if let Some(watched) = params.and_then(|params| params.value().get("_meta")?.get(SUBSCRIPTION)) {
+        if let Some(watched) = params.and_then(|params| params.value().get("_meta")?.get(META_SUBSCRIPTION)) {
             return self.to_flight(
                 watched.raw(),
                 news,
                 |flight| Some(flight.client.raw().to_owned()),
-                &["_meta", SUBSCRIPTION],
+                &["_meta", META_SUBSCRIPTION],
             );
         }
         match &*news.method {
@@ -237,5 +236,5 @@ fn replaced(params: &Part, place: &[&str], own: &str) -> String {
 
 /// The result of a listen request names its subscription by the id that had on the wire.
 fn own_subscription(result: &Part, client: &Id) -> String {
-    replaced(result, &["_meta", SUBSCRIPTION], client.raw())
+    replaced(result, &["_meta", META_SUBSCRIPTION], client.raw())
 }
