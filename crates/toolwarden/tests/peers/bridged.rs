@@ -8,7 +8,10 @@ use crate::pairs_table::{
     ACROSS_COMMON, ACROSS_ONE, ACROSS_PIPE, Door, OLDEST_CLIENTS, OLDEST_SERVERS, PYTHON_LEGACY, PYTHON_MODERN, TS1,
     TS2_LEGACY, TS2_MODERN,
 };
-use crate::peers::{Client, Listening, Seen, Target, ask, fixture_command, fixture_of, server_table};
+use crate::peers::{
+    Client, Listening, Seen, Target, ask, everything_over_http, fixture_command, fixture_of, server_command,
+    server_table,
+};
 
 #[test]
 fn each_era_reaches_servers_of_the_other() {
@@ -172,6 +175,30 @@ fn modern_clients_are_asked_by_legacy_servers() {
             is_asked_twice(house, client, prefix, target);
         });
     });
+}
+
+/// The same at a server nobody here wrote: the reference server, over each of its transports.
+#[test]
+fn a_reference_server_asks_and_reports_to_modern_clients() {
+    let house = House::new("");
+    let (http, sse) = (everything_over_http(&house, "streamableHttp"), everything_over_http(&house, "sse"));
+    let child = Target::Command(server_command("everything", &["stdio"]));
+    let servers = [("child", child), ("http", Target::Url(http.url.clone())), ("sse", Target::Url(sse.url.clone()))];
+    let tables: String = servers.iter().map(|(name, target)| server_table(name, target)).collect();
+    house.configure(&format!("{PERMISSIVE}{tables}"));
+    let gateway = house.serve();
+    for (client, (name, _)) in MODERN.iter().cycle().zip(&servers) {
+        let target = Door::One.target(&gateway.url(""), name);
+        let seen = put(&house, *client, "trigger-elicitation-request", &["--elicit", "accept"], &target);
+        let asked = seen.at("/elicited/0").as_str().unwrap_or_default();
+        assert!(asked.starts_with(&format!("Server \"{name}\" asks: ")), "{client:?} at {name}: {}", seen.0);
+        assert!(seen.text().contains("User provided the requested information"), "{}", seen.0);
+        let options = ["--args", r#"{"duration": 1, "steps": 3}"#, "--progress"];
+        let seen = put(&house, *client, "trigger-long-running-operation", &options, &target);
+        assert_eq!(seen.at("/progress").as_array().map(Vec::len), Some(3), "{client:?} at {name}: {}", seen.0);
+    }
+    gateway.stop();
+    house.audited();
 }
 
 #[test]
