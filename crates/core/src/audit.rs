@@ -6,6 +6,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::Caller;
+
 /// What a record tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,6 +129,21 @@ pub struct AuditRecord<'a> {
     /// Free words for events and errors; never holds arguments or secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<&'a str>,
+}
+
+impl<'a> AuditRecord<'a> {
+    /// Who it is about.
+    pub fn describe(&mut self, caller: &'a Caller) {
+        self.user = caller.user.as_deref();
+        self.groups = &caller.groups;
+        self.agent_type = caller.role.as_deref();
+        self.token_id = caller.token.id.as_deref();
+        self.mode = caller.mode.as_deref();
+        self.task_id = caller.context.task.as_deref();
+        self.project_id = caller.context.project.as_deref();
+        self.run_id = caller.context.run.as_deref();
+        self.job_id = caller.context.job.as_deref();
+    }
 }
 
 impl AuditRecord<'_> {

@@ -4,23 +4,18 @@
 //! names their server knows and then walk the same corridor; lists are gathered and filtered by it.
 
 mod cursors;
-mod known;
 mod listen;
 mod lists;
-mod names;
 mod opening;
 mod results;
 mod routes;
 
 use std::sync::Arc;
 
+use toolwarden_conversations::alias::Alias;
+use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
-
-pub(crate) use known::KnownLists;
-pub(crate) use names::Alias;
-#[cfg(test)]
-pub(crate) use opening::conversation;
 
 use crate::answer::Answer;
 use crate::arrival::Arrival;
@@ -30,7 +25,6 @@ use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass};
 use crate::refusal::Refusal;
 use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, resolve};
-use crate::upstreams::Upstream;
 
 /// Walks a message of the common door.
 pub(crate) async fn handle(

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::StatusCode;
 use serde_json::json;
+use toolwarden_conversations::Failure;
 use toolwarden_core::{Decision, Reason, name};
 use toolwarden_mcp::ladder::Rung;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
 
 use crate::inspect::InspectedBody;
-use crate::refusal::{Denial, Failure, Refusal};
+use crate::refusal::{Denial, Refusal};
 
 /// Events on their way to a client.
 pub type Events = Pin<Box<dyn Stream<Item = Event> + Send>>;
@@ -55,7 +56,8 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
-    pub(crate) fn message(body: Bytes) -> Self {
+    #[must_use]
+    pub fn message(body: Bytes) -> Self {
         Self::Message(Reply { status: StatusCode::OK, body, session: None })
     }
 
@@ -86,16 +88,17 @@ const NOT_PERMITTED: i64 = 4030;
 
 /// What a refusal must be shaped to.
 #[derive(Debug, Clone)]
-pub(crate) struct Shape {
-    pub(crate) id: Option<Id>,
+pub struct Shape {
+    pub id: Option<Id>,
     /// Whether anybody waits for an answer.
-    pub(crate) wants_answer: bool,
-    pub(crate) is_tool_call: bool,
-    pub(crate) era: Era,
+    pub wants_answer: bool,
+    pub is_tool_call: bool,
+    pub era: Era,
 }
 
 /// A refusal in wire form.
-pub(crate) fn refuse(shape: &Shape, refusal: &Refusal) -> Answer {
+#[must_use]
+pub fn refuse(shape: &Shape, refusal: &Refusal) -> Answer {
     let (status, code, message) = match refusal {
         Refusal::Denied(denial) | Refusal::Held(denial) if shape.is_tool_call && shape.id.is_some() => {
             return decided(shape, denial);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::Caller;
 use toolwarden_mcp::{Message, Version};
-
-use crate::sessions::ClientSession;
 
 /// The kind of door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,15 +32,6 @@ impl Via {
             Self::Events => "mcp_sse",
         }
     }
-}
-
-/// Which servers a door leads to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// One server, its names unchanged.
-    One(Arc<str>),
-    /// All of them, under one roof.
-    All,
 }
 
 /// What a client showed to prove who it is.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use toolwarden_conversations::Failure;
 use toolwarden_core::json::Part;
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_policy::Explanation;
@@ -13,7 +14,7 @@ use toolwarden_store::journal::{JournalError, Receipt};
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::resolve::{Asked, What, text_member};
 
 /// Longest name that is recorded whole.
@@ -221,7 +222,7 @@ impl Trail {
 
     fn record(&self, kind: RecordKind) -> AuditRecord<'_> {
         let mut record = AuditRecord::new(kind, self.gateway.clock.now(), self.call);
-        describe_caller(&mut record, &self.caller);
+        record.describe(&self.caller);
         record.door = Some(self.via.as_str());
         record.method = Some(bounded(&self.method));
         record.server = self.server.as_deref();
@@ -238,19 +239,6 @@ impl Trail {
         let mark = self.gateway.keyring.mark(Purpose::ArgumentDigest, digest.as_bytes());
         Digest::from_bytes(mark).to_string()
     }
-}
-
-/// Who it was.
-pub(crate) fn describe_caller<'a>(record: &mut AuditRecord<'a>, caller: &'a Caller) {
-    record.user = caller.user.as_deref();
-    record.groups = &caller.groups;
-    record.agent_type = caller.role.as_deref();
-    record.token_id = caller.token.id.as_deref();
-    record.mode = caller.mode.as_deref();
-    record.task_id = caller.context.task.as_deref();
-    record.project_id = caller.context.project.as_deref();
-    record.run_id = caller.context.run.as_deref();
-    record.job_id = caller.context.job.as_deref();
 }
 
 impl Drop for Trail {

@@ -14,6 +14,7 @@ mod way;
 
 use std::sync::{Arc, PoisonError};
 
+use toolwarden_conversations::sessions::AnswerTo;
 use toolwarden_core::Outbound;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::Era;
@@ -27,7 +28,6 @@ use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, What, text_member};
-use crate::sessions::AnswerTo;
 
 /// Carries a judged message to a server of the other era.
 pub(crate) async fn carry(

@@ -1,14 +1,16 @@
 //! Answers that ask the client for something first: a modern result with questions, a legacy error with
 //! addresses to open. Questions are judged and labelled, a state is sealed.
 
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::questions;
+use toolwarden_conversations::questions::wants_addresses;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
-use crate::questions;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
 use crate::roots;
@@ -77,14 +79,6 @@ pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers
         kept.push(format!("{key}:{}", answer.raw()));
     }
     Ok(Answers::Judged((!kept.is_empty()).then(|| format!("{{{}}}", kept.join(",")))))
-}
-
-/// The code by which a server of 2025-11-25 wants addresses opened before it is asked again.
-pub(crate) const ADDRESSES_FIRST: i32 = -32042;
-
-/// Whether an error asks for addresses to be opened. Compared as a number: clients read -32042.0 alike.
-pub(crate) fn wants_addresses(error: Value<'_>) -> bool {
-    error.get("code").and_then(|code| code.raw().parse().ok()) == Some(f64::from(ADDRESSES_FIRST))
 }
 
 /// The error as the client is shown it; none where it asks for nothing and stays as it is.

@@ -2,31 +2,23 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::sessions::{AnswerTo, Flight, FlightGuard, Question, principal};
+use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Upstream};
+use toolwarden_conversations::whole::Reply;
 use toolwarden_core::Outbound;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_mcp::eras::asks_of_clients;
 use toolwarden_mcp::ladder::META_CAPABILITIES;
-use toolwarden_mcp::upstream::http::Reply as HttpReply;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::Arrival;
 use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
-use crate::sessions::{AnswerTo, Flight, FlightGuard, Question, principal};
-use crate::upstreams::{Link, Older, StdioReply, TakesQuestions, Upstream};
 use crate::{parameters, watching};
-
-/// What a server answered, not inspected yet.
-#[derive(Debug)]
-pub(crate) enum Reply {
-    Http(HttpReply),
-    Stdio(StdioReply),
-    /// A message that wants no answer was sent.
-    Sent,
-}
 
 /// A request on its way.
 #[derive(Debug)]

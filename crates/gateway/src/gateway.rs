@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
+use toolwarden_conversations::questions::Scribe;
+use toolwarden_conversations::sessions::{ClientSession, Sessions};
+use toolwarden_conversations::upstreams::Upstreams;
 use toolwarden_core::{Caller, Clock, Keyring, Weakness, weak};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused};
@@ -13,11 +16,8 @@ use toolwarden_store::journal::Journal;
 
 use crate::bridge::Parks;
 use crate::live::Live;
-use crate::questions::Scribe;
 use crate::request_state::States;
-use crate::sessions::{ClientSession, Sessions};
 use crate::settings::Settings;
-use crate::upstreams::Upstreams;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -63,7 +63,7 @@ impl Gateway {
     pub fn new(parts: Parts) -> Arc<Self> {
         let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
         Arc::new(Self {
-            upstreams: Upstreams::new(&parts.definitions, &parts.settings, &scribe),
+            upstreams: Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe),
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
             live: Live::new(parts.policy, parts.servers),
@@ -80,7 +80,7 @@ impl Gateway {
 impl Gateway {
     /// How every server is doing, in the order they are configured.
     #[must_use]
-    pub fn server_statuses(&self) -> Vec<crate::upstreams::ServerStatus> {
+    pub fn server_statuses(&self) -> Vec<toolwarden_conversations::upstreams::ServerStatus> {
         self.upstreams.all().iter().map(|upstream| upstream.status()).collect()
     }
 

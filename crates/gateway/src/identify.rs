@@ -11,7 +11,11 @@ use crate::arrival::Credential;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
-pub(crate) fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) -> Result<Arc<Caller>, Refusal> {
+/// Who is calling.
+///
+/// # Errors
+/// The credential is not known here, or nobody defined the mode.
+pub fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) -> Result<Arc<Caller>, Refusal> {
     if *credential == Credential::Presented && !weak::is(Weakness::Credentials) {
         return Err(Refusal::Unauthorized);
     }

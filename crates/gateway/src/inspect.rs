@@ -7,32 +7,38 @@ mod body;
 mod events;
 mod lists;
 mod receipt;
-mod whole;
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use tokio::time::timeout;
-use toolwarden_core::json::{Document, Limits, unescape};
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::whole::Reply;
+use toolwarden_conversations::whole::{error_of, result_of};
+use toolwarden_core::json::{Document, Limits, Part, unescape};
 use toolwarden_core::{Status, Weakness, weak};
 use toolwarden_mcp::scan::{Facts, Outcome};
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Era, Id, compose};
 
 pub use body::InspectedBody;
-pub(crate) use events::{Heard, Parked, stream_events};
-pub(crate) use lists::{ListMemo, filtered as filtered_list, kind_of as list_kind, shows};
+pub(crate) use events::{Heard, stream_events};
+pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, shows};
 pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};
-pub(crate) use whole::{error_of, result_of, whole_result};
 
 use crate::answer::Answer;
-use crate::arrival::Scope;
 use crate::audit::Trail;
 use crate::exchange;
-use crate::forward::{Forwarded, Reply};
+use crate::forward::Forwarded;
 use crate::gateway::Gateway;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::resolve::{Asked, What, text_member};
+
+/// The whole result of a request, where somebody must look into it.
+async fn whole_result(asked: &Asked, reply: Reply) -> Result<Part, Refusal> {
+    result_of(&asked.upstream, reply, &asked.answer_id()).await.map_err(Refusal::Upstream)
+}
 
 /// Looks at an answer and shapes it for the door. Takes the trail along where the answer streams.
 pub(crate) async fn inspect(
@@ -46,7 +52,7 @@ pub(crate) async fn inspect(
         (What::List, reply) => lists::answer(gateway, asked, reply).await,
         (What::Task(None), reply) => {
             let result = whole_result(asked, reply).await?;
-            Ok(Answer::message(asked.upstream.tasks.own(asked, &result)))
+            Ok(Answer::message(asked.upstream.tasks.own(&asked.answer_id(), &asked.arrival.caller, &result)))
         }
         (What::Watch, reply) if &*asked.method == "resources/subscribe" => {
             let result = whole_result(asked, reply).await?;
@@ -55,8 +61,7 @@ pub(crate) async fn inspect(
             if let (Some(session), Some(uri)) = (&asked.arrival.session, uri) {
                 session.watch(asked.upstream.name.clone(), uri);
             }
-            let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
-            Ok(Answer::message(compose::result(&id, result.raw())))
+            Ok(Answer::message(compose::result(&asked.answer_id(), result.raw())))
         }
         (_, Reply::Http(reply)) => {
             let reply = status_checked(gateway, asked, reply).await?;

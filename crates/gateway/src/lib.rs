@@ -1,16 +1,15 @@
-//! The corridor: the life of a call, one file per step, and the doors it comes in by.
+//! The corridor: the life of a call, one file per step.
 //!
-//! Read `pipeline.rs` first: it is the one function every message walks through. Doors turn bytes into
-//! arrivals, `upstreams` holds the conversations with servers, and `answer` alone knows wire codes.
+//! Read `pipeline.rs` first: it is the one function every message walks through. The room `doors` turns bytes
+//! into arrivals, `conversations` holds what is open with clients and servers, `answer` alone knows wire codes.
 
 mod aggregate;
-mod answer;
+pub mod answer;
 mod arrival;
 mod audit;
 mod bridge;
 mod catalog;
 mod decide;
-pub mod doors;
 mod exchange;
 mod forward;
 mod gateway;
@@ -21,25 +20,24 @@ mod news;
 mod opening;
 mod parameters;
 mod pipeline;
-mod questions;
 mod refusal;
 mod request_state;
 mod resolve;
 mod review;
 mod roots;
-mod sessions;
 pub mod settings;
 mod shared;
-mod stream_log;
-mod tasks;
-mod upstreams;
+mod visits;
 mod watching;
 
-pub use answer::Answer;
-pub use arrival::{Arrival, Credential, Scope, Via};
+pub use answer::{Answer, Events, Reply, Shape};
+pub use arrival::{Arrival, Credential, Via};
 pub use gateway::{Gateway, Parts};
+pub use identify::identify;
+pub use inspect::InspectedBody;
+pub use pipeline::handle;
+pub use refusal::{Denial, Refusal};
 pub use settings::{Hold, Settings};
-pub use upstreams::{ServerState, ServerStatus};
-
-#[cfg(test)]
-mod tests;
+pub use toolwarden_conversations::Scope;
+pub use toolwarden_conversations::upstreams::{ServerState, ServerStatus};
+pub use visits::Standing;

@@ -6,19 +6,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::sessions::ClientSession;
+use toolwarden_conversations::upstreams::{HttpLink, Link, Upstream};
 use toolwarden_core::json::Limits;
-use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::upstream::http::ReplyBody;
-use toolwarden_mcp::{Message, Notification};
 
-use crate::aggregate::Alias;
-use crate::arrival::Scope;
 use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
-use crate::sessions::ClientSession;
-use crate::upstreams::{HttpLink, Link, Upstream};
 
 /// A stream that ended is opened again after this.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -62,17 +60,7 @@ async fn listen(session: &Weak<ClientSession>, upstream: &Arc<Upstream>, link: &
 fn shown(session: &ClientSession, upstream: &Upstream, data: Bytes) -> Bytes {
     let limits = Limits { bytes: data.len(), depth: 256 };
     match (&session.scope, read_one(&data, limits)) {
-        (Scope::All, Ok(Message::Notification(news))) => renamed(&news, &upstream.alias).unwrap_or(data),
+        (Scope::All, Ok(Message::Notification(news))) => upstream.alias.renamed(&news).unwrap_or(data),
         _ => data,
     }
-}
-
-/// News of a resource under the name it has behind the common door; none where it names none.
-pub(crate) fn renamed(news: &Notification, alias: &Alias) -> Option<Bytes> {
-    let params = news.params.as_ref()?;
-    let place = params.value().get("uri")?;
-    let shown = compose::quoted(&alias.expose_uri(&place.as_str()?));
-    let mut text = String::with_capacity(params.raw().len() + shown.len());
-    push_spliced(&mut text, params.raw(), &[(params.span_of(place), &shown)]);
-    Some(compose::to_client(None, &news.method, Some(&text)))
 }

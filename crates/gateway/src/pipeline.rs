@@ -5,20 +5,22 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::questions;
 use toolwarden_mcp::{Era, Message};
 
 use crate::answer::{self, Answer, Shape};
-use crate::arrival::{Arrival, Scope};
+use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::decide::{Judged, decide};
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, Resolved, What, resolve};
-use crate::{aggregate, bridge, catalog, forward, opening, parameters, questions, shared};
+use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared};
 
 /// Walks one message through. Every exit closes the trail.
-pub(crate) async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
+pub async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
     let shape = shape_of(&arrival);
     let method = match &arrival.message {
         Message::Request(request) => request.method.clone(),

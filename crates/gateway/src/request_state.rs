@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::sessions::principal;
 use toolwarden_core::json::{Kind, Part};
 use toolwarden_core::{Caller, Digest, Keyring, Purpose, Weakness, weak};
 use toolwarden_mcp::headers;
 
-use crate::refusal::{Failure, Refusal};
-use crate::sessions::principal;
+use crate::refusal::Refusal;
 
 /// How long a person may take to answer.
 const LIFE: Duration = Duration::from_secs(30 * 60);

@@ -5,6 +5,10 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::questions::Whom;
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Flight, Question};
+use toolwarden_conversations::tasks::Maker;
+use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Door, Operation, Weakness, weak};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
@@ -13,12 +17,9 @@ use toolwarden_policy::{Message as Admitted, Query};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::questions::Whom;
 use crate::refusal::Refusal;
 use crate::request_state::{Bound, Opened};
 use crate::roots;
-use crate::sessions::{AnswerTo, ClientSession, Flight, Question};
-use crate::upstreams::{Link, Upstream};
 
 pub(crate) const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
 pub(crate) const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";
@@ -215,6 +216,20 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
 }
 
 impl Asked {
+    /// The id its answer carries; where it has none, nobody reads the answer.
+    pub(crate) fn answer_id(&self) -> Id {
+        self.id.clone().unwrap_or_else(|| Id::number(0))
+    }
+
+    /// Who will own the task, if the answer to this message may make one. A legacy server makes one when
+    /// asked to; a modern one when it likes.
+    pub(crate) fn task_maker(&self) -> Option<Maker> {
+        let is_modern = self.arrival.version.era() == Era::Modern;
+        let asks = || self.query.call.params.as_ref().is_some_and(|params| params.value().get("task").is_some());
+        (matches!(self.what, What::Call) && (is_modern || asks()))
+            .then(|| Maker::new(&self.arrival.caller, self.query.call.tool.clone()))
+    }
+
     /// What a state of this exchange is bound to.
     pub(crate) fn bound(&self) -> Bound<'_> {
         Bound {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use toolwarden_conversations::bounds::Bounds;
+
 /// What happens to a held call (REVIEW-8). Waiting comes with stored approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hold {
@@ -36,6 +38,19 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// What children get of our environment.
     pub inherited: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// What servers are held to.
+    pub(crate) fn bounds(&self) -> Bounds<'_> {
+        Bounds {
+            call_time: self.call_time,
+            open_time: self.open_time,
+            response_bytes: self.response_bytes,
+            depth: self.depth,
+            inherited: &self.inherited,
+        }
+    }
 }
 
 impl Default for Settings {

@@ -3,11 +3,11 @@
 //! Log levels: nobody could say whose log a line is, so none is passed on. Subscriptions end only when
 //! the last session that watches the resource lets go.
 
+use toolwarden_conversations::upstreams::Link;
 use toolwarden_mcp::{Id, compose};
 
 use crate::answer::Answer;
 use crate::resolve::{Asked, text_member};
-use crate::upstreams::Link;
 
 pub(crate) fn answered(asked: &Asked) -> Option<Answer> {
     let session = asked.arrival.session.as_ref()?;

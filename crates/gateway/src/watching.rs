@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::{Part, Value};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::compose::{object_with, quoted};
@@ -9,7 +10,6 @@ use toolwarden_policy::{Message, admit};
 
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, query};
-use crate::upstreams::Upstream;
 
 const URIS: &str = "resourceSubscriptions";
 

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use toolwarden_control::ServerView;
 use toolwarden_core::{Keyring, Secret};
-use toolwarden_gateway::doors::tls::{self, TlsAcceptor};
+use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Gateway, Hold, Parts, Settings};
 use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
-use toolwarden_gateway::doors::{Listener, Workers, serve};
+use toolwarden_doors::{Listener, Workers, serve};
 use toolwarden_gateway::{Gateway, Parts, Settings};
 use toolwarden_policy::input::{PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};

@@ -1,8 +1,8 @@
 //! The hostile client over pipes: lines to the stdio door, and what comes back.
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split};
+use toolwarden_doors::stdio;
 use toolwarden_gateway::Scope;
-use toolwarden_gateway::doors::stdio;
 
 use crate::{Fault, House};
 

@@ -1,6 +1,7 @@
 //! Cursors of gathered lists: sealed, and good for the list and the caller they were made for only.
 
 use serde::{Deserialize, Serialize};
+use toolwarden_conversations::sessions::principal;
 use toolwarden_core::Purpose;
 use toolwarden_core::json::{Kind, Part};
 use toolwarden_mcp::headers::{base64, to_base64};
@@ -8,7 +9,6 @@ use toolwarden_mcp::headers::{base64, to_base64};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
-use crate::sessions::principal;
 
 /// Longest cursor that is looked at.
 const LONGEST: usize = 8 * 1024;

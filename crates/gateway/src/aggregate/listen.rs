@@ -6,12 +6,13 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::{self, select_all};
+use toolwarden_conversations::alias::Alias;
+use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::{Kind, Limits, Part};
 use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Id, Message, compose};
 
-use super::names::Alias;
 use super::{named, with_params};
 use crate::answer::{Answer, Events};
 use crate::arrival::Arrival;
@@ -19,7 +20,6 @@ use crate::gateway::Gateway;
 use crate::pipeline::pass;
 use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve};
-use crate::upstreams::Upstream;
 
 pub(super) async fn listen(
     gateway: &Arc<Gateway>,

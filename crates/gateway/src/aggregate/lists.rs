@@ -4,6 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::time::timeout;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::alias::{Alias, is_web};
+use toolwarden_conversations::ask::ask;
+use toolwarden_conversations::sessions::principal;
+use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Part, Value};
 use toolwarden_core::weak;
 use toolwarden_mcp::compose::{self, object_with, quoted};
@@ -11,17 +16,13 @@ use toolwarden_mcp::eras::{result_to_legacy, result_to_modern};
 use toolwarden_mcp::{Era, Id};
 
 use super::cursors::{self, Place};
-use super::names::{Alias, is_web};
 use super::{named, opening};
 use crate::answer::Answer;
 use crate::arrival::Arrival;
-use crate::catalog;
 use crate::gateway::Gateway;
 use crate::inspect::{list_kind, shows};
 use crate::live;
-use crate::refusal::{Failure, Refusal};
-use crate::sessions::principal;
-use crate::upstreams::{Link, Upstream};
+use crate::refusal::Refusal;
 
 /// Entries of one page.
 const PAGE: usize = 500;
@@ -191,7 +192,7 @@ async fn of_one(
     let is_first = cursor.is_none();
     let mut listed = Listed { pages: Vec::new(), fresh: LONGEST_FRESH, more: None };
     for _ in 0..weak::limit(pages) {
-        let page = match catalog::ask(upstream, &link, method, cursor.as_deref()).await {
+        let page = match ask(upstream, &link, method, cursor.as_deref()).await {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.
             Err(Failure::Answered { error, .. }) if error.contains("-32601") => return Ok(listed),

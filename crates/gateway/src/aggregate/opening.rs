@@ -7,6 +7,11 @@ use futures_util::future::join_all;
 use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 use tokio::time::timeout;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::ask::ask;
+use toolwarden_conversations::greeting::{belongs, greet};
+use toolwarden_conversations::sessions::{Agreed, ClientSession, principal};
+use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Call, Operation};
 use toolwarden_mcp::{Edit, Era, Id, Version, compose};
@@ -16,11 +21,9 @@ use super::reachable;
 use crate::answer::{Answer, Reply};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::opening::{belongs, greet, session as client_session};
-use crate::refusal::{Failure, Refusal};
+use crate::opening::session as client_session;
+use crate::refusal::Refusal;
 use crate::resolve::query;
-use crate::sessions::{Agreed, ClientSession, principal};
-use crate::upstreams::{Link, Upstream};
 
 /// Most text of merged instructions.
 const MOST_INSTRUCTIONS: usize = 16 * 1024;
@@ -79,7 +82,7 @@ async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, session: Option<&Arc<
 /// What a server says of itself; both eras have the same words for what counts here.
 async fn discover(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Part, Failure> {
     match upstream.modern().await {
-        Ok(link) => crate::catalog::ask(upstream, &link, "server/discover", None).await,
+        Ok(link) => ask(upstream, &link, "server/discover", None).await,
         Err(Failure::OtherEra(_)) => Ok(crate::forward::older(arrival, upstream).await?.said().clone()),
         Err(failure) => Err(failure),
     }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
+use toolwarden_conversations::alias::Alias;
 use toolwarden_core::json::{Document, Kind, Limits, Value};
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
-use super::names::Alias;
 use crate::answer::Answer;
 
 /// The answer with the URIs of its server under their common names. A large answer that is not the

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::alias::{Alias, is_web};
+use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
 use super::lists::link_of;
-use super::names::{Alias, is_web};
 use super::{named, results, with_params};
 use crate::answer::Answer;
 use crate::arrival::Arrival;
@@ -19,7 +20,6 @@ use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass};
 use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve, text_member};
-use crate::upstreams::Upstream;
 
 pub(super) async fn call(
     gateway: &Arc<Gateway>,

@@ -7,6 +7,13 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::sessions::{ClientSession, Refresh};
+use toolwarden_conversations::upstreams::{
+    HttpLink, Link, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended,
+};
+use toolwarden_conversations::whole::Reply;
 use toolwarden_core::json::{Limits, Part, Value};
 use toolwarden_core::{Call, Caller, Operation, Outbound};
 use toolwarden_mcp::compose::{self, object_with, quoted};
@@ -19,14 +26,10 @@ use toolwarden_policy::{Message as Admitted, admit};
 
 use super::source::Source;
 use crate::answer::Answer;
-use crate::arrival::Scope;
-use crate::forward::Reply;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::resolve::{Asked, query, text_member};
-use crate::sessions::{ClientSession, Refresh};
-use crate::upstreams::{HttpLink, Link, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended};
 use crate::watching::may_watch;
 
 /// A stream that ended is opened again after this.

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Turn};
+use toolwarden_conversations::whole::Reply;
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound};
 use toolwarden_mcp::compose::{self, quoted};
@@ -17,13 +20,12 @@ use super::source::Source;
 use super::way::{Open, Waiting, Way};
 use crate::answer::Answer;
 use crate::audit::Trail;
-use crate::forward::{Reply, older};
+use crate::forward::older;
 use crate::gateway::Gateway;
 use crate::inspect::{filtered_list, list_kind};
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What, query, text_member};
-use crate::upstreams::{Link, Older, TakesQuestions, Turn};
 
 pub(super) async fn carry(
     gateway: &Arc<Gateway>,

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::upstreams::Older;
 use toolwarden_core::Keyring;
 use toolwarden_core::digest::hex;
 
 use super::way::Waiting;
-use crate::refusal::Failure;
-use crate::upstreams::Older;
 
 /// How long a call waits for its client.
 const LIFE: Duration = Duration::from_secs(5 * 60);

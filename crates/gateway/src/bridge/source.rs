@@ -6,16 +6,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use tokio::time::timeout;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::upstreams::{HttpLink, Link, StdioReply, Upstream, http_failure};
+use toolwarden_conversations::whole::Reply;
+use toolwarden_conversations::whole::error_of;
 use toolwarden_core::json::Limits;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::Item;
 use toolwarden_mcp::upstream::http::{EventStream, Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Id, Message, Response};
-
-use crate::forward::Reply;
-use crate::inspect::error_of;
-use crate::refusal::Failure;
-use crate::upstreams::{HttpLink, Link, StdioReply, Upstream, http_failure};
 
 const DEPTH: usize = 256;
 /// How often a stream that broke off is taken up again.

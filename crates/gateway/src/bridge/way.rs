@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::upstreams::{Link, Turn, Upstream};
 use toolwarden_core::Status;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::Id;
@@ -9,7 +10,6 @@ use toolwarden_policy::housekeeping;
 
 use super::source::Source;
 use crate::audit::Trail;
-use crate::upstreams::{Link, Turn, Upstream};
 
 /// A call on its way. Dropped before its end, the server is told to stop.
 #[derive(Debug)]

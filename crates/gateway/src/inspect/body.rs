@@ -7,6 +7,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
 use tokio::time::Sleep;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::questions::ADDRESSES_FIRST;
+use toolwarden_conversations::sessions::FlightGuard;
+use toolwarden_conversations::tasks;
+use toolwarden_conversations::upstreams::http_failure;
 use toolwarden_core::Status;
 use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
@@ -17,13 +22,10 @@ use toolwarden_mcp::{Era, Id, Message, compose};
 use super::{judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
-use crate::exchange::{self, ADDRESSES_FIRST};
+use crate::exchange;
 use crate::gateway::Gateway;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::resolve::Asked;
-use crate::sessions::FlightGuard;
-use crate::tasks;
-use crate::upstreams::http_failure;
 
 /// Up to this size an answer is gathered before it is sent on.
 const SMALL: usize = 64 * 1024;
@@ -39,7 +41,7 @@ pub(super) async fn inspected(
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let wants_receipt = receipt_is_wanted(&asked.query);
-    let task_owner = tasks::maker_of(asked);
+    let task_owner = asked.task_maker();
     let may_be_legacy_task = task_owner.is_some() && asked.arrival.version.era() == Era::Legacy;
     let gather = if wants_receipt || may_be_legacy_task {
         usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL)

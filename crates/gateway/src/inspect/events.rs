@@ -9,6 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::questions::{self, Whom};
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, FlightGuard, Parked, Question};
+use toolwarden_conversations::tasks::{Maker, without_questions};
+use toolwarden_conversations::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
 use toolwarden_core::json::{Document, Kind, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
 use toolwarden_mcp::compose::object_with;
@@ -20,16 +26,11 @@ use toolwarden_policy::{acknowledge, decline};
 
 use super::{receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
-use crate::arrival::Scope;
 use crate::audit::Trail;
 use crate::exchange;
 use crate::gateway::Gateway;
-use crate::questions::{self, Whom};
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::Refusal;
 use crate::resolve::{Asked, What};
-use crate::sessions::{AnswerTo, ClientSession, FlightGuard, Question};
-use crate::tasks::{Maker, maker_of, without_questions};
-use crate::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
 
 /// What must be known to look at the messages of one stream.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Heard {
             version: asked.arrival.version,
             id: asked.id.clone(),
             wants_receipt: receipt_is_wanted(&asked.query),
-            task_owner: maker_of(asked),
+            task_owner: asked.task_maker(),
             patience: (!waits_for_news).then_some(asked.upstream.call_time),
             trail,
             flight,
@@ -189,20 +190,11 @@ impl Heard {
 
     /// The response of another request: one of this session whose own stream broke off.
     fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
-        let mut parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
-        if response.outcome.as_ref().is_err_and(|error| exchange::wants_addresses(error.value())) {
-            let failure = Failure::Protocol("it asked for addresses to be opened, too late".to_owned());
-            return Some(crate::answer::failure_message(response.id.as_ref(), &failure));
+        let parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
+        match parked.answered(&response.outcome, data.len() as u64) {
+            Ok(()) => Some(data),
+            Err(failure) => Some(crate::answer::failure_message(response.id.as_ref(), &failure)),
         }
-        if let (Ok(result), Some(owner)) = (&response.outcome, &parked.task_owner)
-            && let Err(failure) = self.upstream.tasks.bind(owner, result)
-        {
-            return Some(crate::answer::failure_message(response.id.as_ref(), &failure));
-        }
-        if let Some(trail) = &mut parked.trail {
-            trail.outcome(status_of(&response.outcome), data.len() as u64);
-        }
-        Some(data)
     }
 
     /// A result or an error, before anybody gets it: what becomes of it where it does not stay as it is.
@@ -278,15 +270,16 @@ impl Heard {
         self.done = true;
         let resumes = self.version.era() == Era::Legacy && self.has_ids && *failure == Failure::Died;
         if let (true, Some(session), Some(id)) = (resumes, self.session.clone(), self.id.clone()) {
-            session.park(id, self.parked());
+            let parked = Box::new(self.parked());
+            session.park(id, parked);
             return None;
         }
         Some(Event::of(self.fail(failure)))
     }
 
-    fn parked(&mut self) -> Parked {
-        Parked {
-            server: self.upstream.name.clone(),
+    fn parked(&mut self) -> BrokenOff {
+        BrokenOff {
+            upstream: self.upstream.clone(),
             trail: self.trail.take(),
             task_owner: self.task_owner.take(),
             _flight: self.flight.take(),
@@ -308,12 +301,31 @@ impl Heard {
 
 /// A request whose stream broke off before its response came.
 #[derive(Debug)]
-pub(crate) struct Parked {
+struct BrokenOff {
     /// Whose response it waits for.
-    pub(crate) server: Arc<str>,
+    upstream: Arc<Upstream>,
     trail: Option<Trail>,
     task_owner: Option<Maker>,
     _flight: Option<FlightGuard>,
+}
+
+impl Parked for BrokenOff {
+    fn server(&self) -> &str {
+        &self.upstream.name
+    }
+
+    fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<(), Failure> {
+        if outcome.as_ref().is_err_and(|error| questions::wants_addresses(error.value())) {
+            return Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()));
+        }
+        if let (Ok(result), Some(owner)) = (outcome, &self.task_owner) {
+            self.upstream.tasks.bind(owner, result)?;
+        }
+        if let Some(trail) = &mut self.trail {
+            trail.outcome(status_of(outcome), size);
+        }
+        Ok(())
+    }
 }
 
 fn status_of(outcome: &Result<Part, Part>) -> Status {

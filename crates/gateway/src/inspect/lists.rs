@@ -1,10 +1,11 @@
 //! Lists, entry by entry through the same judge as calls: what is shown is what may be used (MODE-5).
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::time::Instant;
+use toolwarden_conversations::memo::ListOf;
+use toolwarden_conversations::whole;
+use toolwarden_conversations::whole::Reply;
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::Id;
@@ -14,67 +15,26 @@ use toolwarden_policy::{PolicySet, is_visible};
 
 use super::body::joined;
 use super::broke;
-use super::whole::{self, whole_result};
+use super::whole_result;
 use crate::answer::Answer;
-use crate::forward::Reply;
 use crate::gateway::Gateway;
 use crate::live;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, query};
 
-/// How long a filtered list may be used again: time windows of modes and rules move.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// The last list of a server, filtered for one caller under one policy.
-#[derive(Debug, Default)]
-pub(crate) struct ListMemo(Mutex<Vec<Remembered>>);
-
-#[derive(Debug)]
-struct Remembered {
-    method: Arc<str>,
-    raw: Part,
-    policy: Arc<PolicySet>,
-    caller: Arc<Caller>,
-    filtered: Arc<str>,
-    made: Instant,
-}
-
-const MOST_REMEMBERED: usize = 32;
-
-impl ListMemo {
-    fn find(&self, asked: &Asked, policy: &Arc<PolicySet>, is_same: impl Fn(&Part) -> bool) -> Option<Arc<str>> {
-        let memo = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = memo.iter().find(|known| {
-            known.method == asked.method
-                && Arc::ptr_eq(&known.policy, policy)
-                && *known.caller == *asked.arrival.caller
-                && known.made.elapsed() < FRESH
-                && is_same(&known.raw)
-        });
-        known.map(|known| known.filtered.clone())
-    }
-
-    fn keep(&self, asked: &Asked, result: &Part, policy: Arc<PolicySet>, filtered: Arc<str>) {
-        let mut memo = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memo.retain(|known| known.made.elapsed() < FRESH);
-        if memo.len() >= MOST_REMEMBERED {
-            memo.clear();
-        }
-        let (method, raw) = (asked.method.clone(), result.clone());
-        let caller = asked.arrival.caller.clone();
-        memo.push(Remembered { method, raw, policy, caller, filtered, made: Instant::now() });
-    }
+fn list_of(asked: &Asked) -> ListOf<'_> {
+    ListOf { method: &asked.method, caller: &asked.arrival.caller }
 }
 
 /// The answer to a list: what the caller may see of it.
 pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Result<Answer, Refusal> {
-    let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
+    let id = asked.answer_id();
     match reply {
         Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
             let pieces = whole::pieces(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
             let policy = gateway.live.snapshot();
             // A list that did not change is known by its bytes, and need not be read.
-            let known = asked.upstream.lists.find(asked, &policy, |raw| is_same_message(raw, &pieces, &id));
+            let known = asked.upstream.lists.find(list_of(asked), &policy, |raw| is_same_message(raw, &pieces, &id));
             if let Some(known) = known {
                 return Ok(Answer::message(compose::result(&id, &known)));
             }
@@ -86,7 +46,7 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Re
             let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
             let result = whole_result(asked, reply).await?;
             let policy = gateway.live.snapshot();
-            let known = asked.upstream.lists.find(asked, &policy, |raw| raw.raw() == result.raw());
+            let known = asked.upstream.lists.find(list_of(asked), &policy, |raw| raw.raw() == result.raw());
             let body = match known {
                 Some(known) => compose::result(&id, &known),
                 None => filtered(gateway, asked, &result, &id)?,
@@ -137,7 +97,7 @@ pub(crate) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id)
     }
     let policy = gateway.live.snapshot();
     let text: Arc<str> = visible(gateway, asked, result, &policy).into();
-    asked.upstream.lists.keep(asked, result, policy, text.clone());
+    asked.upstream.lists.keep(list_of(asked), result, policy, text.clone());
     Ok(compose::result(id, &text))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use tokio::sync::watch;
 use toolwarden_core::{Layer, Origin};
-use toolwarden_gateway::doors::{Listener, Workers, serve};
+use toolwarden_doors::{Listener, Workers, serve};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
 use toolwarden_sources::ServerDefinition;

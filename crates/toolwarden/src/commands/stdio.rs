@@ -1,8 +1,8 @@
 //! `toolwarden stdio`: the MCP door on stdin and stdout, for clients that start a process.
 
 use anyhow::Result;
+use toolwarden_doors::stdio;
 use toolwarden_gateway::Scope;
-use toolwarden_gateway::doors::stdio;
 
 use crate::cli::{Places, PolicyArguments, StdioArguments};
 use crate::output::{BadInput, Exit};

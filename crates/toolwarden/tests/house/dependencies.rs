@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -14,10 +14,12 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("mcp", &["core"]),
     ("store", &["core"]),
     ("vault", &["core"]),
-    ("gateway", &["core", "policy", "sources", "mcp", "store"]),
+    ("conversations", &["core", "policy", "sources", "mcp", "store"]),
+    ("gateway", &["core", "policy", "sources", "mcp", "store", "conversations"]),
+    ("doors", &["core", "mcp", "conversations", "gateway"]),
     ("control", &["core", "policy", "sources", "store"]),
     ("console", &["core", "control"]),
-    ("toolwarden", &["core", "policy", "sources", "mcp", "store", "vault", "gateway", "control", "console"]),
+    ("toolwarden", &["core", "policy", "sources", "mcp", "store", "vault", "gateway", "doors", "control", "console"]),
 ];
 
 /// Heavy crate → rooms that may name it.
@@ -28,8 +30,8 @@ const HEAVY: [(&str, &[&str]); 12] = [
     ("jsonschema", &["policy"]),
     ("anyhow", &["toolwarden"]),
     ("clap", &["toolwarden"]),
-    ("tokio", &["mcp", "store", "gateway", "control", "console", "toolwarden"]),
-    ("hyper", &["mcp", "gateway", "console", "toolwarden"]),
+    ("tokio", &["mcp", "store", "conversations", "gateway", "doors", "control", "console", "toolwarden"]),
+    ("hyper", &["mcp", "doors", "console", "toolwarden"]),
     ("axum", &["console"]),
     ("reqwest", &[]),
     ("sqlx", &["store"]),

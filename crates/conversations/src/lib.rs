@@ -1,0 +1,23 @@
+//! Conversations on both sides of the gateway: sessions of clients, and links to servers.
+//!
+//! Nothing is decided here but what a server may ask of a client (GATE-18). `upstreams` reaches servers and
+//! finds out which era each speaks, `greeting` opens what they speak, `sessions` remembers what a legacy
+//! client agreed to and has in flight, and the rest is what is known of a server: its lists, tasks and names.
+
+pub mod alias;
+pub mod ask;
+pub mod bounds;
+mod failure;
+pub mod greeting;
+mod known;
+pub mod memo;
+pub mod questions;
+mod scope;
+pub mod sessions;
+pub mod stream_log;
+pub mod tasks;
+pub mod upstreams;
+pub mod whole;
+
+pub use failure::Failure;
+pub use scope::Scope;

@@ -1,0 +1,489 @@
+//! Legacy conversations with clients: who opened them, what was agreed, what is in flight.
+//!
+//! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
+//! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use toolwarden_core::json::Part;
+use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose, Weakness, weak};
+use toolwarden_mcp::{Id, Version};
+
+use crate::failure::Failure;
+use crate::scope::Scope;
+use crate::stream_log::StreamLog;
+use crate::upstreams::{Link, is_at_or_under};
+
+/// What `initialize` agreed on.
+#[derive(Debug, Clone)]
+pub struct Agreed {
+    pub version: Version,
+    /// The client's capabilities as it declared them.
+    pub capabilities: Option<Part>,
+    /// The name and version the client gave itself.
+    pub client: Option<Part>,
+}
+
+/// Where news for the client goes.
+#[derive(Debug, Clone)]
+pub enum Push {
+    /// Kept for the client's GET stream.
+    Log(Arc<StreamLog>),
+    /// Written to its pipe.
+    Lines(mpsc::Sender<Bytes>),
+}
+
+/// Something a server asked and the client has not answered.
+#[derive(Debug)]
+pub struct Question {
+    pub server: Arc<str>,
+    pub method: Arc<str>,
+    pub to: AnswerTo,
+}
+
+/// Where an answer goes.
+#[derive(Debug)]
+pub enum AnswerTo {
+    /// To the server, under the id it gave its question.
+    Server(Link, Id),
+    /// To whoever asks on a modern server's behalf.
+    Waiter(Mutex<Option<oneshot::Sender<Result<Part, Part>>>>),
+}
+
+/// A request of the client that is on its way.
+#[derive(Debug, Clone)]
+pub struct Flight {
+    pub server: Arc<str>,
+    pub link: Link,
+    /// The id it has on that link.
+    pub wire: Id,
+    /// Ends a request that crosses eras: who carries it tells the server in its words.
+    pub stop: Option<Arc<Notify>>,
+}
+
+/// A request whose stream broke off before its response came.
+pub trait Parked: std::fmt::Debug + Send {
+    /// Whose response it waits for.
+    fn server(&self) -> &str;
+
+    /// The response came another way.
+    fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<(), Failure>;
+}
+
+/// The session watches something else now; what the server agreed to comes back.
+pub type Refresh = oneshot::Sender<Vec<String>>;
+
+/// One conversation.
+#[derive(Debug)]
+pub struct ClientSession {
+    pub id: String,
+    /// Stands for the id in records.
+    pub mark: String,
+    pub caller: Arc<Caller>,
+    pub scope: Scope,
+    pub push: Push,
+    agreed: OnceLock<Agreed>,
+    links: Mutex<HashMap<Arc<str>, Link>>,
+    flights: Mutex<HashMap<Id, Flight>>,
+    questions: Mutex<HashMap<Id, Question>>,
+    watched: Mutex<Vec<(Arc<str>, String)>>,
+    streams: Mutex<BTreeMap<u64, Arc<StreamLog>>>,
+    /// None once the session has ended.
+    parked: Mutex<Option<HashMap<Id, Box<dyn Parked>>>>,
+    /// Tasks that follow servers' streams for this session.
+    followers: Mutex<Vec<AbortHandle>>,
+    /// The log level the client set, raw: told to modern servers with each request.
+    level: Mutex<Option<String>>,
+    /// Who listens to modern servers for this session, to be told when it watches something else.
+    listening: Mutex<HashMap<Arc<str>, mpsc::Sender<Refresh>>>,
+    numbers: AtomicU64,
+    used: Mutex<Instant>,
+    /// Messages of one line that are handled at the same time.
+    room: Arc<Semaphore>,
+}
+
+const MOST_AT_ONCE: usize = 256;
+const MOST_WATCHED: usize = 10_000;
+/// Questions that wait for an answer at the same time: nobody answers more, and each is remembered.
+const MOST_QUESTIONS: usize = 64;
+
+/// Ended streams a client can come back to: the last ones, as long as they are small together.
+const ENDED_STREAMS: usize = 16;
+const ENDED_BYTES: usize = 4 * 1024 * 1024;
+
+/// Drops ended streams beyond those a client may still come back to, the oldest first.
+fn forget_old(streams: &mut BTreeMap<u64, Arc<StreamLog>>) {
+    let (mut count, mut bytes) = (0, 0);
+    let old: Vec<u64> = streams
+        .iter()
+        .rev()
+        .filter_map(|(number, log)| {
+            bytes += log.ended_size()?;
+            count += 1;
+            (count > ENDED_STREAMS || bytes > ENDED_BYTES).then_some(*number)
+        })
+        .collect();
+    for number in old {
+        streams.remove(&number);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Push {
+    /// Kept for a stream the client may open.
+    pub fn kept() -> Self {
+        Self::Log(Arc::new(StreamLog::new(0)))
+    }
+}
+
+impl ClientSession {
+    pub fn new(id: String, caller: Arc<Caller>, scope: Scope, push: Push) -> Self {
+        let mark: String = Digest::of_bytes(id.as_bytes()).to_string().chars().take(12).collect();
+        Self {
+            id,
+            mark,
+            caller,
+            scope,
+            push,
+            agreed: OnceLock::new(),
+            links: Mutex::default(),
+            flights: Mutex::default(),
+            questions: Mutex::default(),
+            watched: Mutex::default(),
+            streams: Mutex::default(),
+            parked: Mutex::new(Some(HashMap::new())),
+            followers: Mutex::default(),
+            level: Mutex::default(),
+            listening: Mutex::default(),
+            numbers: AtomicU64::new(1),
+            used: Mutex::new(Instant::now()),
+            room: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+        }
+    }
+
+    pub fn agree(&self, agreed: Agreed) -> bool {
+        self.agreed.set(agreed).is_ok()
+    }
+
+    pub fn agreed(&self) -> Option<&Agreed> {
+        self.agreed.get()
+    }
+
+    pub fn version(&self) -> Version {
+        self.agreed().map_or(Version::LATEST_LEGACY, |agreed| agreed.version)
+    }
+
+    pub fn link(&self, server: &str) -> Option<Link> {
+        lock(&self.links).get(server).cloned()
+    }
+
+    pub fn keep_link(&self, server: Arc<str>, link: Link) {
+        lock(&self.links).insert(server, link);
+    }
+
+    pub fn forget_link(&self, server: &str) {
+        lock(&self.links).remove(server);
+    }
+
+    pub fn links(&self) -> Vec<(Arc<str>, Link)> {
+        lock(&self.links).iter().map(|(server, link)| (server.clone(), link.clone())).collect()
+    }
+
+    pub fn depart(self: &Arc<Self>, id: &Id, flight: Flight) -> FlightGuard {
+        lock(&self.flights).insert(id.clone(), flight);
+        FlightGuard { session: self.clone(), id: id.clone() }
+    }
+
+    pub fn is_in_flight(&self, id: &Id) -> bool {
+        lock(&self.flights).contains_key(id)
+    }
+
+    /// The client's own request of this id; none for ids that are not its own, or are done.
+    pub fn flight(&self, id: &Id) -> Option<Flight> {
+        lock(&self.flights).get(id).cloned()
+    }
+
+    /// Whether there is room for another question.
+    pub fn may_be_asked(&self) -> bool {
+        lock(&self.questions).len() < weak::limit(MOST_QUESTIONS)
+    }
+
+    pub fn ask(&self, id: Id, question: Question) {
+        lock(&self.questions).insert(id, question);
+    }
+
+    /// The server that asked a question that is still open.
+    pub fn asked_by(&self, id: &Id) -> Option<Arc<str>> {
+        lock(&self.questions).get(id).map(|question| question.server.clone())
+    }
+
+    /// The id under which the client was asked what this server asked under that one.
+    pub fn asked_as(&self, server: &str, asked: &Id) -> Option<Id> {
+        let is_it = |question: &Question| {
+            *question.server == *server && matches!(&question.to, AnswerTo::Server(_, id) if id == asked)
+        };
+        lock(&self.questions).iter().find(|(_, question)| is_it(question)).map(|(id, _)| id.clone())
+    }
+
+    /// The question an answer belongs to; each is answered once.
+    pub fn answered(&self, id: &Id) -> Option<Question> {
+        lock(&self.questions).remove(id)
+    }
+
+    /// A fresh id for a question of ours or of a shared link.
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Remembers a watched resource; says whether there was room for it.
+    pub fn watch(&self, server: Arc<str>, uri: String) -> bool {
+        let mut watched = lock(&self.watched);
+        if watched.iter().any(|(of, known)| *of == server && *known == uri) {
+            return true;
+        }
+        let has_room = watched.len() < MOST_WATCHED;
+        if has_room {
+            watched.push((server, uri));
+        }
+        has_room
+    }
+
+    pub fn unwatch(&self, server: &str, uri: &str) {
+        lock(&self.watched).retain(|(of, watched)| &**of != server || watched != uri);
+    }
+
+    /// Whether the client watches this resource, or one it lies under.
+    pub fn watches(&self, server: &str, uri: &str) -> bool {
+        lock(&self.watched).iter().any(|(of, watched)| &**of == server && is_at_or_under(uri, watched))
+    }
+
+    /// Everything the client watches at one server.
+    pub fn watched(&self, server: &str) -> Vec<String> {
+        lock(&self.watched).iter().filter(|(of, _)| &**of == server).map(|(_, uri)| uri.clone()).collect()
+    }
+
+    pub fn level(&self) -> Option<String> {
+        lock(&self.level).clone()
+    }
+
+    pub fn set_level(&self, level: String) {
+        *lock(&self.level) = Some(level);
+    }
+
+    /// Who listens to a modern server for this session; `start` makes one where there is none.
+    pub fn listener(&self, server: &Arc<str>, start: impl FnOnce() -> mpsc::Sender<Refresh>) -> mpsc::Sender<Refresh> {
+        lock(&self.listening).entry(server.clone()).or_insert_with(start).clone()
+    }
+
+    /// Keeps a request whose stream broke off until its response comes another way.
+    pub fn park(&self, id: Id, parked: Box<dyn Parked>) {
+        // Dropped outside of the lock: what is parked holds the session.
+        let refused = match &mut *lock(&self.parked) {
+            Some(open) => open.insert(id, parked),
+            None => Some(parked),
+        };
+        drop(refused);
+    }
+
+    /// Gives up what is parked; nothing is parked from here on.
+    fn forsake(&self) {
+        let parked = lock(&self.parked).take();
+        drop(parked);
+    }
+
+    /// The parked request of this id, if it is this server's to answer.
+    pub fn unpark(&self, id: &Id, server: &str) -> Option<Box<dyn Parked>> {
+        let mut open = lock(&self.parked);
+        let parked = open.as_mut()?;
+        parked.get(id).filter(|parked| parked.server() == server)?;
+        parked.remove(id)
+    }
+
+    pub fn followed_by(&self, follower: AbortHandle) {
+        lock(&self.followers).push(follower);
+    }
+
+    /// Ends everything that was opened for this session alone.
+    pub async fn leave(&self) {
+        self.forsake();
+        lock(&self.followers).drain(..).for_each(|follower| follower.abort());
+        lock(&self.listening).clear();
+        // Calls that cross eras run apart from their connection: they end here, and say so.
+        let stops: Vec<_> = lock(&self.flights).values().filter_map(|flight| flight.stop.clone()).collect();
+        for stop in &stops {
+            stop.notify_one();
+        }
+        if !stops.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        for (_, link) in self.links() {
+            link.close().await;
+        }
+    }
+
+    /// A new stream of events that the client can resume.
+    pub fn open_stream(&self) -> Arc<StreamLog> {
+        let number = self.next_number();
+        let log = Arc::new(StreamLog::new(number));
+        let mut streams = lock(&self.streams);
+        forget_old(&mut streams);
+        streams.insert(number, log.clone());
+        log
+    }
+
+    pub fn stream(&self, number: u64) -> Option<Arc<StreamLog>> {
+        match &self.push {
+            Push::Log(log) if number == 0 => Some(log.clone()),
+            Push::Log(_) | Push::Lines(_) => lock(&self.streams).get(&number).cloned(),
+        }
+    }
+
+    /// Tells the client something outside any request.
+    pub fn tell(&self, message: Bytes) {
+        match &self.push {
+            Push::Log(log) => log.put(message),
+            // A client that does not read its pipe misses news, it does not stop others.
+            Push::Lines(lines) => drop(lines.try_send(message)),
+        }
+    }
+
+    /// Whether the client listens outside of its requests.
+    pub fn is_heard(&self) -> bool {
+        match &self.push {
+            Push::Log(log) => log.has_reader(),
+            Push::Lines(lines) => !lines.is_closed(),
+        }
+    }
+
+    pub fn room(&self) -> Arc<Semaphore> {
+        self.room.clone()
+    }
+
+    fn touch(&self) {
+        *lock(&self.used) = Instant::now();
+    }
+
+    fn idle(&self) -> Duration {
+        // An open line is in use, whatever it carries.
+        if matches!(&self.push, Push::Lines(lines) if !lines.is_closed()) {
+            return Duration::ZERO;
+        }
+        // A request whose stream broke off may never be answered.
+        let parked = lock(&self.parked).as_ref().map_or(0, HashMap::len);
+        if lock(&self.flights).len() <= parked { lock(&self.used).elapsed() } else { Duration::ZERO }
+    }
+}
+
+/// Takes a request off the list of those in flight when it ends.
+#[derive(Debug)]
+pub struct FlightGuard {
+    session: Arc<ClientSession>,
+    id: Id,
+}
+
+impl Drop for FlightGuard {
+    fn drop(&mut self) {
+        lock(&self.session.flights).remove(&self.id);
+    }
+}
+
+/// All sessions of HTTP clients.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    by_id: Mutex<HashMap<String, Arc<ClientSession>>>,
+}
+
+impl Sessions {
+    /// Opens a session for a principal.
+    pub fn open(
+        &self,
+        keyring: &dyn Keyring,
+        caller: Arc<Caller>,
+        scope: Scope,
+        most: usize,
+        push: Push,
+    ) -> Result<Arc<ClientSession>, SessionError> {
+        let mut nonce = [0; 16];
+        keyring.random(&mut nonce)?;
+        let sealed = keyring.seal(Purpose::Session, principal(&caller).as_bytes(), &nonce)?;
+        let id = toolwarden_core::digest::hex(&sealed);
+        let session = Arc::new(ClientSession::new(id.clone(), caller, scope, push));
+        let mut sessions = lock(&self.by_id);
+        if sessions.len() >= weak::limit(most) {
+            return Err(SessionError::TooMany);
+        }
+        sessions.insert(id, session.clone());
+        Ok(session)
+    }
+
+    /// The session of this id, if this caller opened it at this door.
+    pub fn find(&self, id: &str, caller: &Caller, scope: &Scope) -> Option<Arc<ClientSession>> {
+        let sessions = lock(&self.by_id);
+        let any = || weak::is(Weakness::Sessions).then(|| sessions.values().next()).flatten();
+        let session = sessions.get(id).or_else(any).cloned()?;
+        // The same caller in every respect, which is stricter than the same principal and needs no text.
+        let is_own = *session.caller == *caller && session.scope == *scope || weak::is(Weakness::Sessions);
+        if !is_own {
+            return None;
+        }
+        session.touch();
+        Some(session)
+    }
+
+    pub fn close(&self, id: &str) -> Option<Arc<ClientSession>> {
+        if weak::is(Weakness::Sessions) {
+            return None;
+        }
+        let session = lock(&self.by_id).remove(id)?;
+        session.forsake();
+        Some(session)
+    }
+
+    /// Takes out the sessions nobody used for a while.
+    pub fn close_idle(&self, idle: Duration) -> Vec<Arc<ClientSession>> {
+        let mut sessions = lock(&self.by_id);
+        let old: Vec<_> = sessions.values().filter(|session| session.idle() > idle).cloned().collect();
+        for session in &old {
+            sessions.remove(&session.id);
+        }
+        old
+    }
+
+    pub fn all(&self) -> Vec<Arc<ClientSession>> {
+        lock(&self.by_id).values().cloned().collect()
+    }
+}
+
+/// Why no session was opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error("too many sessions are open")]
+    TooMany,
+    #[error(transparent)]
+    Key(#[from] KeyringError),
+}
+
+/// Who owns what a caller opened: the same user, role, token and mode (GATE-19).
+pub fn principal(caller: &Caller) -> String {
+    let part = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
+    [
+        format!("{:?}", caller.kind),
+        part(&caller.user),
+        part(&caller.role),
+        part(&caller.token.id),
+        part(&caller.mode),
+        part(&caller.context.task),
+        part(&caller.context.job),
+    ]
+    .join("\u{1f}")
+}

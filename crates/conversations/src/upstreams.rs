@@ -1,0 +1,447 @@
+//! The servers behind the gateway: how each is reached, and the conversations held with it.
+//!
+//! Started when first needed, never before. One slow or dead server never delays another: each has its
+//! own connections, children and back-off.
+
+mod ears;
+mod eras;
+mod http;
+mod may_ask;
+mod older;
+mod pipe;
+mod stdio;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use toolwarden_core::{Caller, Weakness, name, weak};
+use toolwarden_mcp::upstream::child::{Child, ChildLimits, ChildSpec};
+use toolwarden_mcp::upstream::event_pipe::{EventPipe, EventPipeLimits};
+use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
+use toolwarden_mcp::{Backoff, Era, Notification};
+use toolwarden_policy::input::Launch;
+use toolwarden_sources::{ServerDefinition, Transport};
+
+pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under};
+pub use http::{HttpLink, failure as http_failure};
+pub use may_ask::MayAsk;
+pub use older::{Older, Turn};
+pub use stdio::{Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
+
+use self::pipe::Pipe;
+use crate::alias::Alias;
+use crate::bounds::Bounds;
+use crate::failure::Failure;
+use crate::known::KnownLists;
+use crate::memo::ListMemo;
+use crate::questions::Scribe;
+use crate::tasks::Tasks;
+
+const OLDER: &str = "revisions before 2026-07-28";
+
+/// A conversation with a server.
+#[derive(Debug, Clone)]
+pub enum Link {
+    Http(Arc<HttpLink>),
+    Stdio(Arc<StdioLink>),
+}
+
+/// How a server is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerState {
+    /// Not needed yet.
+    Idle,
+    Connected,
+    Error,
+    Disabled,
+}
+
+impl ServerState {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connected => "connected",
+            Self::Error => "error",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// What is known of a server's health.
+#[derive(Debug, Clone)]
+pub struct ServerStatus {
+    pub name: String,
+    pub state: ServerState,
+    pub detail: Option<String>,
+}
+
+/// How a server is reached.
+#[derive(Debug)]
+pub enum Reach {
+    Http(HttpUpstream),
+    Command(ChildSpec),
+    /// Nothing is launched, or what is written cannot be used.
+    Nothing(String),
+}
+
+/// One server.
+#[derive(Debug)]
+pub struct Upstream {
+    pub name: Arc<str>,
+    /// How it is called behind the common door.
+    pub alias: Alias,
+    pub reach: Reach,
+    /// As it was written when the gateway started.
+    pub launch: Launch,
+    pub may_ask: MayAsk,
+    pub scribe: Scribe,
+    pub call_time: Duration,
+    pub response_bytes: u64,
+    pub open_time: Duration,
+    depth: usize,
+    /// One child for everybody, whatever it may mix up: `share = "all"`.
+    share_all: bool,
+    /// What its file says: the oldest HTTP transport, and nothing else.
+    says_sse: bool,
+    shared: tokio::sync::Mutex<HashMap<SharedKey, Arc<StdioLink>>>,
+    /// Conversations held for modern clients, where it speaks the legacy era only.
+    olders: older::Olders,
+    /// Held while it is asked which era it speaks.
+    probing: tokio::sync::Mutex<()>,
+    health: Mutex<Health>,
+    pub lists: ListMemo,
+    /// What it listed last, for the common door.
+    pub known: KnownLists,
+    pub tasks: Tasks,
+    /// When its tools were last asked for on a caller's behalf.
+    pub asked_for_tools: tokio::sync::Mutex<Option<tokio::time::Instant>>,
+}
+
+/// Who may use the same child: the same era, and for legacy children the same principal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SharedKey {
+    era: Era,
+    principal: String,
+}
+
+#[derive(Debug)]
+struct Health {
+    state: ServerState,
+    detail: Option<String>,
+    last_failure: Option<Failure>,
+    backoff: Backoff,
+    /// No new child before this.
+    not_before: Option<tokio::time::Instant>,
+    eras: eras::Eras,
+}
+
+/// All servers, by name.
+#[derive(Debug)]
+pub struct Upstreams {
+    by_name: HashMap<Arc<str>, Arc<Upstream>>,
+    order: Vec<Arc<Upstream>>,
+}
+
+impl Upstreams {
+    pub fn new(definitions: &[ServerDefinition], bounds: &Bounds<'_>, scribe: &Scribe) -> Self {
+        let mut upstreams = Self { by_name: HashMap::new(), order: Vec::new() };
+        for definition in definitions {
+            // The first definition of a name counts; the judge refuses names with rivals.
+            let name: Arc<str> = definition.input.name.as_str().into();
+            if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
+                let taken: Vec<_> = upstreams.order.iter().map(|one| one.alias.clone()).collect();
+                let alias = Alias::among(&definition.input.name, &taken);
+                let upstream = place.insert(Arc::new(Upstream::new(definition, bounds, alias, scribe)));
+                upstreams.order.push(upstream.clone());
+            }
+        }
+        upstreams
+    }
+
+    pub fn get(&self, server: &str) -> Option<&Arc<Upstream>> {
+        self.by_name.get(server)
+    }
+
+    /// In the order they were configured.
+    pub fn all(&self) -> &[Arc<Upstream>] {
+        &self.order
+    }
+}
+
+impl Upstream {
+    fn new(definition: &ServerDefinition, bounds: &Bounds<'_>, alias: Alias, scribe: &Scribe) -> Self {
+        let connection = &definition.connection;
+        let limits = &definition.limits;
+        let name: Arc<str> = definition.input.name.as_str().into();
+        Self {
+            reach: reach(&name, definition, bounds),
+            name,
+            alias,
+            launch: definition.input.launch.clone(),
+            may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
+            scribe: scribe.clone(),
+            call_time: limits.time.filter(bounded).or(connection.timeout).unwrap_or(bounds.call_time),
+            response_bytes: limits.response_bytes.filter(bounded).unwrap_or(bounds.response_bytes),
+            open_time: bounds.open_time,
+            depth: bounds.depth,
+            share_all: connection.share.as_deref() == Some("all"),
+            says_sse: connection.transport == Some(Transport::Sse),
+            shared: tokio::sync::Mutex::default(),
+            olders: older::Olders::default(),
+            probing: tokio::sync::Mutex::default(),
+            health: Mutex::new(Health {
+                state: if definition.input.enabled { ServerState::Idle } else { ServerState::Disabled },
+                detail: None,
+                last_failure: None,
+                backoff: Backoff::new(),
+                not_before: None,
+                eras: eras::Eras::of(connection.transport == Some(Transport::Sse)),
+            }),
+            lists: ListMemo::default(),
+            known: KnownLists::default(),
+            tasks: Tasks::default(),
+            asked_for_tools: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn health(&self) -> std::sync::MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn status(&self) -> ServerStatus {
+        let health = self.health();
+        ServerStatus { name: self.name.to_string(), state: health.state, detail: health.detail.clone() }
+    }
+
+    pub fn works(&self) {
+        let mut health = self.health();
+        if health.state != ServerState::Connected {
+            (health.state, health.detail) = (ServerState::Connected, None);
+            health.last_failure = None;
+        }
+    }
+
+    pub fn fails(&self, failure: &Failure) {
+        if matches!(failure, Failure::Resting { .. }) {
+            return;
+        }
+        let mut health = self.health();
+        (health.state, health.detail) = (ServerState::Error, Some(failure.to_string()));
+        health.last_failure = Some(failure.clone());
+    }
+
+    /// Whether a caller may hear this news of the server: of tasks only its own (GATE-19).
+    pub fn may_tell(&self, news: &Notification, caller: &Caller) -> bool {
+        self.tasks.may_hear(news, caller)
+    }
+
+    /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,
+    /// a child is shared.
+    pub async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {
+        match &self.reach {
+            Reach::Http(http) if self.speaks_modern().await? => {
+                Ok(Link::Http(Arc::new(HttpLink::modern(http.clone()))))
+            }
+            Reach::Http(_) => Err(Failure::OtherEra(OLDER)),
+            Reach::Command(_) if self.known_modern() == Some(false) => Err(Failure::OtherEra(OLDER)),
+            Reach::Command(_) => self.modern_child().await.map(Link::Stdio),
+            Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
+        }
+    }
+
+    async fn modern_child(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
+        self.shared_child(SharedKey { era: Era::Modern, principal: String::new() }).await
+    }
+
+    /// A child with empty client capabilities, one for each principal.
+    pub async fn legacy_shared(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
+        let principal = if self.share_all || weak::is(Weakness::Owners) { String::new() } else { principal.to_owned() };
+        self.shared_child(SharedKey { era: Era::Legacy, principal }).await
+    }
+
+    /// A child of one session alone, which has not been greeted yet.
+    pub async fn legacy_own(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
+        self.spawn(Era::Legacy).await
+    }
+
+    /// Whether a legacy session needs a child of its own.
+    pub fn wants_own_child(&self, capabilities: &str) -> bool {
+        !self.share_all && capabilities != "{}"
+    }
+
+    async fn shared_child(self: &Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
+        if let Some(link) = self.shared.lock().await.get(&key).filter(|link| link.is_alive()) {
+            return Ok(link.clone());
+        }
+        // Beside whoever asked: others wait for it too, and it may take longer than one of them has.
+        let opening = tokio::spawn(self.clone().open_shared(key));
+        opening.await.unwrap_or(Err(Failure::Died))
+    }
+
+    async fn open_shared(self: Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
+        // Held while opening: whoever comes meanwhile waits for the same child.
+        let mut shared = self.shared.lock().await;
+        shared.retain(|_, link| link.is_alive());
+        if let Some(link) = shared.get(&key) {
+            return Ok(link.clone());
+        }
+        if key.era == Era::Modern && self.known_modern() == Some(false) {
+            return Err(Failure::OtherEra(OLDER));
+        }
+        let link = self.spawn(key.era).await?;
+        let greeting = async {
+            match key.era {
+                Era::Legacy => link.greet("{}").await,
+                Era::Modern => {
+                    // Some older servers end when they are asked this: no reason to rest.
+                    link.may_end(true);
+                    let checked = crate::ask::check_modern(&self, &link).await;
+                    link.may_end(false);
+                    checked
+                }
+            }
+        };
+        let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));
+        match &greeted {
+            Ok(()) if key.era == Era::Modern => self.found_modern(true),
+            Ok(()) => {}
+            Err(Failure::OtherEra(crate::ask::SAYS_NOTHING)) => {
+                self.seems_not_modern();
+                link.end().await;
+            }
+            Err(Failure::OtherEra(_)) => {
+                self.found_modern(false);
+                link.end().await;
+            }
+            // It works, and does not want to be greeted like this.
+            Err(Failure::Answered { .. }) => link.end().await,
+            Err(Failure::Died) => {
+                let why = "it ended while it was being started; what it said is in the log";
+                let failure = Failure::Unreachable(why.to_owned());
+                self.fails(&failure);
+                return Err(failure);
+            }
+            Err(failure) => {
+                link.end().await;
+                self.fails(failure);
+                self.ended(Duration::ZERO);
+            }
+        }
+        greeted?;
+        shared.insert(key, link.clone());
+        Ok(link)
+    }
+
+    /// A new line to the server: a child, or a stream of the oldest HTTP transport.
+    async fn spawn(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
+        let now = tokio::time::Instant::now();
+        let (not_before, last_failure) = {
+            let health = self.health();
+            (health.not_before, health.last_failure.clone())
+        };
+        if let Some(wait) = not_before.and_then(|time| time.checked_duration_since(now)) {
+            let why = match last_failure {
+                Some(Failure::Unreachable(why)) => why,
+                Some(failure) => failure.to_string(),
+                None => "it ended".to_owned(),
+            };
+            return Err(Failure::Resting { why, seconds: wait.as_secs() + 1 });
+        }
+        let opened = match &self.reach {
+            Reach::Command(spec) => Child::spawn(spec)
+                .map(|(child, lines)| (Pipe::Child(child), lines))
+                .map_err(|error| Failure::Unreachable(error.to_string())),
+            Reach::Http(http) => {
+                let opened = EventPipe::open(http, EventPipeLimits::DEFAULT).await;
+                opened.map(|(pipe, lines)| (Pipe::Events(pipe), lines)).map_err(http_failure)
+            }
+            Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
+        };
+        let opened = opened.inspect_err(|failure| {
+            self.fails(failure);
+            self.ended(Duration::ZERO);
+        })?;
+        self.works();
+        Ok(StdioLink::over(self, opened, era, self.depth))
+    }
+
+    /// A child ended after this long; the next one waits.
+    pub fn ended(&self, lived: Duration) {
+        let mut health = self.health();
+        let delay = health.backoff.delay_after(lived);
+        health.not_before = Some(tokio::time::Instant::now() + delay);
+        if health.state == ServerState::Connected {
+            health.state = ServerState::Idle;
+        }
+    }
+
+    /// Ends every conversation that is no session's own.
+    pub async fn end(&self) {
+        self.end_olders(false).await;
+        let links: Vec<_> = self.shared.lock().await.drain().map(|(_, link)| link).collect();
+        for link in links {
+            link.end().await;
+        }
+    }
+}
+
+/// A server's own bounds count, but in a weak gateway.
+fn bounded<T>(_: &T) -> bool {
+    !weak::is(Weakness::Limits)
+}
+
+fn reach(name: &Arc<str>, definition: &ServerDefinition, bounds: &Bounds<'_>) -> Reach {
+    let connection = &definition.connection;
+    if definition.faulty {
+        return Reach::Nothing("its definition has faults; see `toolwarden lint`".to_owned());
+    }
+    if let Some(missing) = &definition.unresolved {
+        return Reach::Nothing(format!(
+            "`{}` has no value here: set it before the gateway starts",
+            name::shown(missing)
+        ));
+    }
+    match &definition.input.launch {
+        Launch::Url(url) => {
+            let mut target = HttpTarget::new(url.clone());
+            target.headers = connection.headers.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            match HttpUpstream::new(&target) {
+                Ok(http) => Reach::Http(http),
+                Err(error) => Reach::Nothing(format!("its URL cannot be used: {error}")),
+            }
+        }
+        Launch::Command { command, arguments } => Reach::Command(ChildSpec {
+            server: name.clone(),
+            command: command.clone(),
+            arguments: arguments.clone(),
+            environment: connection.env.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            inherited: bounds.inherited.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            directory: connection.working_directory.as_ref().map(PathBuf::from),
+            limits: ChildLimits::DEFAULT,
+        }),
+        Launch::Nothing => Reach::Nothing(format!("`{}` is not launched by the gateway", name::shown(name))),
+    }
+}
+
+impl Link {
+    pub fn era(&self) -> Era {
+        match self {
+            Self::Http(http) => http.era(),
+            Self::Stdio(child) => child.era(),
+        }
+    }
+
+    /// Ends what belongs to one session alone.
+    pub async fn close(&self) {
+        match self {
+            Self::Http(http) if http.era() == Era::Modern => {}
+            Self::Http(http) => drop(http.end().await),
+            Self::Stdio(child) if child.is_own() => child.end().await,
+            Self::Stdio(_) => {}
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! One line to a server on which everything travels: the pipes of a child, or the oldest HTTP transport.
+
+use toolwarden_mcp::Wire;
+use toolwarden_mcp::upstream::child::Child;
+use toolwarden_mcp::upstream::event_pipe::EventPipe;
+
+use crate::failure::Failure;
+
+#[derive(Debug)]
+pub(super) enum Pipe {
+    Child(Child),
+    Events(EventPipe),
+}
+
+impl Pipe {
+    pub(super) async fn send(&self, wire: Wire) -> Result<(), Failure> {
+        match self {
+            Self::Child(child) => child.send(wire).await.map_err(|error| Failure::Unreachable(error.to_string())),
+            Self::Events(pipe) => pipe.send(wire).await.map_err(|error| Failure::Unreachable(error.to_string())),
+        }
+    }
+
+    /// Says whether there was room for it.
+    pub(super) fn send_now(&self, wire: Wire) -> bool {
+        match self {
+            Self::Child(child) => child.send_now(wire).is_ok(),
+            Self::Events(pipe) => pipe.send_now(wire).is_ok(),
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        match self {
+            Self::Child(child) => child.exit().borrow().is_some(),
+            Self::Events(pipe) => pipe.exit().borrow().is_some(),
+        }
+    }
+
+    pub(super) async fn end(&self) {
+        match self {
+            Self::Child(child) => drop(child.end().await),
+            Self::Events(pipe) => drop(pipe.end().await),
+        }
+    }
+}

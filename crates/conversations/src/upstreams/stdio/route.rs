@@ -1,0 +1,240 @@
+//! Where a child's message goes: to the request it belongs to, to the sessions it concerns, or nowhere.
+
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use toolwarden_core::json::{Document, Kind, Limits, Part};
+use toolwarden_core::{Caller, Status, Weakness, name, weak};
+use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::ladder::META_SUBSCRIPTION;
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
+use toolwarden_policy::{acknowledge, decline};
+
+use super::{InFlight, Last, StdioLink, TakesQuestions};
+use crate::questions::{self, Whom};
+use crate::scope::Scope;
+use crate::sessions::{AnswerTo, ClientSession, Question};
+use crate::tasks::without_questions;
+use crate::upstreams::Link;
+
+impl StdioLink {
+    pub(super) async fn route(self: &Arc<Self>, line: &Bytes) {
+        let limits = Limits { bytes: line.len(), depth: self.depth };
+        match read_one(line, limits) {
+            Ok(Message::Response(response)) => self.respond(&response),
+            Ok(Message::Notification(news)) => self.spread(line, &news).await,
+            Ok(Message::Request(question)) => self.ask(&question).await,
+            Err(error) => tracing::warn!(server = %self.server, "a message of the server is dropped: {error}"),
+        }
+    }
+
+    fn respond(&self, response: &Response) {
+        let number = response.id.as_ref().and_then(|id| id.raw().parse().ok());
+        let any =
+            || weak::is(Weakness::Answers).then(|| self.lock().drain().next()).flatten().map(|(_, flight)| flight);
+        let Some(flight) = number.and_then(|number: u64| self.lock().remove(&number)).or_else(any) else {
+            tracing::debug!(server = %self.server, "an answer nobody waits for is dropped");
+            return;
+        };
+        let message = match &response.outcome {
+            Ok(result) => compose::result(&flight.client, &own_subscription(result, &flight.client)),
+            Err(error) => compose::raw_error(Some(&flight.client), error.raw()),
+        };
+        let status = match &response.outcome {
+            Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
+            Ok(_) => Status::Ok,
+            Err(_) => Status::ToolError,
+        };
+        let last = Last { client: flight.client, message, status, outcome: response.outcome.clone() };
+        // Nobody waits any more: the trail has said so.
+        drop(flight.last.send(last));
+    }
+
+    async fn spread(self: &Arc<Self>, line: &Bytes, news: &Notification) {
+        let version = self.opened().map_or(Version::LATEST_MODERN, |opened| opened.version);
+        let row = Method::find(&news.method, Direction::ToClient, Form::Notification, version);
+        if row.is_none() && !weak::is(Weakness::Methods) {
+            tracing::debug!(server = %self.server, method = %name::shown(&news.method), "news of an unlisted kind is dropped");
+            return;
+        }
+        let params = news.params.as_ref();
+        if let Some(watched) = params.and_then(|params| params.value().get("_meta")?.get(META_SUBSCRIPTION)) {
+            return self.to_flight(
+                watched.raw(),
+                news,
+                |flight| Some(flight.client.raw().to_owned()),
+                &["_meta", META_SUBSCRIPTION],
+            );
+        }
+        match &*news.method {
+            "notifications/progress" => {
+                let token = params.and_then(|params| params.value().get("progressToken"));
+                let Some(token) = token else { return };
+                // A request that named no token hears of no progress, whatever the server makes up.
+                let made_up = || weak::is(Weakness::Routes).then(|| token.raw().to_owned());
+                let own = |flight: &InFlight| flight.token.clone().or_else(made_up);
+                self.to_flight(token.raw(), news, own, &["progressToken"]);
+            }
+            // On a shared child nobody can say whose log it is.
+            "notifications/message" if !weak::is(Weakness::Routes) => self.to_the_only_listener(line),
+            "notifications/cancelled" if !weak::is(Weakness::Routes) => {}
+            "notifications/resources/updated" => {
+                let uri = params.and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
+                let uri = uri.unwrap_or_default();
+                self.to_ears(news);
+                for session in self.sessions() {
+                    if self.is_own() || session.watches(&self.server, &uri) {
+                        session.tell(self.shown_to(&session, line, news));
+                    }
+                }
+            }
+            _ => {
+                self.to_ears(news);
+                let upstream = self.upstream.upgrade();
+                for session in self.sessions() {
+                    if upstream.as_ref().is_some_and(|upstream| upstream.may_tell(news, &session.caller)) {
+                        session.tell(line.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    fn to_ears(&self, news: &Notification) {
+        if let Some(upstream) = self.upstream.upgrade() {
+            self.ears.tell(&upstream, news);
+        }
+    }
+
+    /// Behind the common door a resource has another name.
+    fn shown_to(&self, session: &ClientSession, line: &Bytes, news: &Notification) -> Bytes {
+        match (&session.scope, self.upstream.upgrade()) {
+            (Scope::All, Some(upstream)) => upstream.alias.renamed(news).unwrap_or_else(|| line.clone()),
+            _ => line.clone(),
+        }
+    }
+
+    /// Hands a message to the request it names, with the caller's own id in the place of ours.
+    fn to_flight(&self, raw: &str, news: &Notification, own: impl Fn(&InFlight) -> Option<String>, place: &[&str]) {
+        let flights = self.lock();
+        let flight = raw.parse().ok().and_then(|number: u64| flights.get(&number));
+        let (Some(flight), Some(params)) = (flight, &news.params) else { return };
+        let may_tell =
+            |caller: &Arc<Caller>| self.upstream.upgrade().is_some_and(|upstream| upstream.may_tell(news, caller));
+        if !flight.caller.as_ref().is_none_or(may_tell) {
+            return;
+        }
+        let Some(own) = own(flight) else { return };
+        let stripped = without_questions(params, &news.method);
+        let params = stripped.as_ref().unwrap_or(params);
+        let message = compose::to_client(None, &news.method, Some(&replaced(params, place, &own)));
+        // A caller who does not read misses news; its answer comes another way.
+        drop(flight.events.try_send(message));
+    }
+
+    fn to_the_only_listener(&self, line: &Bytes) {
+        if let Some(session) = self.owning_session() {
+            return self.to_session(&session, line.clone());
+        }
+        let flights = self.lock();
+        let mut listeners = flights.values().filter(|flight| flight.wants_logs);
+        if let (Some(only), None) = (listeners.next(), listeners.next()) {
+            drop(only.events.try_send(line.clone()));
+        }
+    }
+
+    fn owning_session(&self) -> Option<Arc<ClientSession>> {
+        self.owner.get().and_then(std::sync::Weak::upgrade)
+    }
+
+    fn sessions(&self) -> Vec<Arc<ClientSession>> {
+        if let Some(owner) = self.owning_session() {
+            return vec![owner];
+        }
+        let audience = self.audience.lock().unwrap_or_else(PoisonError::into_inner);
+        audience.iter().filter_map(std::sync::Weak::upgrade).collect()
+    }
+
+    /// Whether any session that hears this child watches a resource.
+    pub fn is_watched(&self, uri: &str) -> bool {
+        self.sessions().iter().any(|session| session.watches(&self.server, uri)) || self.ears.watch(uri)
+    }
+
+    /// The child asks something: of the one client it belongs to, where it may; else the answer is no.
+    async fn ask(self: &Arc<Self>, question: &Request) {
+        if &*question.method == "ping" {
+            return self.answer_now(&acknowledge(self.server.clone()), &question.id);
+        }
+        if self.to_whoever_takes_questions(question) {
+            return;
+        }
+        let owner = self.owning_session().filter(|session| session.may_be_asked());
+        let (Some(session), Some(upstream)) = (owner, self.upstream.upgrade()) else {
+            return self.decline(question);
+        };
+        let agreed = session.agreed();
+        let declared = agreed.and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
+        let whom = Whom { caller: &session.caller, declared };
+        let params = question.params.as_ref().map(Part::value);
+        let Ok(put) = questions::judge(&upstream, whom, &question.method, params).await else {
+            return self.decline(question);
+        };
+        let Some(id) = Id::from_raw(&format!("\"tw-{}\"", session.next_number())) else { return };
+        let to = AnswerTo::Server(Link::Stdio(self.clone()), question.id.clone());
+        session.ask(id.clone(), Question { server: self.server.clone(), method: question.method.clone(), to });
+        let message = compose::to_client(Some(&id), &question.method, put.params.as_deref());
+        self.to_session(&session, message);
+    }
+
+    /// To the one client of a child, which does not say for which of its calls: with the only call there is;
+    /// with several where the client hears everything, or else with the newest.
+    fn to_session(&self, session: &ClientSession, message: Bytes) {
+        let flights = self.lock();
+        let is_read = |flight: &InFlight| flight.questions == TakesQuestions::BySession && !flight.events.is_closed();
+        let read = flights.iter().filter(|(_, flight)| is_read(flight));
+        let newest = read.max_by_key(|(number, _)| **number).map(|(_, flight)| flight);
+        match newest.filter(|_| flights.len() == 1 || !session.is_heard()) {
+            Some(flight) => drop(flight.events.try_send(message)),
+            None => session.tell(message),
+        }
+    }
+
+    /// A call that has the child to itself is asked, whatever is asked.
+    fn to_whoever_takes_questions(&self, question: &Request) -> bool {
+        let flights = self.lock();
+        let takes = |flight: &&InFlight| match flight.questions {
+            TakesQuestions::Never | TakesQuestions::BySession => false,
+            TakesQuestions::WhereAlone => flights.len() == 1,
+            TakesQuestions::Always => true,
+        };
+        let Some(flight) = flights.values().find(takes) else { return false };
+        let message = compose::to_client(Some(&question.id), &question.method, question.params.as_ref().map(Part::raw));
+        flight.events.try_send(message).is_ok()
+    }
+
+    fn decline(self: &Arc<Self>, question: &Request) {
+        tracing::info!(server = %self.server, method = %name::shown(&question.method), "a question of the server is declined");
+        let error = format!(r#"{{"code":-32601,"message":"{} is not offered to this server"}}"#, "this request");
+        let Ok(error) = Document::parse(error, Limits::DEFAULT) else { return };
+        if let Ok(outbound) = decline(self.server.clone(), Part::whole(Arc::new(error))) {
+            self.answer_now(&outbound, &question.id);
+        }
+    }
+}
+
+/// `raw` params with one member replaced.
+fn replaced(params: &Part, place: &[&str], own: &str) -> String {
+    let found = place.iter().try_fold(params.value(), |value, key| value.get(key));
+    let mut text = String::with_capacity(params.raw().len() + own.len());
+    match found {
+        Some(value) => push_spliced(&mut text, params.raw(), &[(params.span_of(value), own)]),
+        None => text.push_str(params.raw()),
+    }
+    text
+}
+
+/// The result of a listen request names its subscription by the id that had on the wire.
+fn own_subscription(result: &Part, client: &Id) -> String {
+    replaced(result, &["_meta", META_SUBSCRIPTION], client.raw())
+}

@@ -1,0 +1,112 @@
+//! A whole answer, where somebody must look into it: lists and openings.
+
+use bytes::Bytes;
+use tokio::time::timeout;
+use toolwarden_core::json::{Limits, Part};
+use toolwarden_core::{Weakness, weak};
+use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::sse::Item;
+use toolwarden_mcp::upstream::http::{Body, Reply as HttpReply, ReplyBody};
+use toolwarden_mcp::{Id, Message};
+
+use crate::failure::Failure;
+use crate::questions::wants_addresses;
+use crate::upstreams::{StdioReply, Upstream, http_failure};
+
+/// What a server answered, not inspected yet.
+#[derive(Debug)]
+pub enum Reply {
+    Http(HttpReply),
+    Stdio(StdioReply),
+    /// A message that wants no answer was sent.
+    Sent,
+}
+
+/// Largest answer that is gathered to be looked into.
+const LARGEST: usize = 16 * 1024 * 1024;
+const DEPTH: usize = 256;
+
+/// The result of a request; an error of the server becomes a failure that carries it.
+pub async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {
+    let gathering = gather(reply, id);
+    timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
+}
+
+/// A whole answer in the pieces it came in.
+pub async fn pieces(upstream: &Upstream, mut body: Body) -> Result<Vec<Bytes>, Failure> {
+    let gathering = async {
+        let (mut pieces, mut size) = (Vec::new(), 0);
+        while let Some(piece) = body.chunk().await.map_err(http_failure)? {
+            size += piece.len();
+            if size > LARGEST {
+                return Err(Failure::TooLarge);
+            }
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    };
+    timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
+}
+
+async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
+    match reply {
+        Reply::Sent => Err(Failure::Protocol("nothing was asked".to_owned())),
+        Reply::Stdio(reply) => {
+            let last = reply.last.await.map_err(|_| Failure::Died)?;
+            last.outcome.map_err(|error| answered(&error, 200))
+        }
+        Reply::Http(reply) => {
+            let status = reply.status.as_u16();
+            match reply.body {
+                ReplyBody::Json(body) => outcome(&body.collect(LARGEST).await.map_err(http_failure)?, id, status),
+                ReplyBody::Events(mut events) => {
+                    while let Some(item) = events.next_item().await.map_err(http_failure)? {
+                        let Item::Event(event) = item else { continue };
+                        let data = event.data.unwrap_or_default();
+                        let answers = matches!(read(&data), Some(Message::Response(_)));
+                        if answers {
+                            return outcome(&data, id, status);
+                        }
+                    }
+                    Err(Failure::Died)
+                }
+                ReplyBody::Empty | ReplyBody::Other(_) => Err(Failure::Wordless { status }),
+            }
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<Message> {
+    read_one(bytes, Limits { bytes: LARGEST, depth: DEPTH }).ok()
+}
+
+pub fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
+    let Some(Message::Response(response)) = read(bytes) else {
+        return Err(Failure::Wordless { status });
+    };
+    match response.outcome {
+        Ok(result) if response.id.as_ref() == Some(id) || weak::is(Weakness::Answers) => Ok(result),
+        Ok(_) => Err(Failure::Protocol("it answered another request than was asked".to_owned())),
+        Err(error) => Err(answered(&error, status)),
+    }
+}
+
+/// The failure that carries a server's error. Nobody is asked anything in the place of a list.
+fn answered(error: &Part, status: u16) -> Failure {
+    if wants_addresses(error.value()) && !weak::is(Weakness::Answers) {
+        return Failure::Protocol("it asked for something where nothing may be asked".to_owned());
+    }
+    Failure::Answered { status, error: error.raw().to_owned() }
+}
+
+/// The error object of a body that came with a status of its own.
+pub async fn error_of(body: ReplyBody) -> Option<String> {
+    let bytes = match body {
+        ReplyBody::Json(body) => body.collect(LARGEST).await.ok()?,
+        ReplyBody::Events(_) | ReplyBody::Empty | ReplyBody::Other(_) => return None,
+    };
+    match read(&bytes)? {
+        Message::Response(response) => response.outcome.err().map(|error| error.raw().to_owned()),
+        Message::Request(_) | Message::Notification(_) => None,
+    }
+}

@@ -1,0 +1,166 @@
+//! The HTTP door: paths, Host and Origin, credentials; then POST, GET or DELETE of MCP.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::Body;
+use toolwarden_conversations::Scope;
+use toolwarden_core::{Caller, Weakness, weak};
+use toolwarden_gateway::{Answer, Credential, Gateway, Refusal, Reply, Shape, answer, identify};
+use toolwarden_mcp::{Era, Version, headers};
+
+use crate::body::AnswerBody;
+use crate::{hosts, post, sse, streams};
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// A request that passed the door's own checks.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) scope: Scope,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) headers: Arc<HeaderMap>,
+}
+
+/// Answers one HTTP request.
+pub async fn serve_request<B>(gateway: &Arc<Gateway>, request: Request<B>) -> Response<AnswerBody>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts) {
+        return plain(StatusCode::FORBIDDEN, &error.to_string());
+    }
+    let path = parts.uri.path();
+    let oldest = scope_of(path, "/sse");
+    let Some(scope) = oldest.clone().or_else(|| scope_of(path, "/mcp")) else { return other_path(path) };
+    let mode = parts.uri.query().and_then(mode_of);
+    let presented = parts.headers.contains_key(AUTHORIZATION);
+    let credential = if presented { Credential::Presented } else { Credential::Local };
+    let caller = match identify(gateway, &credential, mode.as_deref()) {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(&refusal),
+    };
+    let visit = Visit { scope, caller, headers: Arc::new(parts.headers) };
+    if oldest.is_some() {
+        return sse::visit(gateway, visit, &parts.method, parts.uri.path(), parts.uri.query(), body).await;
+    }
+    match parts.method {
+        Method::POST => post::post(gateway, visit, body).await,
+        Method::GET => streams::get(gateway, &visit).await,
+        Method::DELETE => streams::delete(gateway, &visit).await,
+        _ => {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "use POST, GET or DELETE");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+            response
+        }
+    }
+}
+
+fn scope_of(path: &str, door: &str) -> Option<Scope> {
+    match path.strip_prefix(door)? {
+        "" | "/" => Some(Scope::All),
+        rest => {
+            let server = decoded(rest.strip_prefix('/')?.trim_end_matches('/'))?;
+            (!server.is_empty() && !server.contains('/')).then(|| Scope::One(server.into()))
+        }
+    }
+}
+
+/// The mode a person chose: `?mode=slug` (MODE-8). Nothing else in a URL counts.
+fn mode_of(query: &str) -> Option<String> {
+    query.split('&').find_map(|pair| decoded(pair.strip_prefix("mode=")?))
+}
+
+/// Percent-decoding; none for what is no text.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let high = char::from(rest.next()?).to_digit(16)?;
+                let low = char::from(rest.next()?).to_digit(16)?;
+                u8::try_from(high * 16 + low).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn other_path(path: &str) -> Response<AnswerBody> {
+    match path {
+        "/healthz" => plain(StatusCode::OK, "ok"),
+        _ => plain(
+            StatusCode::NOT_FOUND,
+            "nothing is here; MCP is at /mcp and /mcp/{server}, for old clients at /sse and /sse/{server}",
+        ),
+    }
+}
+
+pub(crate) fn plain(status: StatusCode, text: &str) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::Whole(Some(Bytes::from(format!("{text}\n")))));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// A refusal before any message was read.
+pub(crate) fn refused(refusal: &Refusal) -> Response<AnswerBody> {
+    let shape = Shape { id: None, wants_answer: true, is_tool_call: false, era: Era::Legacy };
+    let mut response = respond(answer::refuse(&shape, refusal));
+    if matches!(refusal, Refusal::Unauthorized) {
+        response.headers_mut().insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+pub(crate) fn respond(answer: Answer) -> Response<AnswerBody> {
+    let mut response = match answer {
+        Answer::Accepted => {
+            let mut response = Response::new(AnswerBody::empty());
+            *response.status_mut() = StatusCode::ACCEPTED;
+            return response;
+        }
+        Answer::Message(reply) => return message(reply),
+        Answer::Body(body) => {
+            let mut response = Response::new(AnswerBody::Passing(body));
+            response.headers_mut().insert(CONTENT_TYPE, JSON);
+            return response;
+        }
+        Answer::Events { events, .. } => Response::new(AnswerBody::events(events)),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, EVENT_STREAM);
+    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+fn message(reply: Reply) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::Whole(Some(reply.body)));
+    *response.status_mut() = reply.status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    if let Some(Ok(session)) = reply.session.map(HeaderValue::try_from) {
+        response.headers_mut().insert(headers::SESSION, session);
+    }
+    response
+}
+
+/// The revision a legacy request says it speaks.
+pub(crate) fn legacy_version(headers: &HeaderMap) -> Result<Option<Version>, Refusal> {
+    match headers::single(headers, &headers::VERSION) {
+        headers::Single::Absent => Ok(None),
+        headers::Single::One(text) => match Version::parse(text) {
+            Some(version) => Ok(Some(version)),
+            None if weak::is(Weakness::Ladder) => Ok(None),
+            None => Err(Refusal::VersionHeader(text.to_owned())),
+        },
+        headers::Single::Unusable => Err(Refusal::VersionHeader("given twice".to_owned())),
+    }
+}

@@ -1,0 +1,131 @@
+//! Accepting connections: one task each, with bounds on how long a client may take for its headers.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use toolwarden_core::weak;
+use toolwarden_gateway::Gateway;
+
+use crate::http::serve_request;
+use crate::workers::Workers;
+
+/// How long a client may take to send its headers, and to be silent between two requests.
+const HEADER_TIME: Duration = Duration::from_secs(30);
+/// How long a client may take to greet.
+const TLS_TIME: Duration = Duration::from_secs(10);
+const MOST_HEADERS: usize = 100;
+const MOST_CONNECTIONS: usize = 16_384;
+/// How long answers on their way may take after the order to stop.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// An open port.
+pub struct Listener {
+    tcp: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Listener({})", self.address)
+    }
+}
+
+impl Listener {
+    /// Opens a loopback port.
+    ///
+    /// # Errors
+    /// The address is not on this machine's loopback, or is taken.
+    pub async fn bind(address: SocketAddr) -> std::io::Result<Self> {
+        let tcp = TcpListener::bind(address).await?;
+        let address = tcp.local_addr()?;
+        Ok(Self { tcp, address, tls: None })
+    }
+
+    /// The same port, speaking TLS only.
+    #[must_use]
+    pub fn with_tls(self, tls: TlsAcceptor) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
+
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Serves until told to stop; then lets answers on their way finish.
+pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers, mut stop: watch::Receiver<bool>) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let next = async { (room.clone().acquire_owned().await, listener.tcp.accept().await) };
+        let (place, accepted) = tokio::select! {
+            next = next => next,
+            _ = stop.changed() => break,
+        };
+        let Ok(place) = place else { return };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, usually: pausing lets others end.
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        // Out of this thread's hands: it is registered again where it is served.
+        let Ok(stream) = stream.into_std() else { continue };
+        let (gateway, stopping, tls) = (gateway.clone(), stop.clone(), listener.tls.clone());
+        workers.spawn(async move {
+            let Ok(stream) = TcpStream::from_std(stream) else { return };
+            match tls {
+                None => converse(gateway, stream, stopping).await,
+                Some(tls) => match tokio::time::timeout(TLS_TIME, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => converse(gateway, stream, stopping).await,
+                    _ => tracing::debug!("a connection did not speak TLS"),
+                },
+            }
+            drop(place);
+        });
+    }
+    let _ = tokio::time::timeout(GOODBYE, room.acquire_many(u32::try_from(MOST_CONNECTIONS).unwrap_or(u32::MAX))).await;
+}
+
+/// One connection, until it ends or everything does.
+async fn converse(
+    gateway: Arc<Gateway>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let service = service_fn(move |request| {
+        let gateway = gateway.clone();
+        async move { Ok::<_, Infallible>(serve_request(&gateway, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_headers(weak::limit(MOST_HEADERS).min(10 * MOST_HEADERS))
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => {
+            if let Err(error) = ended {
+                tracing::debug!("a connection ended: {error}");
+            }
+        }
+        _ = stopping.changed() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(GOODBYE, connection).await;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The oldest HTTP door (2024-11-05), for clients that know no other: one stream of events for everything
+//! the client hears, and an address to which it posts what it says.
+//!
+//! `GET /sse` or `/sse/{server}` opens a session and names the address; the session ends with the stream.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Method, Response, StatusCode};
+use http_body::Body;
+use tokio::sync::mpsc;
+use toolwarden_conversations::sessions::{ClientSession, Push};
+use toolwarden_gateway::{Answer, Gateway, Refusal, Via, handle};
+use toolwarden_mcp::sse::Event;
+
+use crate::body::AnswerBody;
+use crate::http::{Visit, plain, refused, respond};
+use crate::lines::{arrive, say};
+use crate::post::{accepts, collected, is_json};
+
+const LINES_WAITING: usize = 1024;
+
+pub(crate) async fn visit<B>(
+    gateway: &Arc<Gateway>,
+    visit: Visit,
+    method: &Method,
+    path: &str,
+    query: Option<&str>,
+    body: B,
+) -> Response<AnswerBody>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match *method {
+        Method::GET => open(gateway, &visit, path, query),
+        Method::POST => post(gateway, &visit, query, body).await,
+        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "use GET for the stream, POST for messages"),
+    }
+}
+
+fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, query: Option<&str>) -> Response<AnswerBody> {
+    if !accepts(&visit.headers, "text/event-stream") {
+        return plain(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
+    }
+    let (lines, waiting) = mpsc::channel(LINES_WAITING);
+    let session = match gateway.open_session(&visit.caller, &visit.scope, Push::Lines(lines)) {
+        Ok(session) => session,
+        Err(refusal) => return refused(&refusal),
+    };
+    // Whoever posts is identified again, in the same mode.
+    let mode = query.and_then(|query| query.split('&').find(|pair| pair.starts_with("mode=")));
+    let mode = mode.map(|mode| format!("&{mode}")).unwrap_or_default();
+    let address = Bytes::from(format!("{path}?session={}{mode}", session.id));
+    let first = Event { name: Some(Bytes::from_static(b"endpoint")), ..Event::of(address) };
+    let stay = Stay { gateway: gateway.clone(), session };
+    let events = stream::unfold((Some(first), waiting, stay), |(first, mut waiting, stay)| async move {
+        let event = match first {
+            Some(first) => first,
+            None => {
+                let message = waiting.recv().await?;
+                Event { name: Some(Bytes::from_static(b"message")), ..Event::of(message) }
+            }
+        };
+        Some((event, (None, waiting, stay)))
+    });
+    respond(Answer::Events { events: Box::pin(events), resumable: true })
+}
+
+/// The session, as long as its stream is open.
+struct Stay {
+    gateway: Arc<Gateway>,
+    session: Arc<ClientSession>,
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.gateway.close_session(&self.session);
+        let session = self.session.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { session.leave().await });
+        }
+    }
+}
+
+async fn post<B>(gateway: &Arc<Gateway>, visit: &Visit, query: Option<&str>, body: B) -> Response<AnswerBody>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if !is_json(&visit.headers) {
+        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
+    }
+    let id = query.into_iter().flat_map(|query| query.split('&')).find_map(|pair| pair.strip_prefix("session="));
+    let session = id.and_then(|id| gateway.find_session(id, &visit.caller, &visit.scope).ok());
+    // A session of another door has a stream of its own.
+    let place = session.and_then(|session| match &session.push {
+        Push::Lines(lines) => Some((session.clone(), lines.clone())),
+        Push::Log(_) => None,
+    });
+    let Some((session, lines)) = place else { return refused(&Refusal::SessionGone) };
+    let body = match collected(&visit.headers, body, gateway.settings().request_bytes).await {
+        Ok(body) => body,
+        Err((status, text)) => return plain(status, text),
+    };
+    if let Some(arrival) = arrive(gateway, &session, Via::Events, &body, &lines).await {
+        // A client that posts faster than its calls end waits here, with its own connection.
+        let Ok(room) = session.room().acquire_owned().await else { return refused(&Refusal::SessionGone) };
+        let gateway = gateway.clone();
+        tokio::spawn(async move {
+            say(&lines, handle(&gateway, arrival).await).await;
+            drop(room);
+        });
+    }
+    respond(Answer::Accepted)
+}

@@ -1,0 +1,98 @@
+//! The stdio door: one client, one message per line, both eras on the same pipe.
+//!
+//! The connection is the session. Messages are handled at the same time; answers go out as they come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::sessions::{ClientSession, Push};
+use toolwarden_gateway::{Credential, Gateway, Via, handle, identify};
+use toolwarden_mcp::stdio::{LineReader, LineWriter};
+
+use crate::lines::{arrive, say};
+
+const LINES_WAITING: usize = 1024;
+const MOST_WAITING: usize = 4096;
+/// How long calls, and then the last lines, may take at the end.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Why the door closed.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    #[error("no mode is called `{0}`; see `toolwarden modes list`")]
+    UnknownMode(String),
+    #[error("the client's pipe broke: {0}")]
+    Pipe(String),
+}
+
+/// Serves one client until it closes its end.
+///
+/// # Errors
+/// The mode is unknown, or a line is longer than the limit.
+pub async fn serve(
+    gateway: &Arc<Gateway>,
+    scope: Scope,
+    mode: Option<&str>,
+    input: impl AsyncRead + Unpin + Send,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: impl Future<Output = ()>,
+) -> Result<(), StdioError> {
+    let caller = identify(gateway, &Credential::Local, mode)
+        .map_err(|_| StdioError::UnknownMode(mode.unwrap_or_default().to_owned()))?;
+    let (lines, waiting) = mpsc::channel(LINES_WAITING);
+    let writer = tokio::spawn(write(waiting, output));
+    let push = Push::Lines(lines.clone());
+    let session = Arc::new(ClientSession::new("stdio".to_owned(), caller, scope, push));
+    let mut reader = LineReader::new(input, gateway.settings().request_bytes);
+    let mut calls = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    let ended = loop {
+        while calls.try_join_next().is_some() {}
+        let line = tokio::select! {
+            line = reader.next_line() => line,
+            () = &mut stop => break Ok(()),
+        };
+        let line = match line {
+            Ok(Some(line)) => line,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(StdioError::Pipe(error.to_string())),
+        };
+        let in_order = arrive(gateway, &session, Via::Stdio, &line, &lines).await;
+        if let Some(arrival) = in_order {
+            // A client that sends far more than ends waits here; answers and cancellations are past it.
+            while calls.len() >= MOST_WAITING {
+                let _ = calls.join_next().await;
+            }
+            let room = session.room();
+            let (gateway, lines) = (gateway.clone(), lines.clone());
+            calls.spawn(async move {
+                let place = room.acquire_owned().await;
+                say(&lines, handle(&gateway, arrival).await).await;
+                drop(place);
+            });
+        }
+    };
+    let goodbye = async { while calls.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+    // What still runs is given up, and says so in the journal before that is closed.
+    calls.shutdown().await;
+    session.leave().await;
+    drop((lines, session));
+    let _ = tokio::time::timeout(GOODBYE, writer).await;
+    ended
+}
+
+async fn write(mut waiting: mpsc::Receiver<Bytes>, output: impl AsyncWrite + Unpin + Send) {
+    let mut writer = LineWriter::new(output);
+    let mut batch = Vec::new();
+    while waiting.recv_many(&mut batch, 64).await > 0 {
+        if writer.write_lines(batch.drain(..)).await.is_err() {
+            return;
+        }
+    }
+}

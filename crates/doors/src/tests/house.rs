@@ -1,0 +1,144 @@
+//! A gateway in a temporary directory, built from a config text, with one recording server.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
+use toolwarden_gateway::{Gateway, Parts, Settings};
+use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
+use toolwarden_policy::{PolicySet, shipped};
+use toolwarden_sources::readers::config::{Standing, read_bytes};
+use toolwarden_store::{Journal, JournalOptions};
+use toolwarden_vault::FileKeyring;
+
+use super::recorder::{Recorder, Speaks};
+
+/// A Monday noon.
+#[derive(Debug)]
+pub(super) struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_700_481_600).unwrap_or_default()
+    }
+}
+
+/// What a policy is made of, for one test.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Given {
+    /// `toolwarden.toml` without its server `notes`.
+    pub(super) config: &'static str,
+    /// Further keys of `[servers.notes]`.
+    pub(super) server: &'static str,
+    /// Cedar rules in place of the shipped ones.
+    pub(super) rules: Option<&'static str>,
+    pub(super) admin: Option<AdminInput>,
+    pub(super) allowlist: &'static [&'static str],
+    pub(super) blocks: &'static [&'static str],
+}
+
+/// A gateway and what stands around it.
+pub(super) struct House {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) recorder: Recorder,
+    pub(super) journal: Journal,
+    _directory: tempfile::TempDir,
+}
+
+impl House {
+    /// Why there is none is for the test's log; the test fails by what it misses.
+    pub(super) async fn build(given: &Given) -> Option<Self> {
+        Self::before(given, Speaks::Both).await
+    }
+
+    /// The same before a server of these eras.
+    pub(super) async fn before(given: &Given, speaks: Speaks) -> Option<Self> {
+        let recorder = Recorder::start(speaks).await.ok()?;
+        Self::around(given, recorder).await
+    }
+
+    pub(super) async fn around(given: &Given, recorder: Recorder) -> Option<Self> {
+        let text = format!("{}\n[servers.notes]\nurl = \"{}\"\n{}\n", given.config, recorder.url, given.server);
+        Self::configured(given, &text, recorder).await
+    }
+
+    /// Two servers, `notes` and `other`.
+    pub(super) async fn with_two(given: &Given, kinds: [Speaks; 2]) -> Option<(Self, Recorder)> {
+        let [first, second] = kinds;
+        let (recorder, other) = (Recorder::start(first).await.ok()?, Recorder::start(second).await.ok()?);
+        let servers =
+            format!("[servers.notes]\nurl = \"{}\"\n[servers.other]\nurl = \"{}\"\n", recorder.url, other.url);
+        let house = Self::configured(given, &format!("{}\n{servers}", given.config), recorder).await?;
+        Some((house, other))
+    }
+
+    async fn configured(given: &Given, text: &str, recorder: Recorder) -> Option<Self> {
+        let directory = tempfile::tempdir().ok()?;
+        let reading = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes());
+        assert!(!reading.broken, "{text}\n{:?}", reading.findings);
+        let config = reading.value;
+        let input = input(given, &config);
+        let policy = PolicySet::compile(&input);
+        assert!(policy.is_ok(), "{:?}", policy.err());
+        let keyring = Arc::new(FileKeyring::open(&directory.path().join("keys")).ok()?);
+        let options = JournalOptions::new(directory.path().join("journal"), "test");
+        let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon)).ok()?;
+        let gateway = Gateway::new(Parts {
+            policy: policy.ok()?,
+            servers: input.servers,
+            definitions: config.servers,
+            settings: Settings::default(),
+            journal: journal.clone(),
+            keyring,
+            clock: Arc::new(Noon),
+            local_user: "ada".to_owned(),
+        });
+        Some(Self { gateway, recorder, journal, _directory: directory })
+    }
+
+    /// Puts another policy in force, for the same server.
+    pub(super) fn judge_by(&self, given: &Given) {
+        let text = format!("{}\n[servers.notes]\nurl = \"{}\"\n{}\n", given.config, self.recorder.url, given.server);
+        let config = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes()).value;
+        let input = input(given, &config);
+        let policy = PolicySet::compile(&input);
+        let replaced = policy.map(|policy| self.gateway.replace_policy(&policy, input.servers).is_ok());
+        assert!(matches!(replaced, Ok(true)));
+    }
+
+    /// The records of calls in the journal: kind, decision and reason.
+    pub(super) async fn records(&self) -> Vec<serde_json::Value> {
+        let mark = AuditRecord::new(RecordKind::Event, Noon.now(), 0);
+        assert!(self.journal.record(&mark).await.is_ok());
+        let root = self._directory.path().join("journal").join("test-1");
+        let files = std::fs::read_dir(root).into_iter().flatten().flatten();
+        let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        let lines: Vec<String> = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+        lines.iter().filter_map(|line| serde_json::from_str(line.split_once(' ')?.1).ok()).collect()
+    }
+}
+
+fn input(given: &Given, config: &toolwarden_sources::ConfigFile) -> PolicyInput {
+    let origin = Origin::record(Layer::Config, "test");
+    let sourced =
+        |texts: &[&str]| texts.iter().map(|text| Sourced::new((*text).to_owned(), origin.clone())).collect::<Vec<_>>();
+    let mut input = PolicyInput::default();
+    input.base.auto_run = config.auto_run.clone();
+    input.base.modes.clone_from(&config.modes);
+    input.base.roles.clone_from(&config.roles);
+    input.base.settings.clone_from(&config.settings);
+    input.base.admin.clone_from(&given.admin);
+    let text = given.rules.unwrap_or(shipped::RULES).to_owned();
+    input.base.rules.push(RuleFile { origin: origin.clone(), text });
+    input.servers = config.servers.iter().map(|server| server.input.clone()).collect();
+    input.local.user = "ada".to_owned();
+    let user = input.users.entry("ada".to_owned()).or_default();
+    user.mcp_allowlist = sourced(given.allowlist);
+    user.blocks = sourced(given.blocks);
+    input
+}
+
+/// The local person.
+pub(super) fn ada() -> Caller {
+    Caller::local_person("ada")
+}

@@ -1,0 +1,254 @@
+//! Several servers under one roof: paging, names that never meet, freshness, and one that is down.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use toolwarden_conversations::Scope;
+
+use super::doors::{Entrance, Reach, Speech, request, send, walk};
+use super::house::{Given, House, ada};
+use super::recorder::{ALL_KINDS, Recorder, Speaks};
+
+const EVERYTHING: Given = Given {
+    config: "[auto_run]\nmode = \"run_everything\"\n",
+    server: "",
+    rules: None,
+    admin: None,
+    allowlist: &[],
+    blocks: &[],
+};
+const DOOR: Entrance = Entrance::Http(Reach::All);
+
+async fn two(kinds: [Speaks; 2]) -> (House, Recorder) {
+    let built = House::with_two(&EVERYTHING, kinds).await;
+    assert!(built.is_some());
+    let Some(built) = built else { unreachable!("asserted") };
+    built
+}
+
+/// The result of a list, from a cursor on.
+async fn list(house: &House, speech: Speech, method: &str, cursor: Option<&str>) -> Value {
+    let params = cursor.map(|cursor| format!("\"cursor\":{}", json!(cursor))).unwrap_or_default();
+    let said = send(house, DOOR, speech, method, &params).await;
+    let message: Value = serde_json::from_str(&said).unwrap_or_default();
+    message.get("result").cloned().unwrap_or(message)
+}
+
+fn names(result: &Value, key: &str, member: &str) -> Vec<String> {
+    let entries = result.get(key).and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| entry.get(member)?.as_str().map(str::to_owned)).collect()
+}
+
+/// All pages of a list.
+async fn all(house: &House, speech: Speech, method: &str, key: &str, member: &str) -> Vec<Vec<String>> {
+    let (mut pages, mut cursor) = (Vec::new(), None::<String>);
+    for _ in 0..50 {
+        let page = list(house, speech, method, cursor.as_deref()).await;
+        pages.push(names(&page, key, member));
+        cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    pages
+}
+
+fn tools(range: std::ops::Range<usize>) -> Value {
+    let tools: Vec<Value> =
+        range.map(|number| json!({"name": format!("t{number}"), "inputSchema": {"type": "object"}})).collect();
+    json!({"tools": tools, "resultType": "complete", "ttlMs": 5_000, "cacheScope": "public"})
+}
+
+#[tokio::test]
+async fn long_lists_are_paged_without_loss_or_repetition() {
+    for kinds in [[Speaks::Both, Speaks::Both], [Speaks::Legacy, Speaks::Modern]] {
+        let (house, other) = two(kinds).await;
+        house.recorder.lists("tools/list", vec![tools(0..400), tools(400..450)]);
+        other.lists("tools/list", vec![tools(0..300), tools(300..600)]);
+        for speech in [Speech::Legacy, Speech::Modern] {
+            let pages = all(&house, speech, "tools/list", "tools", "name").await;
+            assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 50], "{kinds:?} {speech:?}");
+            let distinct: BTreeSet<&String> = pages.iter().flatten().collect();
+            assert_eq!(distinct.len(), 1050, "{kinds:?} {speech:?}");
+            let first = pages.first().and_then(|page| page.first());
+            assert_eq!(first.map(String::as_str), Some("notes__t0"), "in the order of the config");
+        }
+    }
+}
+
+#[tokio::test]
+async fn resources_are_paged_with_the_cursors_of_their_servers() {
+    let resources = |from: usize| {
+        let entries: Vec<Value> =
+            (from..from + 3).map(|n| json!({"uri": format!("note://{n}"), "name": "n"})).collect();
+        json!({"resources": entries, "resultType": "complete"})
+    };
+    for kinds in [[Speaks::Both, Speaks::Both], [Speaks::Modern, Speaks::Legacy]] {
+        let (house, other) = two(kinds).await;
+        house.recorder.lists("resources/list", vec![resources(0), resources(3), resources(6)]);
+        other.lists("resources/list", vec![resources(0), resources(3)]);
+        for speech in [Speech::Legacy, Speech::Modern] {
+            let pages = all(&house, speech, "resources/list", "resources", "uri").await;
+            assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [6, 3, 3, 3], "{kinds:?} {speech:?}: {pages:?}");
+            let distinct: BTreeSet<&String> = pages.iter().flatten().collect();
+            assert_eq!(distinct.len(), 15, "the same address at two servers is two resources: {pages:?}");
+            assert!(distinct.contains(&"toolwarden://notes/note://0".to_owned()), "{pages:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn cursors_count_for_their_list_and_caller_only() {
+    let (house, _other) = two([Speaks::Both, Speaks::Both]).await;
+    house.recorder.lists("tools/list", vec![tools(0..600)]);
+    let page = list(&house, Speech::Modern, "tools/list", None).await;
+    let cursor = page.get("nextCursor").and_then(Value::as_str).unwrap_or_default().to_owned();
+    assert!(!cursor.is_empty(), "{page}");
+    let changed: String = cursor.chars().rev().collect();
+    let long = "A".repeat(10_000);
+    for (method, cursor) in [
+        ("prompts/list", cursor.as_str()),
+        ("resources/list", cursor.as_str()),
+        ("tools/list", changed.as_str()),
+        ("tools/list", "1"),
+        ("tools/list", ""),
+        ("tools/list", long.as_str()),
+    ] {
+        let said = list(&house, Speech::Modern, method, Some(cursor)).await;
+        assert_eq!(said.pointer("/error/code"), Some(&json!(-32602)), "{method} {cursor}: {said}");
+    }
+    let mut bob = ada();
+    bob.user = Some("bob".to_owned());
+    let text = request(Speech::Modern, "tools/list", &format!("\"cursor\":{}", json!(cursor)));
+    let said = walk(&house, bob, Scope::All, Speech::Modern, &text).await;
+    assert!(said.contains("-32602"), "{said}");
+    // The entry it stands for is gone.
+    house.recorder.lists("tools/list", vec![tools(1000..1600)]);
+    let said = list(&house, Speech::Modern, "tools/list", Some(&cursor)).await;
+    assert_eq!(said.pointer("/error/code"), Some(&json!(-32602)), "{said}");
+}
+
+#[tokio::test]
+async fn a_list_is_as_fresh_as_its_stalest_part_and_never_shared() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    house.recorder.lists("tools/list", vec![tools(0..3)]);
+    let mut long = tools(0..1);
+    if let Some(long) = long.as_object_mut() {
+        long.insert("ttlMs".to_owned(), json!(9_000_000));
+    }
+    other.lists("tools/list", vec![long]);
+    let page = list(&house, Speech::Modern, "tools/list", None).await;
+    assert_eq!((page.get("ttlMs"), page.get("cacheScope")), (Some(&json!(5_000)), Some(&json!("private"))));
+    house.recorder.lists("tools/list", vec![tools(0..1).as_object().map_or(json!({}), |_| json!({"tools": []}))]);
+    let page = list(&house, Speech::Modern, "tools/list", None).await;
+    assert_eq!(page.get("ttlMs"), Some(&json!(0)), "a part that says nothing is stale: {page}");
+
+    let (house, _other) = two([Speaks::Modern, Speaks::Legacy]).await;
+    let page = list(&house, Speech::Modern, "tools/list", None).await;
+    assert_eq!(page.get("ttlMs"), Some(&json!(0)), "a legacy server says nothing of it: {page}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_named_and_takes_nothing_from_the_others() {
+    for kind in ALL_KINDS {
+        let (house, other) = two([kind, Speaks::Both]).await;
+        for speech in [Speech::Legacy, Speech::Modern] {
+            other.goes_down(false);
+            let before = names(&list(&house, speech, "tools/list", None).await, "tools", "name");
+            assert!(before.iter().any(|name| name == "other__write"), "{before:?}");
+            other.goes_down(true);
+            let page = list(&house, speech, "tools/list", None).await;
+            assert_eq!(page.pointer("/_meta/toolwarden~1unavailable"), Some(&json!(["other"])), "{kind:?} {page}");
+            if speech == Speech::Modern {
+                assert_eq!(names(&page, "tools", "name"), before, "what it listed last is still shown");
+                assert_eq!(page.get("ttlMs"), Some(&json!(0)));
+            }
+            let params = r#""name":"notes__write","arguments":{}"#;
+            let said = send(&house, DOOR, speech, "tools/call", params).await;
+            assert!(said.contains("done"), "{said}");
+            let said = send(&house, DOOR, speech, "tools/call", r#""name":"other__write","arguments":{}"#).await;
+            assert!(!said.contains("done"), "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn addresses_lead_to_the_server_that_listed_them() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    let web = json!({"resources": [{"uri": "https://example.com/a", "name": "a"}, {"uri": "ui://page", "name": "p"}]});
+    other.lists("resources/list", vec![web]);
+    let templates = json!({"resourceTemplates": [
+        {"uriTemplate": "https://docs.example.com/{page}", "name": "d"},
+        {"uriTemplate": "h{anything}", "name": "greedy"},
+        {"uriTemplate": "note://{id}", "name": "n"},
+    ]});
+    other.lists("resources/templates/list", vec![templates]);
+    let listed = names(&list(&house, Speech::Modern, "resources/list", None).await, "resources", "uri");
+    assert_eq!(listed, ["toolwarden://notes/note://a", "https://example.com/a", "ui://other/page"]);
+    let shown = list(&house, Speech::Modern, "resources/templates/list", None).await;
+    let shown = names(&shown, "resourceTemplates", "uriTemplate");
+    assert!(shown.contains(&"toolwarden://other/note://{id}".to_owned()), "{shown:?}");
+    for (uri, own) in [
+        ("https://example.com/a", Some("https://example.com/a")),
+        ("https://docs.example.com/x", Some("https://docs.example.com/x")),
+        ("ui://other/page", Some("ui://page")),
+        ("toolwarden://other/note://7", Some("note://7")),
+        ("https://elsewhere.example.com/", None),
+        ("ui://page", None),
+        ("note://7", None),
+        ("toolwarden://nobody/note://7", None),
+    ] {
+        house.recorder.forget();
+        other.forget();
+        let said = send(&house, DOOR, Speech::Modern, "resources/read", &format!("\"uri\":{}", json!(uri))).await;
+        let read: Vec<_> = other.calls().into_iter().filter(|(method, _)| method == "resources/read").collect();
+        assert!(house.recorder.calls().is_empty(), "{uri} went to the other server: {said}");
+        match own {
+            Some(own) => assert!(read.iter().any(|(_, text)| text.contains(own)), "{uri}: {read:?} {said}"),
+            None => assert!(read.is_empty() && said.contains("Unknown resource"), "{uri}: {read:?} {said}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_a_tool_shows_keeps_its_server() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    let tool =
+        json!({"name": "t", "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": "ui://page", "x": 1}}});
+    other.lists("tools/list", vec![json!({"tools": [tool]})]);
+    let page = list(&house, Speech::Modern, "tools/list", None).await;
+    let shown = page.get("tools").and_then(Value::as_array).and_then(|tools| tools.last());
+    let meta = shown.and_then(|tool| tool.get("_meta"));
+    assert_eq!(meta, Some(&json!({"ui": {"resourceUri": "ui://other/page", "x": 1}})), "{page}");
+}
+
+/// A server that forgets a session ends its own part of the conversation, not that with the others.
+#[tokio::test]
+async fn a_server_that_forgets_does_not_end_the_session_with_all() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    other.forgets_sessions(true);
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let (input, output) = tokio::io::split(server);
+    let gateway = house.gateway.clone();
+    let serving = tokio::spawn(async move {
+        let never = std::future::pending();
+        let _ = crate::stdio::serve(&gateway, Scope::All, None, input, output, never).await;
+    });
+    let (read, mut write) = tokio::io::split(client);
+    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(read));
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let call = |id: u64, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
+    let mut said = Vec::new();
+    for message in [hello, call(1, "other__write"), call(2, "notes__write"), call(3, "other__write")] {
+        if message.get("id") == Some(&json!(3)) {
+            other.forgets_sessions(false);
+        }
+        assert!(tokio::io::AsyncWriteExt::write_all(&mut write, format!("{message}\n").as_bytes()).await.is_ok());
+        said.push(lines.next_line().await.ok().flatten().unwrap_or_default());
+    }
+    serving.abort();
+    let has = |place: usize, words: &str| said.get(place).is_some_and(|line| line.contains(words));
+    assert!(has(1, "has forgotten the conversation"), "{said:?}");
+    assert!(has(2, "done") && has(3, "done"), "{said:?}");
+}
