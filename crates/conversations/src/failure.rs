@@ -27,6 +27,8 @@ pub enum Failure {
     Wordless { status: u16 },
     #[error("the call no longer waits at the server; whether it had an effect is not known")]
     Lost,
+    #[error("the client gave the call up; whether it had an effect is not known")]
+    GivenUp,
     #[error("the server has forgotten the conversation; try again")]
     Forgotten,
     #[error("the server is busy with other calls of yours that wait for an answer")]
@@ -49,6 +51,7 @@ impl Failure {
             Self::Timeout => Status::Timeout,
             Self::TooLarge => Status::TooLarge,
             Self::Died | Self::Lost => Status::Unknown,
+            Self::GivenUp => Status::Cancelled,
             Self::Answered { .. } => Status::ToolError,
             Self::Unreachable(_)
             | Self::Resting { .. }

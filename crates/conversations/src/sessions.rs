@@ -64,8 +64,10 @@ pub struct Flight {
     pub link: Link,
     /// The id it has on that link.
     pub wire: Id,
-    /// Ends a request that crosses eras: who carries it tells the server in its words.
-    pub stop: Option<Arc<Notify>>,
+    /// Ends the request: whoever waits for its answer waits no longer.
+    pub stop: Arc<Notify>,
+    /// It crosses eras: who carries it tells the server in its words that the client gave it up.
+    pub crosses: bool,
 }
 
 /// A request whose stream broke off before its response came.
@@ -319,7 +321,8 @@ impl ClientSession {
         lock(&self.followers).drain(..).for_each(|follower| follower.abort());
         lock(&self.listening).clear();
         // Calls that cross eras run apart from their connection: they end here, and say so.
-        let stops: Vec<_> = lock(&self.flights).values().filter_map(|flight| flight.stop.clone()).collect();
+        let stops: Vec<_> =
+            lock(&self.flights).values().filter(|flight| flight.crosses).map(|flight| flight.stop.clone()).collect();
         for stop in &stops {
             stop.notify_one();
         }

@@ -52,8 +52,8 @@ pub(crate) fn delivered(asked: &Asked) -> Option<Answer> {
             let _ = waiter.map(|waiter| waiter.send(outcome.clone()));
             Some(Answer::Accepted)
         }
-        What::Cancel(flight) => {
-            flight.stop.as_ref()?.notify_one();
+        What::Cancel(flight) if flight.crosses => {
+            flight.stop.notify_one();
             Some(Answer::Accepted)
         }
         _ => None,

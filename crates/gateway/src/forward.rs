@@ -18,6 +18,7 @@ use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
+use crate::stopping::Stop;
 use crate::{parameters, watching};
 
 /// A request on its way.
@@ -42,6 +43,7 @@ pub(crate) async fn forward(
     asked: &Asked,
     outbound: &Outbound,
     link: Option<Link>,
+    stop: Option<&Stop>,
 ) -> Result<Forwarded, Refusal> {
     let link = match (&asked.what, link) {
         (_, Some(link)) => link,
@@ -50,7 +52,7 @@ pub(crate) async fn forward(
         (_, None) => return Err(Refusal::Order("there is nobody to tell")),
     };
     let answers = exchange::incoming(gateway, asked).await?;
-    let sent = send(gateway, asked, outbound, &link, &answers).await;
+    let sent = send(gateway, asked, outbound, &link, &answers, stop).await;
     match &sent {
         Ok(_) => asked.upstream.works(),
         Err(failure) => asked.upstream.fails(failure),
@@ -65,6 +67,7 @@ async fn send(
     outbound: &Outbound,
     link: &Link,
     answers: &Answers,
+    stop: Option<&Stop>,
 ) -> Result<(Reply, Option<FlightGuard>), Failure> {
     match (&asked.what, &asked.id) {
         (What::Answer(question, _), _) => {
@@ -73,7 +76,16 @@ async fn send(
             }
             Ok((Reply::Sent, None))
         }
-        (What::Cancel(flight), _) => cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None)),
+        (What::Cancel(flight), _) => {
+            flight.stop.notify_one();
+            let params = asked.query.call.params.as_ref();
+            let id = params.and_then(|params| Id::from_raw(params.value().get("requestId")?.raw()));
+            if let (Some(session), Some(id)) = (&asked.arrival.session, id) {
+                // It may wait for a stream that broke off.
+                drop(session.unpark(&id, &asked.upstream.name));
+            }
+            cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None))
+        }
         (_, None) => {
             notify(link, outbound).await?;
             let on_a_pipe = asked.arrival.via.is_one_line() && &*asked.method == "notifications/initialized";
@@ -82,7 +94,7 @@ async fn send(
             }
             Ok((Reply::Sent, None))
         }
-        (_, Some(id)) => request(gateway, asked, outbound, link, id, answers).await,
+        (_, Some(id)) => request(gateway, asked, outbound, link, (id, stop), answers).await,
     }
 }
 
@@ -91,13 +103,14 @@ async fn request(
     asked: &Asked,
     outbound: &Outbound,
     link: &Link,
-    id: &Id,
+    (id, stop): (&Id, Option<&Stop>),
     answers: &Answers,
 ) -> Result<(Reply, Option<FlightGuard>), Failure> {
     let server = asked.upstream.name.clone();
     let depart = |wire: Id| {
-        let flight = Flight { server: server.clone(), link: link.clone(), wire, stop: None };
-        asked.arrival.session.as_ref().map(|session| session.depart(id, flight))
+        let (session, stop) = asked.arrival.session.as_ref().zip(stop)?;
+        let (server, link) = (server.clone(), link.clone());
+        Some(session.depart(id, Flight { server, link, wire, stop: stop.clone(), crosses: false }))
     };
     let cut = cut_capabilities(asked, outbound);
     let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
@@ -158,8 +171,13 @@ async fn notify(link: &Link, outbound: &Outbound) -> Result<(), Failure> {
 
 async fn cancel(link: &Link, outbound: &Outbound, wire: &Id) -> Result<(), Failure> {
     match link {
+        // The stream of its answer was closed, which says it.
+        Link::Http(http) if http.era() == Era::Modern => Ok(()),
         Link::Http(http) => http.notify(outbound).await.map(drop),
-        Link::Stdio(stdio) => stdio.notify(outbound, &[Edit::CancelledRequest(wire.raw())]).await,
+        Link::Stdio(stdio) => {
+            stdio.forget(wire);
+            stdio.notify(outbound, &[Edit::CancelledRequest(wire.raw())]).await
+        }
     }
 }
 

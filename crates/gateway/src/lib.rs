@@ -27,6 +27,7 @@ mod review;
 mod roots;
 pub mod settings;
 mod shared;
+mod stopping;
 mod visits;
 mod watching;
 

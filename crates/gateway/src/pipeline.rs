@@ -17,7 +17,7 @@ use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, Resolved, What, resolve};
-use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared};
+use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared, stopping};
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
@@ -105,8 +105,12 @@ pub(crate) async fn pass(
     if let Some(answer) = shared::answered(asked) {
         return Ok(answer);
     }
-    let forwarded = forward::forward(gateway, asked, &outbound, link).await?;
-    inspect(gateway, asked, forwarded, trail).await
+    let stop = stopping::stop_of(asked);
+    let going = async {
+        let forwarded = forward::forward(gateway, asked, &outbound, link, stop.as_ref()).await?;
+        inspect(gateway, asked, forwarded, trail).await
+    };
+    stopping::unless_stopped(stop.as_ref(), going).await
 }
 
 /// What an answer to a message must be shaped to.

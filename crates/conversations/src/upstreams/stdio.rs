@@ -298,6 +298,13 @@ impl StdioLink {
         }
     }
 
+    /// Nobody waits for the answer any more, and the server was told so.
+    pub fn forget(&self, wire: &Id) {
+        if let Ok(number) = wire.raw().parse() {
+            self.lock().remove(&number);
+        }
+    }
+
     /// Takes it out of use at once; it ends soon after.
     pub fn retire(self: &Arc<Self>) {
         self.ending.store(true, Ordering::Relaxed);

@@ -18,7 +18,7 @@ use toolwarden_mcp::{Id, Version, headers};
 use toolwarden_policy::housekeeping;
 
 use super::house::House;
-use crate::{serve_request, stdio};
+use crate::{AnswerBody, serve_request, stdio};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entrance {
@@ -113,6 +113,20 @@ fn post(entrance: Entrance, text: &str, more: &[(HeaderName, HeaderValue)]) -> R
         request.headers_mut().insert(name, value.clone());
     }
     request
+}
+
+/// A legacy session at `/mcp/notes`.
+pub(super) async fn open_session(house: &House) -> HeaderValue {
+    let opened = serve_request(&house.gateway, post(Entrance::Http(Reach::One), HELLO, &[])).await;
+    let session = opened.headers().get(headers::SESSION).cloned();
+    assert!(session.is_some());
+    session.unwrap_or(HeaderValue::from_static(""))
+}
+
+/// A message of that session.
+pub(super) async fn post_in_session(house: &House, session: &HeaderValue, text: &str) -> http::Response<AnswerBody> {
+    let more = [(headers::SESSION, session.clone())];
+    serve_request(&house.gateway, post(Entrance::Http(Reach::One), text, &more)).await
 }
 
 async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str) -> String {

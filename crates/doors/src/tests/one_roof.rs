@@ -7,6 +7,7 @@ use toolwarden_conversations::Scope;
 
 use super::doors::{Entrance, Reach, Speech, request, send, walk};
 use super::house::{Given, House, ada};
+use super::pipe::Pipe;
 use super::recorder::{ALL_KINDS, Recorder, Speaks};
 
 const EVERYTHING: Given = Given {
@@ -227,28 +228,17 @@ async fn a_page_that_a_tool_shows_keeps_its_server() {
 async fn a_server_that_forgets_does_not_end_the_session_with_all() {
     let (house, other) = two([Speaks::Both, Speaks::Both]).await;
     other.forgets_sessions(true);
-    let (client, server) = tokio::io::duplex(1 << 16);
-    let (input, output) = tokio::io::split(server);
-    let gateway = house.gateway.clone();
-    let serving = tokio::spawn(async move {
-        let never = std::future::pending();
-        let _ = crate::stdio::serve(&gateway, Scope::All, None, input, output, never).await;
-    });
-    let (read, mut write) = tokio::io::split(client);
-    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(read));
-    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
-        "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let mut pipe = Pipe::open(&house, Scope::All, Speech::Legacy).await;
     let call = |id: u64, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
     let mut said = Vec::new();
-    for message in [hello, call(1, "other__write"), call(2, "notes__write"), call(3, "other__write")] {
+    for message in [call(1, "other__write"), call(2, "notes__write"), call(3, "other__write")] {
         if message.get("id") == Some(&json!(3)) {
             other.forgets_sessions(false);
         }
-        assert!(tokio::io::AsyncWriteExt::write_all(&mut write, format!("{message}\n").as_bytes()).await.is_ok());
-        said.push(lines.next_line().await.ok().flatten().unwrap_or_default());
+        pipe.say(&message).await;
+        said.push(pipe.hear().await.to_string());
     }
-    serving.abort();
     let has = |place: usize, words: &str| said.get(place).is_some_and(|line| line.contains(words));
-    assert!(has(1, "has forgotten the conversation"), "{said:?}");
-    assert!(has(2, "done") && has(3, "done"), "{said:?}");
+    assert!(has(0, "has forgotten the conversation"), "{said:?}");
+    assert!(has(1, "done") && has(2, "done"), "{said:?}");
 }

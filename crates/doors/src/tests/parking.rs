@@ -13,7 +13,7 @@ use super::recorder::{Recorder, Speaks};
 
 const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
-async fn house(wire: Wire) -> (House, Puppet) {
+pub(super) async fn house(wire: Wire) -> (House, Puppet) {
     let puppet = Puppet::start(wire).await;
     assert!(puppet.is_ok());
     let Ok(puppet) = puppet else { unreachable!("asserted") };
@@ -57,7 +57,7 @@ fn accept() -> Value {
     json!({"action": "accept", "content": {"tag": "t;"}})
 }
 
-async fn statuses(house: &House) -> Vec<String> {
+pub(super) async fn statuses(house: &House) -> Vec<String> {
     let records = house.records().await;
     let outcomes = records.iter().filter(|record| record.get("kind") == Some(&json!("outcome")));
     outcomes.filter_map(|record| record.get("status")?.as_str().map(str::to_owned)).collect()

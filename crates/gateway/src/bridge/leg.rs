@@ -74,7 +74,7 @@ impl Leg {
         let stop: Arc<Notify> = Arc::default();
         let flight = asked.arrival.session.as_ref().map(|session| {
             let (server, link) = (asked.upstream.name.clone(), way.turn.link.clone());
-            session.depart(&id, Flight { server, link, wire: way.wire.clone(), stop: Some(stop.clone()) })
+            session.depart(&id, Flight { server, link, wire: way.wire.clone(), stop: stop.clone(), crosses: true })
         });
         Self {
             gateway: gateway.clone(),

@@ -216,7 +216,7 @@ impl Errand {
     async fn run(mut self, outbound: Outbound, told: mpsc::Sender<Told>) {
         let flight = link(&self.asked.arrival, &self.asked.upstream).await.map(|link| {
             let server = self.asked.upstream.name.clone();
-            let flight = Flight { server, link, wire: self.id.clone(), stop: Some(self.stop.clone()) };
+            let flight = Flight { server, link, wire: self.id.clone(), stop: self.stop.clone(), crosses: true };
             self.session.depart(&self.id, flight)
         });
         let stop = self.stop.clone();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
+use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::ADDRESSES_FIRST;
@@ -74,6 +75,7 @@ pub(super) async fn inspected(
                 id,
                 trail: trail.take(),
                 _flight: flight,
+                stopped: None,
                 patience: asked.upstream.call_time,
                 late: None,
             })));
@@ -154,6 +156,8 @@ pub struct InspectedBody {
     id: Id,
     trail: Option<Trail>,
     _flight: Option<FlightGuard>,
+    /// The client gives it up.
+    pub(crate) stopped: Option<Pin<Box<OwnedNotified>>>,
     /// How long the server may be silent.
     patience: Duration,
     /// Runs while the server is silent.
@@ -163,6 +167,10 @@ pub struct InspectedBody {
 impl InspectedBody {
     /// The server's next bytes, or the news that it sends none for too long.
     fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        if self.stopped.as_mut().is_some_and(|stopped| stopped.as_mut().poll(context).is_ready()) {
+            self.stopped = None;
+            return Poll::Ready(Some(Err(Failure::GivenUp)));
+        }
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             self.late = None;
             return Poll::Ready(frame.map(|frame| frame.map_err(http_failure)));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +40,18 @@ pub(in crate::tests) struct Puppet {
     complaints: Arc<Mutex<Vec<String>>>,
     /// Notifications that arrived, whole.
     notices: Arc<Mutex<Vec<Value>>>,
+    /// Calls it does not answer, and how many of them lost their stream.
+    hanging: Arc<AtomicUsize>,
+    hung_up: Arc<AtomicUsize>,
+}
+
+/// A call that is not answered until its connection closes.
+struct Hanging(Arc<AtomicUsize>);
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -81,6 +94,8 @@ impl Puppet {
             streams: Arc::default(),
             complaints: Arc::default(),
             notices: Arc::default(),
+            hanging: Arc::default(),
+            hung_up: Arc::default(),
         };
         let serving = puppet.clone();
         tokio::spawn(async move {
@@ -107,6 +122,36 @@ impl Puppet {
         lock(&self.notices).iter().filter(is_cancel).count()
     }
 
+    /// Calls that were not answered so far.
+    pub(in crate::tests) fn hanging(&self) -> usize {
+        self.hanging.load(Ordering::Relaxed)
+    }
+
+    /// Those of them whose client is gone.
+    pub(in crate::tests) fn hung_up(&self) -> usize {
+        self.hung_up.load(Ordering::Relaxed)
+    }
+
+    fn hang(&self) -> Hanging {
+        self.hanging.fetch_add(1, Ordering::Relaxed);
+        Hanging(self.hung_up.clone())
+    }
+
+    /// Half of an answer that is too large to be gathered, and nothing more.
+    fn half(&self, id: &Value) -> Answer {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let text = "x".repeat(200 * 1024);
+        let _ = sender.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"x\":\"{text}"));
+        let hanging = self.hang();
+        tokio::spawn(async move {
+            sender.closed().await;
+            drop(hanging);
+        });
+        let mut response = events(receiver);
+        response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+        response
+    }
+
     async fn respond(&self, request: Request<Incoming>) -> Answer {
         let session = request.uri().query().unwrap_or("one").to_owned();
         if request.method() != Method::POST {
@@ -124,6 +169,17 @@ impl Puppet {
         };
         if let Some(refusal) = self.refusal(&message, &id) {
             return refusal;
+        }
+        let does = |step: &str| {
+            let steps = message.pointer("/params/arguments/steps").and_then(Value::as_array);
+            steps.is_some_and(|steps| steps.contains(&json!(step)))
+        };
+        if does("HangAtOnce") && self.wire != Wire::Oldest {
+            let _hanging = self.hang();
+            std::future::pending::<()>().await;
+        }
+        if does("HalfALargeAnswer") {
+            return self.half(&id);
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         if self.wire == Wire::Oldest {
@@ -235,6 +291,14 @@ impl Puppet {
                     let asks = json!([{"mode": "url", "elicitationId": "e", "message": "pay", "url": "https://pay.example.com/"}]);
                     return say(&json!({"jsonrpc": "2.0", "id": id,
                         "error": {"code": -32042, "message": "open this first", "data": {"elicitations": asks}}}));
+                }
+                "Hang" | "HangAtOnce" if self.wire == Wire::Oldest => {
+                    self.hanging.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                "Hang" => {
+                    let _hanging = self.hang();
+                    return out.closed().await;
                 }
                 "Pause" => tokio::time::sleep(Duration::from_millis(5)).await,
                 other => illegal(other, &id, &say, &out),
