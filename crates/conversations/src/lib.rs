@@ -6,6 +6,7 @@
 
 pub mod alias;
 pub mod ask;
+mod audience;
 pub mod bounds;
 mod failure;
 pub mod greeting;
@@ -19,5 +20,6 @@ pub mod tasks;
 pub mod upstreams;
 pub mod whole;
 
+pub use audience::Audience;
 pub use failure::Failure;
 pub use scope::Scope;

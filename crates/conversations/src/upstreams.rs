@@ -33,6 +33,7 @@ pub use stdio::{Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_vers
 
 use self::pipe::Pipe;
 use crate::alias::Alias;
+use crate::audience::Audience;
 use crate::bounds::Bounds;
 use crate::failure::Failure;
 use crate::known::KnownLists;
@@ -99,6 +100,7 @@ pub struct Upstream {
     pub launch: Launch,
     pub may_ask: MayAsk,
     pub scribe: Scribe,
+    audience: Arc<dyn Audience>,
     pub call_time: Duration,
     pub response_bytes: u64,
     pub open_time: Duration,
@@ -147,7 +149,12 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    pub fn new(definitions: &[ServerDefinition], bounds: &Bounds<'_>, scribe: &Scribe) -> Self {
+    pub fn new(
+        definitions: &[ServerDefinition],
+        bounds: &Bounds<'_>,
+        scribe: &Scribe,
+        audience: &Arc<dyn Audience>,
+    ) -> Self {
         let mut upstreams = Self { by_name: HashMap::new(), order: Vec::new() };
         for definition in definitions {
             // The first definition of a name counts; the judge refuses names with rivals.
@@ -155,7 +162,7 @@ impl Upstreams {
             if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
                 let taken: Vec<_> = upstreams.order.iter().map(|one| one.alias.clone()).collect();
                 let alias = Alias::among(&definition.input.name, &taken);
-                let upstream = place.insert(Arc::new(Upstream::new(definition, bounds, alias, scribe)));
+                let upstream = place.insert(Arc::new(Upstream::new(definition, bounds, alias, (scribe, audience))));
                 upstreams.order.push(upstream.clone());
             }
         }
@@ -173,7 +180,13 @@ impl Upstreams {
 }
 
 impl Upstream {
-    fn new(definition: &ServerDefinition, bounds: &Bounds<'_>, alias: Alias, scribe: &Scribe) -> Self {
+    fn new(
+        definition: &ServerDefinition,
+        bounds: &Bounds<'_>,
+        alias: Alias,
+        told: (&Scribe, &Arc<dyn Audience>),
+    ) -> Self {
+        let (scribe, audience) = told;
         let connection = &definition.connection;
         let limits = &definition.limits;
         let name: Arc<str> = definition.input.name.as_str().into();
@@ -184,6 +197,7 @@ impl Upstream {
             launch: definition.input.launch.clone(),
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
             scribe: scribe.clone(),
+            audience: audience.clone(),
             call_time: limits.time.filter(bounded).or(connection.timeout).unwrap_or(bounds.call_time),
             response_bytes: limits.response_bytes.filter(bounded).unwrap_or(bounds.response_bytes),
             open_time: bounds.open_time,
@@ -234,9 +248,15 @@ impl Upstream {
         health.last_failure = Some(failure.clone());
     }
 
-    /// Whether a caller may hear this news of the server: of tasks only its own (GATE-19).
-    pub fn may_tell(&self, news: &Notification, caller: &Caller) -> bool {
-        self.tasks.may_hear(news, caller)
+    /// Whether a caller may hear this news of the server: of tasks only its own, and of anything only what
+    /// the policy permits now (GATE-19).
+    pub fn may_tell(&self, news: &Notification, caller: &Arc<Caller>) -> bool {
+        // Progress belongs to a call, which is judged itself.
+        if &*news.method == "notifications/progress" {
+            return true;
+        }
+        let uri = news.params.as_ref().and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
+        self.tasks.may_hear(news, caller) && self.audience.may_hear(caller, &self.name, uri.as_deref())
     }
 
     /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,

@@ -6,6 +6,7 @@ mod doors;
 mod eras;
 mod giving_up;
 mod house;
+mod narrowing;
 mod one_roof;
 mod oracle;
 mod oracle_cases;

@@ -52,6 +52,24 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
     }
 }
 
+/// Whether a message that was admitted would be admitted now. What would only be held goes on.
+pub(crate) fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
+    let policy = gateway.live.policy();
+    let now = query(gateway, &asked.arrival.caller, asked.query.call.clone());
+    match &asked.what {
+        What::Cancel(_) | What::Answer(..) => Ok(()),
+        What::Task(Some(tool)) => judge_task(&policy, gateway, asked, tool),
+        What::Call => match judge(&policy, &now) {
+            Verdict::Allow(_) | Verdict::Hold(_) => Ok(()),
+            Verdict::Deny(why) => Err(refuse(&policy, &now, *why)),
+        },
+        _ => match admit(&policy, &now, asked.admitted()) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(refuse_message(&asked.upstream.name, *why)),
+        },
+    }
+}
+
 /// What a task gives away is what its tool gave away: whoever may not use the tool any more gets nothing
 /// of it. Stopping a task is always permitted.
 fn judge_task(policy: &PolicySet, gateway: &Gateway, asked: &Asked, tool: &Arc<str>) -> Result<(), Refusal> {

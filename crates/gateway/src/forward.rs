@@ -13,12 +13,12 @@ use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::Arrival;
+use crate::ending::Stop;
 use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
-use crate::stopping::Stop;
 use crate::{parameters, watching};
 
 /// A request on its way.

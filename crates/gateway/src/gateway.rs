@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
+use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
 use toolwarden_conversations::upstreams::Upstreams;
@@ -18,6 +19,7 @@ use crate::bridge::Parks;
 use crate::live::Live;
 use crate::request_state::States;
 use crate::settings::Settings;
+use crate::watching::Hearing;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -44,7 +46,7 @@ pub struct Parts {
 /// One gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    pub(crate) live: Live,
+    pub(crate) live: Arc<Live>,
     pub(crate) upstreams: Upstreams,
     pub(crate) sessions: Sessions,
     /// Exchanges with modern clients that go on in another request.
@@ -62,11 +64,13 @@ impl Gateway {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
         let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
+        let live = Arc::new(Live::new(parts.policy, parts.servers));
+        let audience: Arc<dyn Audience> = Arc::new(Hearing::new(live.clone(), parts.clock.clone()));
         Arc::new(Self {
-            upstreams: Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe),
+            upstreams: Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience),
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
-            live: Live::new(parts.policy, parts.servers),
+            live,
             sessions: Sessions::default(),
             journal: parts.journal,
             keyring: parts.keyring,

@@ -10,6 +10,7 @@ mod audit;
 mod bridge;
 mod catalog;
 mod decide;
+mod ending;
 mod exchange;
 mod forward;
 mod gateway;
@@ -27,7 +28,6 @@ mod review;
 mod roots;
 pub mod settings;
 mod shared;
-mod stopping;
 mod visits;
 mod watching;
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch;
 use toolwarden_core::json::{Kind, Value};
 use toolwarden_core::weak;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
@@ -21,11 +22,12 @@ const MOST_TOOLS: usize = 5_000;
 pub(crate) struct Live {
     policy: ArcSwap<PolicySet>,
     servers: Mutex<Vec<ServerInput>>,
+    changes: watch::Sender<()>,
 }
 
 impl Live {
     pub(crate) fn new(policy: PolicySet, servers: Vec<ServerInput>) -> Self {
-        Self { policy: ArcSwap::from_pointee(policy), servers: Mutex::new(servers) }
+        Self { policy: ArcSwap::from_pointee(policy), servers: Mutex::new(servers), changes: watch::Sender::new(()) }
     }
 
     pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<PolicySet>> {
@@ -34,6 +36,11 @@ impl Live {
 
     pub(crate) fn snapshot(&self) -> Arc<PolicySet> {
         self.policy.load_full()
+    }
+
+    /// Tells of every policy that takes the place of another.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// Takes over a whole new policy; catalogs learned so far stay known.
@@ -50,6 +57,8 @@ impl Live {
         }
         self.policy.store(Arc::new(policy.with_servers(policy.version(), &servers)?));
         *held = servers;
+        drop(held);
+        self.changes.send_replace(());
         Ok(())
     }
 

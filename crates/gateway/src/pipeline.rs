@@ -13,11 +13,12 @@ use crate::answer::{self, Answer, Shape};
 use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::decide::{Judged, decide};
+use crate::ending::{Endings, unless_ended};
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, Resolved, What, resolve};
-use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared, stopping};
+use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared};
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
@@ -73,6 +74,7 @@ pub(crate) async fn pass(
         trail.asks(asked);
     }
     catalog::know(gateway, asked).await?;
+    let endings = Endings::of(gateway, asked);
     let judged = decide(gateway, asked)?;
     parameters::check(gateway, asked)?;
     if let Some(state) = &asked.state {
@@ -100,17 +102,18 @@ pub(crate) async fn pass(
     }
     let link = forward::link_of(asked).await?;
     if link.as_ref().is_some_and(|link| link.era() != asked.arrival.version.era()) {
-        return bridge::carry(gateway, asked, outbound, trail).await;
+        let going = bridge::carry(gateway, asked, outbound, trail);
+        return unless_ended(gateway, asked, endings, going).await;
     }
     if let Some(answer) = shared::answered(asked) {
         return Ok(answer);
     }
-    let stop = stopping::stop_of(asked);
+    let stop = endings.stop.clone();
     let going = async {
         let forwarded = forward::forward(gateway, asked, &outbound, link, stop.as_ref()).await?;
         inspect(gateway, asked, forwarded, trail).await
     };
-    stopping::unless_stopped(stop.as_ref(), going).await
+    unless_ended(gateway, asked, endings, going).await
 }
 
 /// What an answer to a message must be shaped to.

@@ -13,6 +13,7 @@ use toolwarden_mcp::upstream::http::ReplyBody;
 use crate::answer::Events;
 use crate::bridge::listen_for;
 use crate::decide::may_reach;
+use crate::ending::while_reachable;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
 use crate::refusal::Refusal;
@@ -127,7 +128,7 @@ impl Gateway {
 
     /// The stream of a server whose session is one with the client's.
     async fn stream_of(
-        &self,
+        self: &Arc<Self>,
         session: Arc<ClientSession>,
         upstream: &Arc<Upstream>,
         http: Arc<HttpLink>,
@@ -140,8 +141,10 @@ impl Gateway {
         let reply = http.stream(last).await.map_err(Refusal::Upstream)?;
         match (reply.status, reply.body) {
             (StatusCode::OK, ReplyBody::Events(body)) => {
+                let caller = session.caller.clone();
                 let heard = Heard::standalone(session, upstream.clone(), Link::Http(http));
-                Ok(Standing::Server(stream_events(body, heard)))
+                let events = stream_events(body, heard);
+                Ok(Standing::Server(while_reachable(self, caller, upstream.name.clone(), events)))
             }
             (StatusCode::NOT_FOUND, _) => {
                 self.sessions.close(&session.id);

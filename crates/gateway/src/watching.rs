@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::Audience;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::{Part, Value};
-use toolwarden_core::{Call, Caller, Operation};
+use toolwarden_core::{Call, Caller, Clock, Door, Operation};
 use toolwarden_mcp::compose::{object_with, quoted};
-use toolwarden_policy::{Message, admit};
+use toolwarden_policy::{Message, Query, admit};
 
 use crate::gateway::Gateway;
-use crate::resolve::{Asked, query};
+use crate::live::Live;
+use crate::resolve::Asked;
 
 const URIS: &str = "resourceSubscriptions";
 
@@ -33,8 +35,37 @@ pub(crate) fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
 }
 
 pub(crate) fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
-    let Ok(params) = Part::composed(format!("{{\"uri\":{}}}", quoted(uri))) else { return false };
-    let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(params));
-    let watches = Message::Listed { method: "resources/subscribe".to_owned() };
-    admit(&gateway.live.policy(), &query(gateway, caller, call), watches).is_ok()
+    is_heard(&gateway.live, &*gateway.clock, caller, &upstream.name, Some(uri))
+}
+
+/// Whether a caller may hear of a server, and of this resource of it.
+fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool {
+    let params = match uri.map(|uri| Part::composed(format!("{{\"uri\":{}}}", quoted(uri)))) {
+        None => None,
+        Some(Ok(params)) => Some(params),
+        Some(Err(_)) => return false,
+    };
+    let method = if uri.is_some() { "resources/subscribe" } else { "ping" };
+    let call = Call::asked(server.clone(), Operation::ReadResource, params);
+    let query = Query::new(caller.clone(), call, Door::Mcp, clock.now());
+    admit(&live.policy(), &query, Message::Listed { method: method.to_owned() }).is_ok()
+}
+
+/// Judges whoever is to hear something by the policy of that moment.
+#[derive(Debug)]
+pub(crate) struct Hearing {
+    live: Arc<Live>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Hearing {
+    pub(crate) fn new(live: Arc<Live>, clock: Arc<dyn Clock>) -> Self {
+        Self { live, clock }
+    }
+}
+
+impl Audience for Hearing {
+    fn may_hear(&self, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool {
+        is_heard(&self.live, &*self.clock, caller, server, uri)
+    }
 }

@@ -129,6 +129,13 @@ pub(super) async fn post_in_session(house: &House, session: &HeaderValue, text: 
     serve_request(&house.gateway, post(Entrance::Http(Reach::One), text, &more)).await
 }
 
+/// The standing stream of that session.
+pub(super) async fn get_in_session(house: &House, session: &HeaderValue) -> http::Response<AnswerBody> {
+    let mut request = post(Entrance::Http(Reach::One), "", &[(headers::SESSION, session.clone())]);
+    *request.method_mut() = http::Method::GET;
+    serve_request(&house.gateway, request).await
+}
+
 async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str) -> String {
     let mut more = Vec::new();
     if speech == Speech::Legacy {

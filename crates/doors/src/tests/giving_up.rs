@@ -14,7 +14,7 @@ use super::parking::{house, statuses};
 use super::pipe::Pipe;
 
 /// `act` with these steps, as its era says it.
-fn call(speech: Speech, id: u64, steps: &[&str]) -> Value {
+pub(super) fn call(speech: Speech, id: u64, steps: &[&str]) -> Value {
     let meta: Value = match speech {
         Speech::Modern => serde_json::from_str(&format!("{{{META}}}")).unwrap_or_default(),
         Speech::Legacy => json!({"_meta": {}}),
@@ -31,7 +31,7 @@ fn cancel(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}})
 }
 
-async fn eventually(mut is_so: impl AsyncFnMut() -> bool) -> bool {
+pub(super) async fn eventually(mut is_so: impl AsyncFnMut() -> bool) -> bool {
     for _ in 0..500 {
         if is_so().await {
             return true;

@@ -179,7 +179,7 @@ impl Listener {
 
     /// Tells the session; says whether there still is one.
     fn tell(&self, news: &Notification) -> bool {
-        let (Some(gateway), Some(session)) = (self.gateway.upgrade(), self.session.upgrade()) else { return false };
+        let Some(session) = self.session.upgrade() else { return false };
         let is_listed = matches!(
             &*news.method,
             "notifications/tools/list_changed"
@@ -187,9 +187,7 @@ impl Listener {
                 | "notifications/resources/list_changed"
                 | "notifications/resources/updated"
         );
-        let may_hear = crate::decide::may_reach(&gateway, &session.caller, &self.upstream.name)
-            && self.upstream.may_tell(news, &session.caller);
-        if is_listed && may_hear {
+        if is_listed && self.upstream.may_tell(news, &session.caller) {
             session.tell(untagged(news, &session, &self.upstream));
         }
         true

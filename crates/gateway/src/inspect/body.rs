@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
-use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::ADDRESSES_FIRST;
@@ -23,6 +22,7 @@ use toolwarden_mcp::{Era, Id, Message, compose};
 use super::{judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
+use crate::ending::Cut;
 use crate::exchange;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -75,7 +75,7 @@ pub(super) async fn inspected(
                 id,
                 trail: trail.take(),
                 _flight: flight,
-                stopped: None,
+                cut: None,
                 patience: asked.upstream.call_time,
                 late: None,
             })));
@@ -156,8 +156,8 @@ pub struct InspectedBody {
     id: Id,
     trail: Option<Trail>,
     _flight: Option<FlightGuard>,
-    /// The client gives it up.
-    pub(crate) stopped: Option<Pin<Box<OwnedNotified>>>,
+    /// What may end it early.
+    pub(crate) cut: Option<Cut>,
     /// How long the server may be silent.
     patience: Duration,
     /// Runs while the server is silent.
@@ -167,8 +167,8 @@ pub struct InspectedBody {
 impl InspectedBody {
     /// The server's next bytes, or the news that it sends none for too long.
     fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        if self.stopped.as_mut().is_some_and(|stopped| stopped.as_mut().poll(context).is_ready()) {
-            self.stopped = None;
+        if self.cut.as_mut().is_some_and(|cut| cut.is_due(context)) {
+            self.cut = None;
             return Poll::Ready(Some(Err(Failure::GivenUp)));
         }
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {

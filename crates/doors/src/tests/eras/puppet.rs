@@ -35,7 +35,7 @@ pub(in crate::tests) struct Puppet {
     wire: Wire,
     /// Questions that wait for an answer, by session and id.
     waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>,
-    /// Streams of the oldest transport, by session.
+    /// Open streams, by session.
     streams: Arc<Mutex<HashMap<String, Sent>>>,
     complaints: Arc<Mutex<Vec<String>>>,
     /// Notifications that arrived, whole.
@@ -192,19 +192,44 @@ impl Puppet {
             tokio::spawn(self.clone().act(session, message, id, sender));
             return events(receiver);
         }
+        if message.get("method").and_then(Value::as_str) == Some("subscriptions/listen") {
+            return self.listened(&message, &id, receiver, sender);
+        }
         let result = self.plain(&message);
         whole(StatusCode::OK, json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
     }
 
-    /// The stream of the oldest transport; the others have none of their own.
+    /// Tells everybody who listens that its tools have changed.
+    pub(in crate::tests) fn announce(&self) {
+        let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string();
+        for stream in lock(&self.streams).values() {
+            let _ = stream.send(event("message", &news));
+        }
+    }
+
+    /// Agrees to tell what is wanted.
+    fn listened(&self, message: &Value, id: &Value, heard: mpsc::UnboundedReceiver<String>, tell: Sent) -> Answer {
+        let agreed = json!({"notifications": message.pointer("/params/notifications"),
+            "_meta": {"io.modelcontextprotocol/subscriptionId": id}});
+        let first = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": agreed});
+        let _ = tell.send(event("message", &first.to_string()));
+        let mut streams = lock(&self.streams);
+        let place = streams.len();
+        streams.insert(format!("listener-{place}"), tell);
+        events(heard)
+    }
+
+    /// The stream of the oldest transport, or the standing one of a legacy session.
     fn stream(&self, session: &str) -> Answer {
-        if self.wire != Wire::Oldest {
+        if self.wire == Wire::Modern {
             return whole(StatusCode::METHOD_NOT_ALLOWED, String::new());
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut streams = lock(&self.streams);
         let session = format!("{session}-{}", streams.len());
-        let _ = sender.send(event("endpoint", &format!("/sse?{session}")));
+        if self.wire == Wire::Oldest {
+            let _ = sender.send(event("endpoint", &format!("/sse?{session}")));
+        }
         streams.insert(session, sender);
         events(receiver)
     }

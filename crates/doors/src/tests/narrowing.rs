@@ -1,0 +1,149 @@
+//! A narrower policy closes what is open: streams of calls, subscriptions, standing streams, and news (GATE-19).
+
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use toolwarden_conversations::Scope;
+use toolwarden_core::json::Limits;
+use toolwarden_mcp::Message;
+use toolwarden_mcp::message::read_one;
+
+use super::doors::{META, Speech, get_in_session, open_session};
+use super::eras::puppet::Wire;
+use super::giving_up::{call, eventually};
+use super::house::{Given, ada};
+use super::parking::{house, statuses};
+use super::pipe::Pipe;
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const CONFIG: &str = "[auto_run]\nmode = \"run_everything\"\n";
+
+/// The tool is blocked, and everything else stays.
+fn without_the_tool() -> Given {
+    Given { config: CONFIG, server: "may_ask = [\"elicitation\", \"url\"]", blocks: &["notes:act"], ..Given::default() }
+}
+
+/// The server is switched off.
+fn without_the_server() -> Given {
+    Given { config: CONFIG, server: "enabled = false", ..Given::default() }
+}
+
+/// Wider than before, in a way.
+fn the_same() -> Given {
+    Given {
+        config: CONFIG,
+        server: "may_ask = [\"elicitation\", \"url\"]",
+        blocks: &["notes:other"],
+        ..Given::default()
+    }
+}
+
+const EVERYWHERE: [(Wire, Speech); 6] = [
+    (Wire::Modern, Speech::Modern),
+    (Wire::Modern, Speech::Legacy),
+    (Wire::Legacy, Speech::Modern),
+    (Wire::Legacy, Speech::Legacy),
+    (Wire::Oldest, Speech::Modern),
+    (Wire::Oldest, Speech::Legacy),
+];
+
+#[tokio::test]
+async fn gate_19_a_narrower_policy_closes_the_stream_of_a_call() {
+    for (wire, speech) in EVERYWHERE {
+        let (house, puppet) = house(wire).await;
+        let mut pipe = Pipe::open(&house, Scope::One("notes".into()), speech).await;
+        pipe.say(&call(speech, 7, &["Progress", "Hang"])).await;
+        let progress = pipe.hear().await;
+        assert!(progress.to_string().contains("progress"), "{wire:?} {speech:?}: {progress}");
+        house.judge_by(&the_same());
+        pipe.say(&call(speech, 8, &[])).await;
+        let other = pipe.hear().await;
+        assert_eq!(other.get("id"), Some(&json!(8)), "{wire:?} {speech:?}: {other}");
+        house.judge_by(&without_the_tool());
+        let last = pipe.hear().await;
+        assert_eq!(last.get("id"), Some(&json!(7)), "{wire:?} {speech:?}: {last}");
+        assert!(last.to_string().contains("Denied by Toolwarden"), "{wire:?} {speech:?}: {last}");
+        let told = eventually(async || puppet.cancelled() + puppet.hung_up() > 0).await;
+        assert!(told, "{wire:?} {speech:?}: the server was not told");
+        let closed = eventually(async || statuses(&house).await.len() == 2).await;
+        assert!(closed && !statuses(&house).await.contains(&"timeout".to_owned()), "{:?}", statuses(&house).await);
+    }
+}
+
+/// Before the first byte of an answer there is no stream yet; it is a refusal then.
+#[tokio::test]
+async fn gate_19_a_narrower_policy_ends_a_call_that_waits() {
+    for (wire, speech) in EVERYWHERE {
+        let (house, puppet) = house(wire).await;
+        let mut pipe = Pipe::open(&house, Scope::One("notes".into()), speech).await;
+        pipe.say(&call(speech, 7, &["HangAtOnce"])).await;
+        assert!(eventually(async || puppet.hanging() == 1).await, "{wire:?}");
+        house.judge_by(&without_the_tool());
+        let last = pipe.hear().await;
+        assert!(last.to_string().contains("Denied by Toolwarden"), "{wire:?} {speech:?}: {last}");
+        let told = eventually(async || puppet.cancelled() + puppet.hung_up() > 0).await;
+        assert!(told, "{wire:?} {speech:?}: the server was not told");
+    }
+}
+
+fn listen() -> Value {
+    let meta: Value = serde_json::from_str(&format!("{{{META}}}")).unwrap_or_default();
+    json!({"jsonrpc": "2.0", "id": 3, "method": "subscriptions/listen", "params": {
+        "notifications": {"toolsListChanged": true}, "_meta": meta.get("_meta")}})
+}
+
+#[tokio::test]
+async fn gate_19_a_narrower_policy_closes_subscriptions() {
+    for wire in [Wire::Modern, Wire::Legacy, Wire::Oldest] {
+        let (house, _puppet) = house(wire).await;
+        let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Modern).await;
+        pipe.say(&listen()).await;
+        let first = pipe.hear().await;
+        assert!(first.to_string().contains("acknowledged"), "{wire:?}: {first}");
+        house.judge_by(&without_the_server());
+        let last = pipe.hear().await;
+        assert_eq!(last.get("id"), Some(&json!(3)), "{wire:?}: {last}");
+        assert!(last.get("error").is_some(), "{wire:?}: {last}");
+    }
+}
+
+#[tokio::test]
+async fn gate_19_a_narrower_policy_closes_the_standing_stream() {
+    let (house, puppet) = house(Wire::Legacy).await;
+    let session = open_session(&house).await;
+    let response = get_in_session(&house, &session).await;
+    assert_eq!(response.status(), http::StatusCode::OK);
+    let mut body = response.into_body();
+    puppet.announce();
+    let news = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+    assert!(String::from_utf8_lossy(&news).contains("list_changed"), "{news:?}");
+    house.judge_by(&without_the_server());
+    puppet.announce();
+    let rest = tokio::time::timeout(PATIENCE, body.collect()).await;
+    let rest = rest.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes);
+    assert_eq!(rest.as_deref(), Some(&b""[..]), "it ends, and says no more");
+    assert_eq!(get_in_session(&house, &session).await.status(), http::StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn gate_19_news_reach_only_whom_the_policy_of_the_moment_permits() {
+    let (house, _puppet) = house(Wire::Legacy).await;
+    let hears = |method: &str, params: &str| {
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        match (read_one(text.as_bytes(), Limits::DEFAULT), house.gateway.upstream("notes")) {
+            (Ok(Message::Notification(news)), Some(upstream)) => upstream.may_tell(&news, &ada().into()),
+            other => unreachable!("{other:?}"),
+        }
+    };
+    let all = [
+        ("notifications/tools/list_changed", "{}"),
+        ("notifications/resources/updated", r#"{"uri":"note://a"}"#),
+        ("notifications/message", r#"{"level":"info","data":"a"}"#),
+    ];
+    for (method, params) in all {
+        assert!(hears(method, params), "{method}");
+    }
+    house.judge_by(&without_the_server());
+    for (method, params) in all {
+        assert!(!hears(method, params), "{method}");
+    }
+}
