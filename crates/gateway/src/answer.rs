@@ -10,6 +10,7 @@ use serde_json::json;
 use toolwarden_conversations::Failure;
 use toolwarden_core::{Decision, Reason, name};
 use toolwarden_mcp::ladder::Rung;
+use toolwarden_mcp::scan::DECISION;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
 
@@ -104,7 +105,7 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Answer {
             return decided(shape, denial);
         }
         Refusal::Denied(denial) | Refusal::Held(denial) => {
-            let data = json!({ "toolwarden/decision": decision(denial) });
+            let data = json!({ DECISION: decision(denial) });
             let body = compose::error(shape.id.as_ref(), NOT_PERMITTED, &in_words(denial), Some(&data));
             return reply(shape, StatusCode::OK, body);
         }
@@ -195,7 +196,7 @@ fn decided(shape: &Shape, denial: &Denial) -> Answer {
     let mut result = json!({
         "content": [{ "type": "text", "text": in_words(denial) }],
         "isError": true,
-        "_meta": { "toolwarden/decision": decision(denial) },
+        "_meta": { DECISION: decision(denial) },
     });
     if let (Era::Modern, Some(result)) = (shape.era, result.as_object_mut()) {
         result.insert("resultType".to_owned(), "complete".into());

@@ -8,6 +8,7 @@ use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
+use toolwarden_mcp::scan::DECISION;
 
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -20,6 +21,7 @@ const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 /// The result as the client is shown it; none where it asks for nothing and stays as it is.
 pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result<Option<String>, Failure> {
     let value = result.value();
+    check_words(Ok(value))?;
     let kind = value.get("resultType").and_then(Value::as_str);
     let asks = kind.as_deref() == Some("input_required");
     if asks && !ASKING.contains(&&*asked.method) && !weak::is(Weakness::Answers) {
@@ -44,6 +46,20 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
     changed.extend(shown.as_deref().map(|shown| ("inputRequests", Some(shown))));
     changed.extend(sealed.as_deref().map(|sealed| ("requestState", Some(sealed))));
     Ok((!changed.is_empty()).then(|| object_with(Some(value), &changed)))
+}
+
+/// What only the gateway says must not come from a server: clients act on it.
+pub(crate) fn check_words(outcome: Result<Value<'_>, Value<'_>>) -> Result<(), Failure> {
+    let words = match outcome {
+        Ok(result) => result.get("_meta"),
+        Err(error) => error.get("data"),
+    };
+    let imitates = words.is_some_and(|words| words.get(DECISION).is_some());
+    if imitates && !weak::is(Weakness::Answers) { Err(imitation()) } else { Ok(()) }
+}
+
+pub(crate) fn imitation() -> Failure {
+    Failure::Protocol("its answer claims to be a decision of the gateway".to_owned())
 }
 
 /// What becomes of the answers a modern request brings.
@@ -83,6 +99,7 @@ pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers
 
 /// The error as the client is shown it; none where it asks for nothing and stays as it is.
 pub(crate) async fn outgoing_error(asked: &Asked, error: Value<'_>) -> Result<Option<String>, Failure> {
+    check_words(Err(error))?;
     if !wants_addresses(error) {
         return Ok(None);
     }

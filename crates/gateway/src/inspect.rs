@@ -136,6 +136,9 @@ pub(crate) fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failu
         (Some(given), Some(own)) => given == own || (given.starts_with('"') && unescape(given) == unescape(own)),
         _ => false,
     };
+    if facts.imitates && !weak::is(Weakness::Answers) {
+        return Err(exchange::imitation());
+    }
     match facts.outcome {
         // A server that could not read the request answers without its id.
         Some(Outcome::Error) if same || facts.id.as_deref().is_none_or(|id| id == "null") => Ok(Status::ToolError),

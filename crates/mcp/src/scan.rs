@@ -9,6 +9,7 @@ mod key;
 mod number;
 mod text;
 
+pub use key::DECISION;
 use key::{KeyText, Level, Member};
 use number::Number;
 use text::Utf8;
@@ -28,6 +29,8 @@ pub struct Facts {
     pub is_error: Option<bool>,
     /// Whether `result.inputRequests` is there, whatever it holds.
     pub has_input_requests: bool,
+    /// Whether it says what only the gateway says.
+    pub imitates: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +145,8 @@ pub struct Scanner {
     member: Option<Member>,
     /// The member of the top level that is open, for keys one level down.
     section: Option<Member>,
+    /// Whether the object where the gateway says what it decided is open, one level further down.
+    in_words: bool,
     seen: u16,
     capture: Option<Member>,
     captured: Vec<u8>,
@@ -160,6 +165,7 @@ impl Scanner {
             key: KeyText::default(),
             member: None,
             section: None,
+            in_words: false,
             seen: 0,
             capture: None,
             captured: Vec::with_capacity(32),
@@ -254,8 +260,10 @@ impl Scanner {
         if self.open.pop() != Some(container) {
             return Err(ScanFault::Unexpected);
         }
-        if self.open.len() == 1 {
-            self.section = None;
+        match self.open.len() {
+            1 => self.section = None,
+            2 => self.in_words = false,
+            _ => {}
         }
         self.state = if self.open.is_empty() { State::End } else { State::Separator };
         Ok(())
@@ -266,6 +274,7 @@ impl Scanner {
             (1, _) => Some(Level::Top),
             (2, Some(Member::Result)) => Some(Level::Result),
             (2, Some(Member::Error)) => Some(Level::Error),
+            (3, _) if self.in_words => Some(Level::Words),
             _ => None,
         };
         self.key.start(level);
@@ -298,7 +307,13 @@ impl Scanner {
                 self.facts.has_input_requests = true;
                 Ok(())
             }
-            Member::Version | Member::Id | Member::ResultType | Member::IsError | Member::Code => Ok(()),
+            Member::Decision => {
+                self.facts.imitates = true;
+                Ok(())
+            }
+            Member::Version | Member::Id | Member::ResultType | Member::IsError | Member::Code | Member::Words => {
+                Ok(())
+            }
         }
     }
 
@@ -314,7 +329,8 @@ impl Scanner {
                     self.captured.clear();
                     self.keep(&[byte])?;
                 }
-                Member::Version | Member::Method | Member::InputRequests => {}
+                Member::Words => self.in_words = byte == b'{',
+                Member::Version | Member::Method | Member::InputRequests | Member::Decision => {}
             }
         }
         match byte {

@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 use proptest::{prop_assert, prop_assert_eq, proptest};
 use toolwarden_core::json::{Document, Fault, Kind, Limits, Value};
 
-use super::{Facts, Outcome, ScanFault, Scanner};
+use super::{DECISION, Facts, Outcome, ScanFault, Scanner};
 
 const DEPTH: usize = 6;
 
@@ -49,6 +49,8 @@ fn expected(document: &Document) -> Option<Facts> {
         Some(_) => return None,
     }
     facts.has_input_requests = result.is_some_and(|result| result.get("inputRequests").is_some());
+    let words = result.and_then(|result| result.get("_meta")).or(error.and_then(|error| error.get("data")));
+    facts.imitates = words.is_some_and(|words| words.get(DECISION).is_some());
     if let Some(error) = error {
         if error.kind() != Kind::Object {
             return None;
@@ -71,6 +73,8 @@ fn last_of_two(bytes: &[u8]) -> Option<Facts> {
         result_type: result.and_then(|result| result.get("resultType")?.as_str()).map(Into::into),
         is_error: result.and_then(|result| result.get("isError")?.as_bool()),
         has_input_requests: result.is_some_and(|result| result.get("inputRequests").is_some()),
+        imitates: result.and_then(|it| it.get("_meta")?.get(DECISION)).is_some()
+            || error.and_then(|it| it.get("data")?.get(DECISION)).is_some(),
     })
 }
 
@@ -110,6 +114,18 @@ fn facts_of_real_responses() {
     let facts = scan_text(r#"{"id":null,"error":{"message":"no","data":{"code":1},"code":-32022}}"#);
     let outcome = Some(Outcome::Error);
     assert_eq!(facts, Ok(Facts { id: id("null"), outcome, error_code: Some(-32022), ..Facts::default() }));
+    for (text, imitates) in [
+        (r#"{"result":{"_meta":{"a":{},"toolwarden/decision":{}}}}"#, true),
+        (r#"{"error":{"code":1,"data":{"toolwarden/decision":1}}}"#, true),
+        (
+            r#"{"result":{"_meta":{"a":{"toolwarden/decision":{}}},"toolwarden/decision":1,"x":{"toolwarden/decision":1}}}"#,
+            false,
+        ),
+        (r#"{"result":{"_meta":["toolwarden/decision"],"data":{"toolwarden/decision":1}}}"#, false),
+        (r#"{"result":{"_meta":{}},"_meta":{"toolwarden/decision":1}}"#, false),
+    ] {
+        assert_eq!(scan_text(text).map(|facts| facts.imitates), Ok(imitates), "{text}");
+    }
 }
 
 #[test]
@@ -205,6 +221,9 @@ fn key() -> impl Strategy<Value = String> {
         1 => quoted("isError"),
         1 => quoted("inputRequests"),
         1 => quoted("code"),
+        2 => quoted("_meta"),
+        1 => quoted("data"),
+        2 => quoted(DECISION),
         1 => Just("\"method\"".to_owned()),
         3 => "\"[a-zé\u{1F600}]{0,3}\"",
     ]

@@ -29,6 +29,7 @@ use super::severity;
 use super::way::{Open, Waiting, Way};
 use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
+use crate::exchange;
 use crate::gateway::Gateway;
 use crate::inspect::{receipt_is_wanted, with_receipt};
 use crate::pipeline::shape_of;
@@ -303,6 +304,8 @@ impl Leg {
     /// The server's own answer.
     async fn last(&mut self, outcome: Result<Part, Part>) -> Result<Told, Refusal> {
         let about = self.way.take().and_then(|mut way| way.about.take());
+        let said = outcome.as_ref().map(Part::value).map_err(Part::value);
+        exchange::check_words(said).map_err(Refusal::Upstream)?;
         let body = match &outcome {
             Ok(result) => {
                 let text = result_to_modern(&self.asked.method, result.value(), about.as_deref());

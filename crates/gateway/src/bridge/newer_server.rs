@@ -27,6 +27,7 @@ use super::{listening, set_level};
 use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
 use crate::decide::decide;
+use crate::exchange;
 use crate::forward::link;
 use crate::gateway::Gateway;
 use crate::inspect::{filtered_list, list_kind, receipt_is_wanted, with_receipt};
@@ -296,6 +297,8 @@ impl Errand {
                 // The modern era has no requests of servers.
                 Message::Request(_) => {}
                 Message::Response(response) => {
+                    let said = response.outcome.as_ref().map(Part::value).map_err(Part::value);
+                    exchange::check_words(said).map_err(Refusal::Upstream)?;
                     return response.outcome.map_err(|error| {
                         let error = error_to_legacy(error.value());
                         Refusal::Upstream(Failure::Answered { status: 200, error })

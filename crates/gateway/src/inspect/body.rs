@@ -187,6 +187,9 @@ impl InspectedBody {
         let asks = facts.has_input_requests
             || facts.result_type.as_deref() == Some(ASKS)
             || facts.error_code == Some(i64::from(ADDRESSES_FIRST));
+        if facts.imitates {
+            return Err(exchange::imitation());
+        }
         if !is_own || asks || tasks::is_task(facts.result_type.as_deref()) {
             // Questions and tasks this large are neither; and they were not judged.
             return Err(Failure::Protocol("a large answer must answer its own request, and no more".to_owned()));

@@ -15,6 +15,10 @@ pub(super) enum Member {
     IsError,
     InputRequests,
     Code,
+    /// `_meta` of a result, `data` of an error: where the gateway says what it decided.
+    Words,
+    /// What only the gateway says.
+    Decision,
 }
 
 impl Member {
@@ -30,7 +34,7 @@ impl Member {
             Self::IsError => matches!(byte, b't' | b'f' | b'n'),
             Self::Code => matches!(byte, b'-' | b'0'..=b'9'),
             Self::Error => byte == b'{',
-            Self::Version | Self::Method | Self::Result | Self::InputRequests => true,
+            Self::Version | Self::Method | Self::Result | Self::InputRequests | Self::Words | Self::Decision => true,
         }
     }
 }
@@ -41,10 +45,15 @@ pub(super) enum Level {
     Top,
     Result,
     Error,
+    /// Inside of `Member::Words`.
+    Words,
 }
 
-/// The longest key that counts, `inputRequests`, with every character written as `\uXXXX`.
-const LONGEST: usize = 13 * 6;
+/// The longest key that counts, `toolwarden/decision`, with every character written as `\uXXXX`.
+const LONGEST: usize = DECISION.len() * 6;
+
+/// Under this key the gateway says what it decided, in the `_meta` of a result or the `data` of an error.
+pub const DECISION: &str = "toolwarden/decision";
 
 /// The text of a key as it arrives.
 #[derive(Debug, Default)]
@@ -83,6 +92,8 @@ impl KeyText {
             (Level::Result, "isError") => Some(Member::IsError),
             (Level::Result, "inputRequests") => Some(Member::InputRequests),
             (Level::Error, "code") => Some(Member::Code),
+            (Level::Result, "_meta") | (Level::Error, "data") => Some(Member::Words),
+            (Level::Words, DECISION) => Some(Member::Decision),
             _ => None,
         }
     }
