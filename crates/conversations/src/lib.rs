@@ -10,7 +10,7 @@ mod audience;
 pub mod bounds;
 mod failure;
 pub mod greeting;
-mod known;
+pub mod known;
 pub mod memo;
 pub mod questions;
 mod scope;

@@ -61,13 +61,11 @@ pub enum AnswerTo {
 #[derive(Debug, Clone)]
 pub struct Flight {
     pub server: Arc<str>,
-    pub link: Link,
-    /// The id it has on that link.
-    pub wire: Id,
+    /// Where it travels, and the id it has there; none where somebody carries it on, to another era or to
+    /// several servers, and tells them in their words when the client gives it up.
+    pub on: Option<(Link, Id)>,
     /// Ends the request: whoever waits for its answer waits no longer.
     pub stop: Arc<Notify>,
-    /// It crosses eras: who carries it tells the server in its words that the client gave it up.
-    pub crosses: bool,
 }
 
 /// A request whose stream broke off before its response came.
@@ -321,8 +319,11 @@ impl ClientSession {
         lock(&self.followers).drain(..).for_each(|follower| follower.abort());
         lock(&self.listening).clear();
         // Calls that cross eras run apart from their connection: they end here, and say so.
-        let stops: Vec<_> =
-            lock(&self.flights).values().filter(|flight| flight.crosses).map(|flight| flight.stop.clone()).collect();
+        let stops: Vec<_> = lock(&self.flights)
+            .values()
+            .filter(|flight| flight.on.is_none())
+            .map(|flight| flight.stop.clone())
+            .collect();
         for stop in &stops {
             stop.notify_one();
         }

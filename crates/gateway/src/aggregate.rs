@@ -50,6 +50,10 @@ pub(crate) async fn handle(
             let cancelled = params.as_ref().and_then(|params| Id::from_raw(params.value().get("requestId")?.raw()));
             let flight = cancelled.zip(arrival.session.as_ref()).and_then(|(id, session)| session.flight(&id));
             let Some(flight) = flight else { return Ok(drop_foreign(FOREIGN_CANCEL, trail).await) };
+            if flight.on.is_none() {
+                flight.stop.notify_one();
+                return Ok(Answer::Accepted);
+            }
             onward(gateway, arrival, flight.server, trail).await
         }
         // What a client tells everybody concerns conversations that the gateway opened itself.

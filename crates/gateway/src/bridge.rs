@@ -52,7 +52,7 @@ pub(crate) fn delivered(asked: &Asked) -> Option<Answer> {
             let _ = waiter.map(|waiter| waiter.send(outcome.clone()));
             Some(Answer::Accepted)
         }
-        What::Cancel(flight) if flight.crosses => {
+        What::Cancel(flight) if flight.on.is_none() => {
             flight.stop.notify_one();
             Some(Answer::Accepted)
         }

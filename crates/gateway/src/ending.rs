@@ -163,17 +163,15 @@ pub(crate) fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, serve
 fn tell_server(asked: &Asked) {
     let flight = asked.arrival.session.as_ref().zip(asked.id.as_ref()).and_then(|(session, id)| session.flight(id));
     let Some(flight) = flight else { return };
-    if flight.crosses {
-        return flight.stop.notify_one();
-    }
-    let params = Part::composed(format!("{{\"requestId\":{}}}", flight.wire.raw())).ok();
-    let Ok(words) = housekeeping(flight.server.clone(), "notifications/cancelled", params) else { return };
+    let Some((link, wire)) = flight.on else { return flight.stop.notify_one() };
+    let params = Part::composed(format!("{{\"requestId\":{}}}", wire.raw())).ok();
+    let Ok(words) = housekeeping(flight.server, "notifications/cancelled", params) else { return };
     tokio::spawn(async move {
-        match &flight.link {
+        match &link {
             Link::Http(http) if http.era() == Era::Modern => {}
             Link::Http(http) => drop(http.notify(&words).await),
             Link::Stdio(stdio) => {
-                stdio.forget(&flight.wire);
+                stdio.forget(&wire);
                 drop(stdio.notify(&words, &[] as &[Edit<'_>]).await);
             }
         }

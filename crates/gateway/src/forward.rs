@@ -47,7 +47,7 @@ pub(crate) async fn forward(
 ) -> Result<Forwarded, Refusal> {
     let link = match (&asked.what, link) {
         (_, Some(link)) => link,
-        (What::Cancel(flight), None) => flight.link.clone(),
+        (What::Cancel(Flight { on: Some((link, _)), .. }), None) => link.clone(),
         (What::Answer(Question { to: AnswerTo::Server(link, _), .. }, _), None) => link.clone(),
         (_, None) => return Err(Refusal::Order("there is nobody to tell")),
     };
@@ -84,7 +84,10 @@ async fn send(
                 // It may wait for a stream that broke off.
                 drop(session.unpark(&id, &asked.upstream.name));
             }
-            cancel(link, outbound, &flight.wire).await.map(|()| (Reply::Sent, None))
+            if let Some((link, wire)) = &flight.on {
+                cancel(link, outbound, wire).await?;
+            }
+            Ok((Reply::Sent, None))
         }
         (_, None) => {
             notify(link, outbound).await?;
@@ -110,7 +113,7 @@ async fn request(
     let depart = |wire: Id| {
         let (session, stop) = asked.arrival.session.as_ref().zip(stop)?;
         let (server, link) = (server.clone(), link.clone());
-        Some(session.depart(id, Flight { server, link, wire, stop: stop.clone(), crosses: false }))
+        Some(session.depart(id, Flight { server, on: Some((link, wire)), stop: stop.clone() }))
     };
     let cut = cut_capabilities(asked, outbound);
     let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();

@@ -78,7 +78,7 @@ pub(crate) async fn pass(
     let judged = decide(gateway, asked)?;
     parameters::check(gateway, asked)?;
     if let Some(state) = &asked.state {
-        gateway.states.consume(state)?;
+        gateway.states.consume(state, &asked.arrival.caller)?;
     }
     if let Judged::Call(permit) = &judged {
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;

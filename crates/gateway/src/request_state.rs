@@ -23,8 +23,9 @@ const LIFE: Duration = Duration::from_secs(30 * 60);
 const MOST_ROUNDS: u8 = 16;
 /// No real state comes near this.
 const LONGEST: usize = 256 * 1024;
-/// States that were opened and have not expired; beyond that none is opened.
+/// States that were opened and have not expired, of everybody and of one principal; beyond that none is opened.
 const MOST_USED: usize = 100_000;
+const MOST_USED_BY_ONE: usize = 10_000;
 
 /// What a state stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,8 +85,32 @@ pub(crate) struct States {
     started: Instant,
     life: Duration,
     next: std::sync::atomic::AtomicU64,
-    /// Number and expiry of states that were opened.
-    used: Mutex<HashMap<u64, u64>>,
+    used: Mutex<Used>,
+}
+
+/// States that were opened.
+#[derive(Debug, Default)]
+struct Used {
+    /// Number and expiry, and whose it was.
+    states: HashMap<u64, (u64, String)>,
+    /// How many each principal has.
+    counts: HashMap<String, usize>,
+}
+
+impl Used {
+    fn forget_expired(&mut self, now: u64) {
+        let Self { states, counts } = self;
+        for (_, owner) in states.extract_if(|_, (expires, _)| *expires < now).map(|(_, used)| used) {
+            if let Some(count) = counts.get_mut(&owner) {
+                *count -= 1;
+            }
+        }
+        counts.retain(|_, count| *count > 0);
+    }
+
+    fn is_full(&self, owner: &str) -> bool {
+        self.states.len() >= MOST_USED || self.counts.get(owner).is_some_and(|count| *count >= MOST_USED_BY_ONE)
+    }
 }
 
 impl States {
@@ -151,7 +176,7 @@ impl States {
         if self.after(Duration::ZERO) > plain.expires {
             return Err(Refusal::State("it has expired; make the call again"));
         }
-        if self.lock().contains_key(&plain.number) {
+        if self.lock().states.contains_key(&plain.number) {
             return Err(Refusal::State("it was used before"));
         }
         let Plain { number, expires, round, carried, .. } = plain;
@@ -159,17 +184,21 @@ impl States {
     }
 
     /// Uses a state up; only one of two that come at the same time gets it.
-    pub(crate) fn consume(&self, opened: &Opened) -> Result<(), Refusal> {
+    pub(crate) fn consume(&self, opened: &Opened, caller: &Caller) -> Result<(), Refusal> {
         let now = self.after(Duration::ZERO);
+        let owner = principal(caller);
         let mut used = self.lock();
-        if used.len() >= MOST_USED {
-            used.retain(|_, expires| *expires >= now);
+        if used.is_full(&owner) {
+            used.forget_expired(now);
         }
-        if used.len() >= MOST_USED {
+        if used.is_full(&owner) {
             return Err(Refusal::State("too many exchanges are open"));
         }
-        match used.insert(opened.number, opened.expires) {
-            None => Ok(()),
+        match used.states.insert(opened.number, (opened.expires, owner.clone())) {
+            None => {
+                *used.counts.entry(owner).or_default() += 1;
+                Ok(())
+            }
             Some(_) if weak::is(Weakness::Seals) => Ok(()),
             Some(_) => Err(Refusal::State("it was used before")),
         }
@@ -180,7 +209,7 @@ impl States {
         u64::try_from((self.started.elapsed() + wait).as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, u64>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

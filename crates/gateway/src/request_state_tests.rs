@@ -43,7 +43,7 @@ impl Desk {
         let call = params(call);
         let bound = Bound { caller, server, method, params: Some(&call) };
         match self.states.open(&self.keyring, bound) {
-            Ok(Some(opened)) => match self.states.consume(&opened) {
+            Ok(Some(opened)) => match self.states.consume(&opened, caller) {
                 Ok(()) => "opened",
                 Err(_) => "used",
             },
@@ -106,8 +106,8 @@ fn two_at_once_open_a_state_once() -> Result<(), Box<dyn std::error::Error>> {
     let first = desk.states.open(&desk.keyring, bound).ok().flatten();
     let second = desk.states.open(&desk.keyring, bound).ok().flatten();
     let (Some(first), Some(second)) = (first, second) else { return Err("not opened".into()) };
-    assert!(desk.states.consume(&first).is_ok());
-    assert!(desk.states.consume(&second).is_err());
+    assert!(desk.states.consume(&first, &desk.ada).is_ok());
+    assert!(desk.states.consume(&second, &desk.ada).is_err());
     Ok(())
 }
 
@@ -133,5 +133,19 @@ async fn states_expire() -> Result<(), Box<dyn std::error::Error>> {
     let back = format!(r#"{{"name":"t","requestState":"{state}"}}"#);
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     assert_eq!(desk.why(&desk.ada, "notes", "tools/call", &back), "it has expired; make the call again");
+    Ok(())
+}
+
+#[test]
+fn one_principal_does_not_use_up_the_states_of_others() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    let opened = |number: u64, expires: u64| super::Opened { number, expires, round: 1, carried: Carried::Again };
+    for number in 0..super::MOST_USED_BY_ONE as u64 {
+        assert!(desk.states.consume(&opened(number, u64::MAX), &desk.ada).is_ok());
+    }
+    assert!(desk.states.consume(&opened(20_000, u64::MAX), &desk.ada).is_err());
+    let mut bob = desk.ada.clone();
+    bob.user = Some("bob".to_owned());
+    assert!(desk.states.consume(&opened(20_001, 0), &bob).is_ok());
     Ok(())
 }

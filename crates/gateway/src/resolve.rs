@@ -177,8 +177,7 @@ pub(crate) fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Quer
 fn own_flight(arrival: &Arrival, params: Option<&Part>, upstream: &Upstream) -> Option<Flight> {
     let id = Id::from_raw(params?.value().get("requestId")?.raw())?;
     let session = arrival.session.as_ref()?;
-    let anybodys =
-        |link| Flight { server: upstream.name.clone(), link, wire: id.clone(), stop: Arc::default(), crosses: false };
+    let anybodys = |link| Flight { server: upstream.name.clone(), on: Some((link, id.clone())), stop: Arc::default() };
     session.flight(&id).or_else(|| unchecked(session, upstream).map(anybodys))
 }
 

@@ -37,6 +37,14 @@ impl Wanted {
         }
     }
 
+    /// What either of them wants.
+    pub fn join(&mut self, other: Self) {
+        self.tools |= other.tools;
+        self.prompts |= other.prompts;
+        self.resources |= other.resources;
+        self.uris.extend(other.uris);
+    }
+
     /// The same as a filter, raw.
     pub fn filter(&self) -> String {
         let mut members = Vec::new();

@@ -20,9 +20,6 @@ use crate::failure::Failure;
 const IDLE: Duration = Duration::from_secs(5 * 60);
 /// Children of one conversation, for calls at the same time.
 const MOST_CHILDREN: usize = 8;
-/// How often a call looks for room.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
 /// All of them at one server.
 #[derive(Debug, Default)]
 pub struct Olders(Mutex<HashMap<Key, Arc<OnceCell<Arc<Older>>>>>);
@@ -252,20 +249,6 @@ impl Older {
         all.push(own.clone());
         let held = own.turn.clone().lock_owned().await;
         Ok(self.taken(&own, held))
-    }
-
-    /// For one call, when there is room.
-    pub async fn turn(self: &Arc<Self>) -> Result<Turn, Failure> {
-        let patience = self.upstream()?.call_time;
-        let waiting = async {
-            loop {
-                match self.turn_now().await {
-                    Err(Failure::Busy) => tokio::time::sleep(LOOK_AGAIN).await,
-                    turn => return turn,
-                }
-            }
-        };
-        timeout(patience, waiting).await.unwrap_or(Err(Failure::Busy))
     }
 
     fn taken(self: &Arc<Self>, own: &Own, held: OwnedMutexGuard<()>) -> Turn {

@@ -72,7 +72,8 @@ impl House {
         Some((house, other))
     }
 
-    async fn configured(given: &Given, text: &str, recorder: Recorder) -> Option<Self> {
+    /// From a whole config text.
+    pub(super) async fn configured(given: &Given, text: &str, recorder: Recorder) -> Option<Self> {
         let directory = tempfile::tempdir().ok()?;
         let reading = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes());
         assert!(!reading.broken, "{text}\n{:?}", reading.findings);

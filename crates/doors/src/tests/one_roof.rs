@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 
-use super::doors::{Entrance, Reach, Speech, request, send, walk};
+use super::doors::{Entrance, META, Reach, Speech, request, send, walk};
+use super::eras::puppet::{Puppet, Wire};
+use super::giving_up::eventually;
 use super::house::{Given, House, ada};
 use super::pipe::Pipe;
 use super::recorder::{ALL_KINDS, Recorder, Speaks};
@@ -241,4 +243,104 @@ async fn a_server_that_forgets_does_not_end_the_session_with_all() {
     let has = |place: usize, words: &str| said.get(place).is_some_and(|line| line.contains(words));
     assert!(has(0, "has forgotten the conversation"), "{said:?}");
     assert!(has(1, "done") && has(2, "done"), "{said:?}");
+}
+
+/// The cursor of one server does not use up the room of the others'.
+#[tokio::test]
+async fn a_cursor_without_measure_costs_only_its_own_server() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    let endless = json!({"resources": [{"uri": "note://a", "name": "a"}], "nextCursor": "x".repeat(20_000)});
+    house.recorder.lists("resources/list", vec![endless]);
+    let page = |name: &str| json!({"resources": [{"uri": format!("note://{name}"), "name": name}]});
+    other.lists("resources/list", vec![page("b"), page("c")]);
+    let first = list(&house, Speech::Modern, "resources/list", None).await;
+    assert_eq!(first.pointer("/_meta/toolwarden~1unavailable"), Some(&json!(["notes"])), "{first}");
+    let pages = all(&house, Speech::Modern, "resources/list", "resources", "uri").await;
+    let expected: [&[&str]; 2] =
+        [&["toolwarden://notes/note://a", "toolwarden://other/note://b"], &["toolwarden://other/note://c"]];
+    assert_eq!(pages, expected);
+}
+
+/// Whoever lists the address of another server does not get to hear who reads it.
+#[tokio::test]
+async fn an_address_that_two_servers_list_is_read_at_neither() {
+    let (house, other) = two([Speaks::Both, Speaks::Both]).await;
+    let web = json!({"resources": [{"uri": "https://example.com/a", "name": "a"}]});
+    house.recorder.lists("resources/list", vec![web.clone()]);
+    other.lists("resources/list", vec![web]);
+    list(&house, Speech::Modern, "resources/list", None).await;
+    let read = r#""uri":"https://example.com/a""#;
+    let said = send(&house, DOOR, Speech::Modern, "resources/read", read).await;
+    assert!(said.contains("is listed by `notes` and `other`"), "{said}");
+    assert!(house.recorder.calls().is_empty() && other.calls().is_empty());
+    let said = send(&house, Entrance::Http(Reach::One), Speech::Modern, "resources/read", read).await;
+    assert!(said.contains("contents"), "{said}");
+}
+
+async fn two_puppets(kinds: [Wire; 2]) -> (House, [Puppet; 2]) {
+    let [first, second] = kinds;
+    let (Ok(first), Ok(second)) = (Puppet::start(first).await, Puppet::start(second).await) else {
+        unreachable!("a port is free")
+    };
+    let config = format!(
+        "{}\n[servers.first]\nurl = \"{}\"\n[servers.second]\nurl = \"{}\"\n",
+        EVERYTHING.config, first.url, second.url
+    );
+    let house = House::configured(&EVERYTHING, &config, Recorder::absent(String::new(), Speaks::Both)).await;
+    assert!(house.is_some());
+    let Some(house) = house else { unreachable!("asserted") };
+    (house, [first, second])
+}
+
+fn listen(wanted: &Value) -> Value {
+    let meta: Value = serde_json::from_str(&format!("{{{META}}}")).unwrap_or_default();
+    json!({"jsonrpc": "2.0", "id": 3, "method": "subscriptions/listen",
+        "params": {"notifications": wanted, "_meta": meta.get("_meta")}})
+}
+
+#[tokio::test]
+async fn every_server_is_listened_to_until_the_client_has_enough() {
+    for kinds in [[Wire::Modern, Wire::Modern], [Wire::Modern, Wire::Legacy], [Wire::Oldest, Wire::Legacy]] {
+        let (house, puppets) = two_puppets(kinds).await;
+        let mut pipe = Pipe::open(&house, Scope::All, Speech::Modern).await;
+        let wanted = json!({"toolsListChanged": true, "promptsListChanged": true, "nonsense": true});
+        for _ in 0..2 {
+            pipe.say(&listen(&wanted)).await;
+            let first = pipe.hear().await;
+            // The puppets of the legacy era offer news of tools only, and those of the modern one agree to all.
+            let mut agreed = json!({"toolsListChanged": true});
+            if kinds.contains(&Wire::Modern) {
+                agreed = json!({"toolsListChanged": true, "promptsListChanged": true});
+            }
+            assert_eq!(first.pointer("/params/notifications"), Some(&agreed), "{kinds:?}: {first}");
+            pipe.say(&listen(&wanted)).await;
+            let twice = pipe.hear().await;
+            assert!(twice.to_string().contains("still on its way"), "{kinds:?}: {twice}");
+            for puppet in &puppets {
+                assert!(eventually(async || puppet.is_heard()).await, "{kinds:?}");
+                puppet.announce();
+                let news = pipe.hear().await;
+                assert!(news.to_string().contains("tools/list_changed"), "{kinds:?}: {news}");
+            }
+            pipe.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}})).await;
+            let settled = eventually(async || kinds != [Wire::Modern; 2] || puppets.iter().all(|one| !one.is_heard()));
+            assert!(settled.await, "{kinds:?}: it listens on");
+        }
+    }
+}
+
+/// A server that starts anew is listened to anew.
+#[tokio::test]
+async fn a_stream_that_ends_is_opened_again() {
+    let (house, [first, second]) = two_puppets([Wire::Modern, Wire::Legacy]).await;
+    let mut pipe = Pipe::open(&house, Scope::All, Speech::Modern).await;
+    pipe.say(&listen(&json!({"toolsListChanged": true}))).await;
+    pipe.hear().await;
+    first.hang_up();
+    assert!(eventually(async || first.is_heard()).await);
+    for puppet in [&first, &second] {
+        puppet.announce();
+        let news = pipe.hear().await;
+        assert!(news.to_string().contains("tools/list_changed"), "{news}");
+    }
 }

@@ -206,3 +206,41 @@ async fn a_question_is_put_though_progress_follows_it() {
     let said = answer_whole(&house, &text.to_string()).await;
     assert!(said.contains("notifications/progress") && said.contains("input_required"), "{said}");
 }
+
+/// One principal cannot use up the room of the others.
+#[tokio::test]
+async fn only_so_many_calls_of_one_principal_wait() {
+    let (house, _puppet) = house(Wire::Legacy).await;
+    let more = json!({});
+    let calls = (0..256).map(|_| call(&house, ada(), &["Ask"], EVERYTHING, &more));
+    let said = futures_util::future::join_all(calls).await;
+    assert!(said.iter().all(|said| keys(said).len() == 1), "{:?}", said.iter().find(|said| keys(said).is_empty()));
+    let refused = call(&house, ada(), &["Ask"], EVERYTHING, &more).await;
+    assert!(refused.to_string().contains("busy with other calls of yours"), "{refused}");
+    let mut bob = ada();
+    bob.user = Some("bob".to_owned());
+    let said = call(&house, bob, &["Ask"], EVERYTHING, &more).await;
+    assert_eq!(keys(&said).len(), 1, "{said}");
+}
+
+/// A call that began to wait a moment ago is not given up for another, which waits for its turn instead.
+#[tokio::test]
+async fn a_call_that_waits_is_not_driven_out_by_the_next() {
+    let (house, puppet) = house(Wire::Oldest).await;
+    let more = json!({});
+    let mut waiting = Vec::new();
+    for _ in 0..8 {
+        waiting.push(call(&house, ada(), &["Ask"], EVERYTHING, &more).await);
+    }
+    let last = call(&house, ada(), &[], EVERYTHING, &more);
+    let mut last = std::pin::pin!(last);
+    let soon = tokio::time::timeout(Duration::from_millis(500), &mut last).await;
+    assert!(soon.is_err(), "all lines are taken: {soon:?}");
+    assert_eq!(puppet.cancelled(), 0);
+    let first = waiting.first().cloned().unwrap_or_default();
+    let back = json!({"requestState": state(&first), "inputResponses": answers(&keys(&first), &accept())});
+    let said = call(&house, ada(), &["Ask"], EVERYTHING, &back).await;
+    assert!(said.to_string().contains("done t;"), "{said}");
+    let said = tokio::time::timeout(Duration::from_secs(10), last).await.unwrap_or_default();
+    assert!(said.to_string().contains("done t;"), "{said}");
+}

@@ -10,8 +10,10 @@ use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
-/// Longest cursor that is looked at.
-const LONGEST: usize = 8 * 1024;
+/// Longest cursor that is looked at, and longest own one of a server: one server's must not use up the room
+/// of the others.
+const LONGEST: usize = 256 * 1024;
+pub(super) const LONGEST_OWN: usize = 8 * 1024;
 
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,15 +1,18 @@
 //! `subscriptions/listen` at the common door: one stream, fed by every server that offers one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::{self, select_all};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 use toolwarden_conversations::alias::Alias;
-use toolwarden_conversations::upstreams::Upstream;
+use toolwarden_conversations::sessions::Flight;
+use toolwarden_conversations::upstreams::{Upstream, Wanted, acknowledged};
 use toolwarden_core::json::{Kind, Limits, Part};
-use toolwarden_mcp::ladder::META_SUBSCRIPTION;
+use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Id, Message, compose};
 
@@ -21,6 +24,10 @@ use crate::pipeline::pass;
 use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve};
 
+/// A server's stream that ended, or could not be opened, is tried again after this; twice as long each time.
+const AGAIN: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 pub(super) async fn listen(
     gateway: &Arc<Gateway>,
     arrival: Arrival,
@@ -30,50 +37,109 @@ pub(super) async fn listen(
     let Some(params) = params else { return Err(Refusal::Params("`notifications` is missing".to_owned())) };
     let wanted = params.member("notifications").filter(|wanted| wanted.value().kind() == Kind::Object);
     let Some(wanted) = wanted else { return Err(Refusal::Params("`notifications` must be an object".to_owned())) };
-    let servers = named(gateway, &arrival);
-    let opening = servers.into_iter().map(|(alias, upstream)| {
-        let (arrival, params, wanted) = (&arrival, params, &wanted);
-        async move { open_one(gateway, arrival, params, wanted, alias, upstream).await }
+    let session = arrival.session.as_ref();
+    if session.is_some_and(|session| session.is_in_flight(id)) {
+        return Err(Refusal::RepeatedId);
+    }
+    let stop: Arc<Notify> = Arc::default();
+    let flight = Flight { server: "".into(), on: None, stop: stop.clone() };
+    let flight = session.map(|session| session.depart(id, flight));
+    let opening = named(gateway, &arrival).into_iter().map(|(alias, upstream)| {
+        // Each server has a request of its own; the client's is this one.
+        let (gateway, arrival) = (Arc::downgrade(gateway), Arrival { session: None, ..arrival.clone() });
+        Voice { gateway, arrival, params: params.clone(), wanted: wanted.clone(), alias, upstream }.begin()
     });
-    let sources: Vec<Events> = join_all(opening).await.into_iter().flatten().collect();
-    let first = acknowledged(id, &wanted);
+    let mut agreed = Wanted::default();
+    let mut sources: Vec<Events> = Vec::new();
+    for (said, news) in join_all(opening).await {
+        agreed.join(said);
+        sources.push(news);
+    }
+    let first = acknowledged(&agreed, id);
     // The stream stays open where no server has news: the policy may change what is visible.
-    let silent: Events = Box::pin(stream::pending());
-    let news = select_all(sources.into_iter().chain([silent]));
-    let events = stream::once(async move { Event::of(first) }).chain(news);
+    sources.push(Box::pin(stream::pending()));
+    let events = stream::once(async move { Event::of(first) }).chain(select_all(sources));
+    let events = events.take_until(stop.notified_owned()).map(move |event| {
+        // On the client's list for as long as it listens.
+        let _flight = &flight;
+        event
+    });
     Ok(Answer::Events { events: Box::pin(events), resumable: true })
 }
 
-fn acknowledged(id: &Id, wanted: &Part) -> Bytes {
-    let params = format!("{{\"notifications\":{},\"_meta\":{{\"{META_SUBSCRIPTION}\":{}}}}}", wanted.raw(), id.raw());
-    compose::to_client(None, "notifications/subscriptions/acknowledged", Some(&params))
-}
-
-/// The stream of one server, its acknowledgement taken off and its URIs under their common names.
-async fn open_one(
-    gateway: &Arc<Gateway>,
-    arrival: &Arrival,
-    params: &Part,
-    wanted: &Part,
+/// One server that is listened to for a client of the common door.
+struct Voice {
+    gateway: Weak<Gateway>,
+    arrival: Arrival,
+    params: Part,
+    wanted: Part,
     alias: Alias,
     upstream: Arc<Upstream>,
-) -> Option<Events> {
-    let filter = own_filter(wanted, &alias);
-    let mut text = String::new();
-    let place = params.span_of(wanted.value());
-    compose::push_spliced(&mut text, params.raw(), &[(place, &filter)]);
-    let params = Part::composed(text).ok()?;
-    let asked = match resolve(gateway, with_params(arrival, params), &upstream.name) {
-        Ok(Resolved::Asked(asked)) => asked,
-        _ => return None,
-    };
-    let mut no_trail = None;
-    let opening = tokio::time::timeout(gateway.settings.gather_time, pass(gateway, &asked, &mut no_trail));
-    let Ok(Ok(Answer::Events { events, .. })) = opening.await else { return None };
-    Some(Box::pin(events.filter_map(move |event| {
-        let shown = shown(event, &alias);
-        async move { shown }
-    })))
+}
+
+impl Voice {
+    /// What the server agreed to tell, and its news from now on: a stream that ends is opened again.
+    async fn begin(self) -> (Wanted, Events) {
+        let (agreed, open) = match self.open().await {
+            Some((agreed, events)) => (agreed, Some(events)),
+            None => (Wanted::default(), None),
+        };
+        let news = stream::unfold((self, open, AGAIN), |(voice, mut open, mut pause)| async move {
+            loop {
+                while let Some(event) = next_of(&mut open).await {
+                    if let Some(event) = shown(event, &voice.alias) {
+                        return Some((event, (voice, open, AGAIN)));
+                    }
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                if voice.gateway.strong_count() == 0 {
+                    return None;
+                }
+                open = voice.open().await.map(|(_, events)| events);
+            }
+        });
+        (agreed, Box::pin(news))
+    }
+
+    /// Opens the stream of the server, and waits for what it agrees to tell.
+    async fn open(&self) -> Option<(Wanted, Events)> {
+        let gateway = self.gateway.upgrade()?;
+        let filter = own_filter(&self.wanted, &self.alias);
+        let mut text = String::new();
+        let place = self.params.span_of(self.wanted.value());
+        compose::push_spliced(&mut text, self.params.raw(), &[(place, &filter)]);
+        let params = Part::composed(text).ok()?;
+        let asked = match resolve(&gateway, with_params(&self.arrival, params), &self.upstream.name) {
+            Ok(Resolved::Asked(asked)) => asked,
+            _ => return None,
+        };
+        let opening = async {
+            let mut no_trail = None;
+            let answer = pass(&gateway, &asked, &mut no_trail).await.ok()?;
+            let Answer::Events { mut events, .. } = answer else { return None };
+            let first = events.next().await?;
+            Some((agreed_in(&first, &self.alias)?, events))
+        };
+        timeout(gateway.settings.gather_time, opening).await.ok().flatten()
+    }
+}
+
+/// The next event; none where nothing is open, or it has ended.
+async fn next_of(open: &mut Option<Events>) -> Option<Event> {
+    open.as_mut()?.next().await
+}
+
+/// What a server agrees to tell, under the names of the common door; none where it says something else first.
+fn agreed_in(first: &Event, alias: &Alias) -> Option<Wanted> {
+    let data = first.data.as_ref()?;
+    let Ok(Message::Notification(news)) = read_one(data, Limits { bytes: data.len(), depth: 256 }) else { return None };
+    if &*news.method != "notifications/subscriptions/acknowledged" {
+        return None;
+    }
+    let mut agreed = Wanted::of(news.params.as_ref()?.value().get("notifications")?);
+    agreed.uris = agreed.uris.iter().map(|uri| alias.expose_uri(uri)).collect();
+    Some(agreed)
 }
 
 /// Only the URIs of this server, under its own names.
@@ -99,14 +165,14 @@ fn own_filter(wanted: &Part, alias: &Alias) -> String {
 fn shown(mut event: Event, alias: &Alias) -> Option<Event> {
     let data = event.data.clone()?;
     let limits = Limits { bytes: data.len(), depth: 1024 };
-    let Ok(Message::Notification(news)) = toolwarden_mcp::message::read_one(&data, limits) else {
+    let Ok(Message::Notification(news)) = read_one(&data, limits) else {
         // The end of one server's stream is not the end of ours.
         return None;
     };
     if &*news.method == "notifications/subscriptions/acknowledged" {
         return None;
     }
-    let params = news.params.as_ref()?;
+    let Some(params) = news.params.as_ref() else { return Some(event) };
     if let Some((place, uri)) = params.value().get("uri").and_then(|uri| Some((uri, uri.as_str()?))) {
         let mut text = String::new();
         let shown = compose::quoted(&alias.expose_uri(&uri));

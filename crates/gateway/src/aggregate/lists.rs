@@ -136,7 +136,7 @@ async fn gather(
     let mut gathered = Gathered { entries: Vec::new(), missing: Vec::new(), fresh: LONGEST_FRESH, next: None };
     let mut left = Vec::new();
     for (alias, upstream, listed) in join_all(asking).await {
-        let listed = match listed {
+        let mut listed = match listed {
             Ok(listed) => listed,
             Err(failure) => {
                 tracing::warn!(server = %upstream.name, method, "it does not list: {failure}");
@@ -146,6 +146,11 @@ async fn gather(
             }
         };
         gathered.fresh = gathered.fresh.min(listed.fresh);
+        if listed.more.as_ref().is_some_and(|more| more.len() > cursors::LONGEST_OWN) {
+            tracing::warn!(server = %upstream.name, method, "its cursor is too long: the rest of its list is missing");
+            gathered.missing.push(upstream.name.to_string());
+            listed.more = None;
+        }
         left.extend(listed.more.map(|more| (upstream.name.to_string(), more)));
         for page in &listed.pages {
             show(gateway, arrival, method, (&alias, &upstream), page, &mut gathered.entries);

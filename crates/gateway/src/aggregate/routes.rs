@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use toolwarden_conversations::alias::{Alias, is_web};
+use toolwarden_conversations::known::KnownLists;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
-use toolwarden_core::{Weakness, weak};
+use toolwarden_core::{Weakness, name, weak};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
@@ -31,12 +32,12 @@ pub(super) async fn call(
     let (place, exposed) = target(method, params.as_ref())?;
     let servers = named(gateway, &arrival);
     let found = match place.last() {
-        Some(&"uri") => by_uri(&servers, &exposed),
+        Some(&"uri") => by_uri(&servers, &exposed)?,
         _ => by_name(gateway, &arrival, &servers, &exposed).await,
     };
     let Some((alias, upstream, own)) = found else {
         return Err(match place.last() {
-            Some(&"uri") => Refusal::Params(format!("Unknown resource: {}", toolwarden_core::name::shown(&exposed))),
+            Some(&"uri") => Refusal::Params(format!("Unknown resource: {}", name::shown(&exposed))),
             _ => shut(gateway, &arrival, &exposed, method, trail).unwrap_or(Refusal::UnknownTool(exposed)),
         });
     };
@@ -137,23 +138,44 @@ async fn by_name(
     None
 }
 
-/// Web addresses carry no server: they belong to the first that listed them, or to the only server there is.
-fn by_uri(servers: &[(Alias, Arc<Upstream>)], exposed: &str) -> Option<(Alias, Arc<Upstream>, String)> {
+/// Web addresses carry no server: they belong to the one that listed them, or to the only server there is. One
+/// that several listed is nobody's: the wrong one would hear what is read.
+fn by_uri(
+    servers: &[(Alias, Arc<Upstream>)],
+    exposed: &str,
+) -> Result<Option<(Alias, Arc<Upstream>, String)>, Refusal> {
     let own = |(alias, upstream): &(Alias, Arc<Upstream>)| {
         alias.reveal_uri(exposed).map(|own| (alias.clone(), upstream.clone(), own.into_owned()))
     };
-    let web = || {
-        let exactly = servers.iter().find(|(_, upstream)| upstream.known.has_address(exposed));
-        let owner = exactly.or_else(|| servers.iter().find(|(_, upstream)| upstream.known.may_have_address(exposed)));
-        owner.filter(|_| is_web(exposed)).map(|(alias, upstream)| (alias.clone(), upstream.clone(), exposed.to_owned()))
+    if let Some(found) = servers.iter().find_map(own) {
+        return Ok(Some(found));
+    }
+    if !is_web(exposed) {
+        return Ok(None);
+    }
+    let listed_by = |has: fn(&KnownLists, &str) -> bool| -> Vec<&(Alias, Arc<Upstream>)> {
+        servers.iter().filter(|(_, upstream)| has(&upstream.known, exposed)).collect()
     };
-    servers.iter().find_map(own).or_else(web).or_else(|| match servers {
-        [(alias, first), _, ..] if is_web(exposed) && weak::is(Weakness::Names) => {
-            Some((alias.clone(), first.clone(), exposed.to_owned()))
+    let mut owners = listed_by(KnownLists::has_address);
+    if owners.is_empty() {
+        owners = listed_by(KnownLists::may_have_address);
+    }
+    let owner = match (owners.as_slice(), servers) {
+        ([first, _, ..], _) if weak::is(Weakness::Names) => Some(*first),
+        ([], [first, ..]) if weak::is(Weakness::Names) => Some(first),
+        ([], [only]) => Some(only),
+        ([], _) => None,
+        ([owner], _) => Some(*owner),
+        (owners, _) => {
+            let names: Vec<String> = owners.iter().map(|(_, one)| format!("`{}`", name::shown(&one.name))).collect();
+            let shown = name::shown(exposed);
+            return Err(Refusal::Params(format!(
+                "{shown} is listed by {}: read it at the door of one of them, /mcp/SERVER",
+                names.join(" and ")
+            )));
         }
-        [(alias, only)] if is_web(exposed) => Some((alias.clone(), only.clone(), exposed.to_owned())),
-        _ => None,
-    })
+    };
+    Ok(owner.map(|(alias, upstream)| (alias.clone(), upstream.clone(), exposed.to_owned())))
 }
 
 /// The header that mirrors the name must say what the body says now.

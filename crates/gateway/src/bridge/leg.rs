@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::wants_addresses;
 use toolwarden_conversations::questions::{self, Declined};
-use toolwarden_conversations::sessions::{Flight, FlightGuard};
+use toolwarden_conversations::sessions::{Flight, FlightGuard, principal};
 use toolwarden_conversations::upstreams::{Link, Turn};
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound, Status};
@@ -74,8 +74,8 @@ impl Leg {
         let member = |key: &str| meta.and_then(|meta| meta.get(key));
         let stop: Arc<Notify> = Arc::default();
         let flight = asked.arrival.session.as_ref().map(|session| {
-            let (server, link) = (asked.upstream.name.clone(), way.turn.link.clone());
-            session.depart(&id, Flight { server, link, wire: way.wire.clone(), stop: stop.clone(), crosses: true })
+            let server = asked.upstream.name.clone();
+            session.depart(&id, Flight { server, on: None, stop: stop.clone() })
         });
         Self {
             gateway: gateway.clone(),
@@ -286,7 +286,8 @@ impl Leg {
         let name = Parks::name(&*self.gateway.keyring)?;
         // Sealed first: a call that nobody could come back to must not wait.
         let asking = self.input_required(&entries, Carried::Parked(name.clone()))?;
-        self.gateway.parks.keep(name, Box::new(Waiting::new(way, open, self.trail.take())))?;
+        let owner = principal(&self.asked.arrival.caller);
+        self.gateway.parks.keep(name, owner, Box::new(Waiting::new(way, open, self.trail.take())))?;
         Ok(asking)
     }
 

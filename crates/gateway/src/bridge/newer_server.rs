@@ -215,11 +215,8 @@ impl Errand {
     }
 
     async fn run(mut self, outbound: Outbound, told: mpsc::Sender<Told>) {
-        let flight = link(&self.asked.arrival, &self.asked.upstream).await.map(|link| {
-            let server = self.asked.upstream.name.clone();
-            let flight = Flight { server, link, wire: self.id.clone(), stop: self.stop.clone(), crosses: true };
-            self.session.depart(&self.id, flight)
-        });
+        let server = self.asked.upstream.name.clone();
+        let flight = self.session.depart(&self.id, Flight { server, on: None, stop: self.stop.clone() });
         let stop = self.stop.clone();
         let ended = tokio::select! {
             ended = self.rounds(outbound, &told) => Some(ended),

@@ -2,7 +2,9 @@
 //! middle of a call waits there while the client comes back with the answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Turn};
 use toolwarden_conversations::whole::Reply;
@@ -26,6 +28,9 @@ use crate::inspect::{filtered_list, list_kind};
 use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What, query, text_member};
+
+/// How often a call that waits for its turn looks whether it has come.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) async fn carry(
     gateway: &Arc<Gateway>,
@@ -104,6 +109,21 @@ pub(super) async fn send(
     Ok((Source::of(upstream, link, reply, id).await?, wire))
 }
 
+/// A line of the conversation for one call. Where all are taken, a call nobody came back for makes room;
+/// without one, this one waits.
+async fn turn(gateway: &Gateway, asked: &Asked, held: &Arc<Older>) -> Result<Turn, Failure> {
+    let waiting = async {
+        loop {
+            match held.turn_now().await {
+                Err(Failure::Busy) => gateway.parks.give_up_oldest_of(held),
+                turn => return turn,
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    timeout(asked.upstream.call_time, waiting).await.unwrap_or(Err(Failure::Busy))
+}
+
 async fn call(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
@@ -112,15 +132,7 @@ async fn call(
     id: Id,
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
-    let turn = match held.turn_now().await {
-        // A call nobody came back for makes room; without one, this one waits.
-        Err(Failure::Busy) => {
-            gateway.parks.give_up_oldest_of(held);
-            held.turn().await
-        }
-        turn => turn,
-    };
-    let turn = turn.map_err(Refusal::Upstream)?;
+    let turn = turn(gateway, asked, held).await.map_err(Refusal::Upstream)?;
     tell_level(gateway, asked, &turn).await;
     let sent = send(asked, outbound, &turn.link, turn.questions).await;
     let (source, wire) = sent.map_err(|failure| translated(asked, failure))?;

@@ -15,15 +15,26 @@ use super::way::Waiting;
 
 /// How long a call waits for its client.
 const LIFE: Duration = Duration::from_secs(5 * 60);
-/// Calls that wait at the same time, of everybody.
+/// Calls that wait at the same time, of everybody and of one principal.
 const MOST: usize = 10_000;
+const MOST_OF_ONE: usize = 256;
+/// Nobody's answer takes less: a call that began to wait a moment ago is not given up for another.
+const SOON: Duration = Duration::from_secs(30);
 
 /// All of them. Only the sealed state leads to one, and a state opens for its principal and call only.
 #[derive(Debug, Default)]
-pub(crate) struct Parks(Mutex<HashMap<String, (Instant, Box<Waiting>)>>);
+pub(crate) struct Parks(Mutex<HashMap<String, Parked>>);
+
+#[derive(Debug)]
+struct Parked {
+    since: Instant,
+    /// The principal whose call it is.
+    owner: String,
+    waiting: Box<Waiting>,
+}
 
 impl Parks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Box<Waiting>)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -35,12 +46,13 @@ impl Parks {
     }
 
     /// Keeps a call under its name.
-    pub(super) fn keep(&self, name: String, waiting: Box<Waiting>) -> Result<(), Failure> {
+    pub(super) fn keep(&self, name: String, owner: String, waiting: Box<Waiting>) -> Result<(), Failure> {
         // Dropped after the lock: giving a call up tells its server.
         let refused = {
             let mut all = self.lock();
-            if all.len() < MOST {
-                all.insert(name, (Instant::now(), waiting));
+            let own = all.values().filter(|parked| parked.owner == owner).count();
+            if all.len() < MOST && own < MOST_OF_ONE {
+                all.insert(name, Parked { since: Instant::now(), owner, waiting });
                 None
             } else {
                 Some(waiting)
@@ -50,16 +62,16 @@ impl Parks {
     }
 
     pub(super) fn take(&self, name: &str) -> Option<Box<Waiting>> {
-        self.lock().remove(name).map(|(_, waiting)| waiting)
+        self.lock().remove(name).map(|parked| parked.waiting)
     }
 
-    /// Gives up the call that has waited longest at a conversation.
+    /// Gives up the call that has waited longest at a conversation, and long enough.
     pub(super) fn give_up_oldest_of(&self, older: &Arc<Older>) {
         let oldest = {
             let mut all = self.lock();
             let waits = |waiting: &Waiting| waiting.way.as_ref().is_some_and(|way| way.turn.is_of(older));
-            let own = all.iter().filter(|(_, (_, waiting))| waits(waiting));
-            let name = own.min_by_key(|(_, (since, _))| *since).map(|(name, _)| name.clone());
+            let own = all.iter().filter(|(_, parked)| waits(&parked.waiting) && parked.since.elapsed() >= SOON);
+            let name = own.min_by_key(|(_, parked)| parked.since).map(|(name, _)| name.clone());
             name.and_then(|name| all.remove(&name))
         };
         drop(oldest);
@@ -67,7 +79,7 @@ impl Parks {
 
     /// Gives up the calls nobody came back for.
     pub(crate) fn give_up_old(&self) {
-        let old: Vec<_> = self.lock().extract_if(|_, (since, _)| since.elapsed() > LIFE).collect();
+        let old: Vec<_> = self.lock().extract_if(|_, parked| parked.since.elapsed() > LIFE).collect();
         drop(old);
     }
 

@@ -43,6 +43,8 @@ pub(in crate::tests) struct Puppet {
     /// Calls it does not answer, and how many of them lost their stream.
     hanging: Arc<AtomicUsize>,
     hung_up: Arc<AtomicUsize>,
+    /// Questions it has asked.
+    asked: Arc<AtomicUsize>,
 }
 
 /// A call that is not answered until its connection closes.
@@ -96,6 +98,7 @@ impl Puppet {
             notices: Arc::default(),
             hanging: Arc::default(),
             hung_up: Arc::default(),
+            asked: Arc::default(),
         };
         let serving = puppet.clone();
         tokio::spawn(async move {
@@ -205,6 +208,16 @@ impl Puppet {
         for stream in lock(&self.streams).values() {
             let _ = stream.send(event("message", &news));
         }
+    }
+
+    /// Whether anybody listens.
+    pub(in crate::tests) fn is_heard(&self) -> bool {
+        lock(&self.streams).values().any(|stream| !stream.is_closed())
+    }
+
+    /// Ends every stream of news.
+    pub(in crate::tests) fn hang_up(&self) {
+        lock(&self.streams).clear();
     }
 
     /// Agrees to tell what is wanted.
@@ -334,7 +347,8 @@ impl Puppet {
     }
 
     async fn ask(&self, session: &str, tag: &str, place: usize, say: &impl Fn(&Value)) {
-        let id = json!(format!("q{place}-{tag}"));
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let id = json!(format!("q{place}-{number}-{tag}"));
         let (sender, answer) = oneshot::channel();
         lock(&self.waiting).insert(format!("{session} {id}"), sender);
         say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": tag,
