@@ -10,7 +10,6 @@ use serde_json::json;
 use toolwarden_conversations::Failure;
 use toolwarden_core::{Decision, Reason, name};
 use toolwarden_mcp::ladder::Rung;
-use toolwarden_mcp::scan::DECISION;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
 
@@ -86,6 +85,8 @@ const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// Our own refusals: outside every range the protocol reserves.
 const NOT_PERMITTED: i64 = 4030;
+/// Where a decision is said: in the `_meta` of a result, in the `data` of an error.
+const DECISION: &str = "toolwarden/decision";
 
 /// What a refusal must be shaped to.
 #[derive(Debug, Clone)]

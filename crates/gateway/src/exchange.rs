@@ -8,7 +8,7 @@ use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
-use toolwarden_mcp::scan::DECISION;
+use toolwarden_mcp::scan::OWN_WORDS;
 
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -54,12 +54,12 @@ pub(crate) fn check_words(outcome: Result<Value<'_>, Value<'_>>) -> Result<(), F
         Ok(result) => result.get("_meta"),
         Err(error) => error.get("data"),
     };
-    let imitates = words.is_some_and(|words| words.get(DECISION).is_some());
+    let imitates = words.is_some_and(|words| words.entries().any(|(key, _)| unescape(key).starts_with(OWN_WORDS)));
     if imitates && !weak::is(Weakness::Answers) { Err(imitation()) } else { Ok(()) }
 }
 
 pub(crate) fn imitation() -> Failure {
-    Failure::Protocol("its answer claims to be a decision of the gateway".to_owned())
+    Failure::Protocol("its answer speaks in the gateway's name".to_owned())
 }
 
 /// What becomes of the answers a modern request brings.

@@ -9,7 +9,7 @@ mod key;
 mod number;
 mod text;
 
-pub use key::DECISION;
+pub use key::OWN_WORDS;
 use key::{KeyText, Level, Member};
 use number::Number;
 use text::Utf8;
@@ -286,7 +286,7 @@ impl Scanner {
         self.state = State::Colon;
         self.member = self.key.end();
         let Some(member) = self.member else { return Ok(()) };
-        if self.seen & member.bit() != 0 && !weak::is(Weakness::Json) {
+        if self.seen & member.bit() != 0 && member != Member::Own && !weak::is(Weakness::Json) {
             return Err(ScanFault::DuplicateKey);
         }
         self.seen |= member.bit();
@@ -307,7 +307,7 @@ impl Scanner {
                 self.facts.has_input_requests = true;
                 Ok(())
             }
-            Member::Decision => {
+            Member::Own => {
                 self.facts.imitates = true;
                 Ok(())
             }
@@ -330,7 +330,7 @@ impl Scanner {
                     self.keep(&[byte])?;
                 }
                 Member::Words => self.in_words = byte == b'{',
-                Member::Version | Member::Method | Member::InputRequests | Member::Decision => {}
+                Member::Version | Member::Method | Member::InputRequests | Member::Own => {}
             }
         }
         match byte {

@@ -4,9 +4,9 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use proptest::{prop_assert, prop_assert_eq, proptest};
-use toolwarden_core::json::{Document, Fault, Kind, Limits, Value};
+use toolwarden_core::json::{Document, Fault, Kind, Limits, Value, unescape};
 
-use super::{DECISION, Facts, Outcome, ScanFault, Scanner};
+use super::{Facts, OWN_WORDS, Outcome, ScanFault, Scanner};
 
 const DEPTH: usize = 6;
 
@@ -50,7 +50,7 @@ fn expected(document: &Document) -> Option<Facts> {
     }
     facts.has_input_requests = result.is_some_and(|result| result.get("inputRequests").is_some());
     let words = result.and_then(|result| result.get("_meta")).or(error.and_then(|error| error.get("data")));
-    facts.imitates = words.is_some_and(|words| words.get(DECISION).is_some());
+    facts.imitates = words.is_some_and(|words| words.entries().any(|(key, _)| unescape(key).starts_with(OWN_WORDS)));
     if let Some(error) = error {
         if error.kind() != Kind::Object {
             return None;
@@ -73,8 +73,11 @@ fn last_of_two(bytes: &[u8]) -> Option<Facts> {
         result_type: result.and_then(|result| result.get("resultType")?.as_str()).map(Into::into),
         is_error: result.and_then(|result| result.get("isError")?.as_bool()),
         has_input_requests: result.is_some_and(|result| result.get("inputRequests").is_some()),
-        imitates: result.and_then(|it| it.get("_meta")?.get(DECISION)).is_some()
-            || error.and_then(|it| it.get("data")?.get(DECISION)).is_some(),
+        imitates: [result.and_then(|it| it.get("_meta")), error.and_then(|it| it.get("data"))]
+            .into_iter()
+            .flatten()
+            .filter_map(serde_json::Value::as_object)
+            .any(|words| words.keys().any(|key| key.starts_with(OWN_WORDS))),
     })
 }
 
@@ -223,7 +226,8 @@ fn key() -> impl Strategy<Value = String> {
         1 => quoted("code"),
         2 => quoted("_meta"),
         1 => quoted("data"),
-        2 => quoted(DECISION),
+        1 => quoted("toolwarden/decision"),
+        1 => quoted("toolwarden/a-key-that-is-longer-than-any-other-key-that-is-looked-at-\u{1F600}\u{1F600}\u{1F600}\u{1F600}"),
         1 => Just("\"method\"".to_owned()),
         3 => "\"[a-zé\u{1F600}]{0,3}\"",
     ]

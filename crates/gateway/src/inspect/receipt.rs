@@ -27,8 +27,8 @@ pub(crate) fn with_receipt(message: Bytes, receipt: &Receipt) -> Bytes {
     };
     let receipt = serde_json::to_string(receipt).unwrap_or_default();
     let meta = result.get("_meta").filter(|meta| meta.kind() == Kind::Object);
+    // A weak gateway lets a receipt pass that the server made up; two of them would be read by their order.
     let forged = meta.and_then(|meta| meta.get(ASKED_WITH)).filter(|_| weak::is(Weakness::Answers));
-    // A receipt the server made up gives way to ours: two of them would be read by their order.
     let meta = object_with(meta, &[(ASKED_WITH, Some(forged.map_or(&receipt, |forged| forged.raw())))]);
     let shown = object_with(Some(result), &[("_meta", Some(&meta))]);
     let mut whole = String::with_capacity(text.len() + receipt.len());

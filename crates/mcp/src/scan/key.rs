@@ -18,7 +18,7 @@ pub(super) enum Member {
     /// `_meta` of a result, `data` of an error: where the gateway says what it decided.
     Words,
     /// What only the gateway says.
-    Decision,
+    Own,
 }
 
 impl Member {
@@ -34,7 +34,7 @@ impl Member {
             Self::IsError => matches!(byte, b't' | b'f' | b'n'),
             Self::Code => matches!(byte, b'-' | b'0'..=b'9'),
             Self::Error => byte == b'{',
-            Self::Version | Self::Method | Self::Result | Self::InputRequests | Self::Words | Self::Decision => true,
+            Self::Version | Self::Method | Self::Result | Self::InputRequests | Self::Words | Self::Own => true,
         }
     }
 }
@@ -49,11 +49,11 @@ pub(super) enum Level {
     Words,
 }
 
-/// The longest key that counts, `toolwarden/decision`, with every character written as `\uXXXX`.
-const LONGEST: usize = DECISION.len() * 6;
+/// The longest key that counts, `inputRequests`, with every character written as `\uXXXX`.
+const LONGEST: usize = 13 * 6;
 
-/// Under this key the gateway says what it decided, in the `_meta` of a result or the `data` of an error.
-pub const DECISION: &str = "toolwarden/decision";
+/// Keys that begin like this, in the `_meta` of a result or the `data` of an error, are the gateway's own.
+pub const OWN_WORDS: &str = "toolwarden/";
 
 /// The text of a key as it arrives.
 #[derive(Debug, Default)]
@@ -73,15 +73,24 @@ impl KeyText {
         if self.level.is_none() {
             return;
         }
-        if self.raw.len() + bytes.len() > LONGEST {
-            self.level = None;
-        } else {
+        let room = LONGEST - self.raw.len();
+        if bytes.len() <= room {
             self.raw.extend_from_slice(bytes);
+        } else if self.level == Some(Level::Words) {
+            // How it begins is enough.
+            self.raw.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        } else {
+            self.level = None;
         }
     }
 
     pub(super) fn end(&self) -> Option<Member> {
-        let text = unescape(std::str::from_utf8(&self.raw).ok()?);
+        let text = match std::str::from_utf8(&self.raw) {
+            Ok(text) => text,
+            // Cut in the middle of a character.
+            Err(error) => std::str::from_utf8(self.raw.get(..error.valid_up_to())?).ok()?,
+        };
+        let text = unescape(text);
         match (self.level?, &*text) {
             (Level::Top, "jsonrpc") => Some(Member::Version),
             (Level::Top, "id") => Some(Member::Id),
@@ -93,7 +102,7 @@ impl KeyText {
             (Level::Result, "inputRequests") => Some(Member::InputRequests),
             (Level::Error, "code") => Some(Member::Code),
             (Level::Result, "_meta") | (Level::Error, "data") => Some(Member::Words),
-            (Level::Words, DECISION) => Some(Member::Decision),
+            (Level::Words, text) if text.starts_with(OWN_WORDS) => Some(Member::Own),
             _ => None,
         }
     }
