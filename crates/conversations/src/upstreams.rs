@@ -9,6 +9,7 @@ mod http;
 mod may_ask;
 mod older;
 mod pipe;
+mod shared;
 mod stdio;
 
 use std::collections::HashMap;
@@ -109,7 +110,8 @@ pub struct Upstream {
     share_all: bool,
     /// What its file says: the oldest HTTP transport, and nothing else.
     says_sse: bool,
-    shared: tokio::sync::Mutex<HashMap<SharedKey, Arc<StdioLink>>>,
+    /// Children that several callers use.
+    shared: shared::Shared,
     /// Conversations held for modern clients, where it speaks the legacy era only.
     olders: older::Olders,
     /// Held while it is asked which era it speaks.
@@ -121,13 +123,6 @@ pub struct Upstream {
     pub tasks: Tasks,
     /// When its tools were last asked for on a caller's behalf.
     pub asked_for_tools: tokio::sync::Mutex<Option<tokio::time::Instant>>,
-}
-
-/// Who may use the same child: the same era, and for legacy children the same principal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct SharedKey {
-    era: Era,
-    principal: String,
 }
 
 #[derive(Debug)]
@@ -204,7 +199,7 @@ impl Upstream {
             depth: bounds.depth,
             share_all: connection.share.as_deref() == Some("all"),
             says_sse: connection.transport == Some(Transport::Sse),
-            shared: tokio::sync::Mutex::default(),
+            shared: shared::Shared::default(),
             olders: older::Olders::default(),
             probing: tokio::sync::Mutex::default(),
             health: Mutex::new(Health {
@@ -273,16 +268,6 @@ impl Upstream {
         }
     }
 
-    async fn modern_child(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
-        self.shared_child(SharedKey { era: Era::Modern, principal: String::new() }).await
-    }
-
-    /// A child with empty client capabilities, one for each principal.
-    pub async fn legacy_shared(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
-        let principal = if self.share_all || weak::is(Weakness::Owners) { String::new() } else { principal.to_owned() };
-        self.shared_child(SharedKey { era: Era::Legacy, principal }).await
-    }
-
     /// A child of one session alone, which has not been greeted yet.
     pub async fn legacy_own(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
         self.spawn(Era::Legacy).await
@@ -291,69 +276,6 @@ impl Upstream {
     /// Whether a legacy session needs a child of its own.
     pub fn wants_own_child(&self, capabilities: &str) -> bool {
         !self.share_all && capabilities != "{}"
-    }
-
-    async fn shared_child(self: &Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
-        if let Some(link) = self.shared.lock().await.get(&key).filter(|link| link.is_alive()) {
-            return Ok(link.clone());
-        }
-        // Beside whoever asked: others wait for it too, and it may take longer than one of them has.
-        let opening = tokio::spawn(self.clone().open_shared(key));
-        opening.await.unwrap_or(Err(Failure::Died))
-    }
-
-    async fn open_shared(self: Arc<Self>, key: SharedKey) -> Result<Arc<StdioLink>, Failure> {
-        // Held while opening: whoever comes meanwhile waits for the same child.
-        let mut shared = self.shared.lock().await;
-        shared.retain(|_, link| link.is_alive());
-        if let Some(link) = shared.get(&key) {
-            return Ok(link.clone());
-        }
-        if key.era == Era::Modern && self.known_modern() == Some(false) {
-            return Err(Failure::OtherEra(OLDER));
-        }
-        let link = self.spawn(key.era).await?;
-        let greeting = async {
-            match key.era {
-                Era::Legacy => link.greet("{}").await,
-                Era::Modern => {
-                    // Some older servers end when they are asked this: no reason to rest.
-                    link.may_end(true);
-                    let checked = crate::ask::check_modern(&self, &link).await;
-                    link.may_end(false);
-                    checked
-                }
-            }
-        };
-        let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));
-        match &greeted {
-            Ok(()) if key.era == Era::Modern => self.found_modern(true),
-            Ok(()) => {}
-            Err(Failure::OtherEra(crate::ask::SAYS_NOTHING)) => {
-                self.seems_not_modern();
-                link.end().await;
-            }
-            Err(Failure::OtherEra(_)) => {
-                self.found_modern(false);
-                link.end().await;
-            }
-            // It works, and does not want to be greeted like this.
-            Err(Failure::Answered { .. }) => link.end().await,
-            Err(Failure::Died) => {
-                let why = "it ended while it was being started; what it said is in the log";
-                let failure = Failure::Unreachable(why.to_owned());
-                self.fails(&failure);
-                return Err(failure);
-            }
-            Err(failure) => {
-                link.end().await;
-                self.fails(failure);
-                self.ended(Duration::ZERO);
-            }
-        }
-        greeted?;
-        shared.insert(key, link.clone());
-        Ok(link)
     }
 
     /// A new line to the server: a child, or a stream of the oldest HTTP transport.
@@ -391,20 +313,15 @@ impl Upstream {
 
     /// A child ended after this long; the next one waits.
     pub fn ended(&self, lived: Duration) {
+        let now = tokio::time::Instant::now();
         let mut health = self.health();
-        let delay = health.backoff.delay_after(lived);
-        health.not_before = Some(tokio::time::Instant::now() + delay);
+        // Children that fail together are one failure: each of them would double the time to wait.
+        if health.not_before.is_none_or(|time| time <= now) {
+            let delay = health.backoff.delay_after(lived);
+            health.not_before = Some(now + delay);
+        }
         if health.state == ServerState::Connected {
             health.state = ServerState::Idle;
-        }
-    }
-
-    /// Ends every conversation that is no session's own.
-    pub async fn end(&self) {
-        self.end_olders(false).await;
-        let links: Vec<_> = self.shared.lock().await.drain().map(|(_, link)| link).collect();
-        for link in links {
-            link.end().await;
         }
     }
 }

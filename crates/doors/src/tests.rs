@@ -2,6 +2,7 @@
 
 mod asking;
 mod bindings;
+mod children;
 mod doors;
 mod eras;
 mod giving_up;

@@ -1,0 +1,129 @@
+//! Children that several callers use: one of the modern era for everybody, one of the legacy era for each
+//! principal, greeted with no client capabilities.
+//!
+//! Whoever wants a child that is being started waits for that one, and for no other.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use toolwarden_core::{Weakness, weak};
+use toolwarden_mcp::Era;
+
+use super::{OLDER, StdioLink, Upstream};
+use crate::ask::{SAYS_NOTHING, check_modern};
+use crate::failure::Failure;
+
+/// Where a child is, or will be. Nothing is kept of an opening that failed.
+type Place = Arc<OnceCell<Arc<StdioLink>>>;
+
+/// All of them at one server.
+#[derive(Debug, Default)]
+pub(super) struct Shared(Mutex<HashMap<Key, Place>>);
+
+/// Who may use the same child: the same era, and for legacy children the same principal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    era: Era,
+    principal: String,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Place>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, key: &Key) -> Place {
+        let mut all = self.lock();
+        // Children that ended go, and places of openings that failed, unless somebody waits there.
+        all.retain(|_, place| place.get().map_or(Arc::strong_count(place) > 1, |link| link.is_alive()));
+        all.entry(key.clone()).or_default().clone()
+    }
+
+    fn running(&self, key: &Key) -> Option<Arc<StdioLink>> {
+        self.lock().get(key)?.get().filter(|link| link.is_alive()).cloned()
+    }
+}
+
+impl Upstream {
+    pub(super) async fn modern_child(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
+        self.shared_child(Key { era: Era::Modern, principal: String::new() }).await
+    }
+
+    /// A child with empty client capabilities, one for each principal.
+    pub async fn legacy_shared(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
+        let principal = if self.share_all || weak::is(Weakness::Owners) { String::new() } else { principal.to_owned() };
+        self.shared_child(Key { era: Era::Legacy, principal }).await
+    }
+
+    async fn shared_child(self: &Arc<Self>, key: Key) -> Result<Arc<StdioLink>, Failure> {
+        if let Some(link) = self.shared.running(&key) {
+            return Ok(link);
+        }
+        // Beside whoever asked: others wait for it too, and it may take longer than one of them has.
+        let (upstream, place) = (self.clone(), self.shared.place(&key));
+        let opening = tokio::spawn(async move {
+            let opened = place.get_or_try_init(|| upstream.open_shared(key.era)).await;
+            opened.cloned()
+        });
+        opening.await.unwrap_or(Err(Failure::Died))
+    }
+
+    async fn open_shared(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
+        // Whoever waited may have been told so meanwhile.
+        if era == Era::Modern && self.known_modern() == Some(false) {
+            return Err(Failure::OtherEra(OLDER));
+        }
+        let link = self.spawn(era).await?;
+        let greeting = async {
+            match era {
+                Era::Legacy => link.greet("{}").await,
+                Era::Modern => {
+                    // Some older servers end when they are asked this: no reason to rest.
+                    link.may_end(true);
+                    let checked = check_modern(self, &link).await;
+                    link.may_end(false);
+                    checked
+                }
+            }
+        };
+        let greeted = tokio::time::timeout(self.open_time, greeting).await.unwrap_or(Err(Failure::Timeout));
+        match &greeted {
+            Ok(()) if era == Era::Modern => self.found_modern(true),
+            Ok(()) => {}
+            Err(Failure::OtherEra(SAYS_NOTHING)) => {
+                self.seems_not_modern();
+                link.end().await;
+            }
+            Err(Failure::OtherEra(_)) => {
+                self.found_modern(false);
+                link.end().await;
+            }
+            // It works, and does not want to be greeted like this.
+            Err(Failure::Answered { .. }) => link.end().await,
+            Err(Failure::Died) => {
+                let why = "it ended while it was being started; what it said is in the log";
+                let failure = Failure::Unreachable(why.to_owned());
+                self.fails(&failure);
+                return Err(failure);
+            }
+            Err(failure) => {
+                link.end().await;
+                self.fails(failure);
+                self.ended(Duration::ZERO);
+            }
+        }
+        greeted.map(|()| link)
+    }
+
+    /// Ends every conversation that is no session's own.
+    pub async fn end(&self) {
+        self.end_olders(false).await;
+        // What is still being opened ends when nobody takes it.
+        let places: Vec<Place> = self.shared.lock().drain().map(|(_, place)| place).collect();
+        for link in places.iter().filter_map(|place| place.get()) {
+            link.end().await;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Legacy children that several sessions share: how they start, and when they end.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::upstreams::Upstream;
+
+use super::house::{Given, House};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A legacy server, before whose first start something happens that happens at no later one.
+fn child(directory: &Path, at_first: &str) -> &'static str {
+    let first = directory.join("first");
+    let config = format!(
+        r#"
+[servers.child]
+command = "sh"
+args = ["-c", '''
+if mkdir {first} 2>/dev/null; then
+  {at_first}
+fi
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"c","version":"1"}}}}' ;;
+    *'"tools/list"'*) result='{{"tools":[]}}' ;;
+    *) continue ;;
+  esac
+  printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
+done
+''']
+"#,
+        first = first.display()
+    );
+    // A config of a test lives as long as the test.
+    Box::leak(config.into_boxed_str())
+}
+
+async fn built(config: &'static str) -> Result<(House, Arc<Upstream>), Box<dyn Error>> {
+    let house = House::build(&Given { config, ..Given::default() }).await.ok_or("no gateway")?;
+    let upstream = house.gateway.upstream("child").cloned().ok_or("no server")?;
+    Ok((house, upstream))
+}
+
+/// Waits until something is so, for some seconds.
+async fn eventually(check: impl Fn() -> bool) -> bool {
+    for _ in 0..500 {
+        if check() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_child_that_starts_slowly_keeps_only_those_waiting_who_want_it() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let go = directory.path().join("go");
+    let slow = format!("while ! test -e {}; do sleep 0.02; done", go.display());
+    let (_house, upstream) = built(child(directory.path(), &slow)).await?;
+    let open = |who: &'static str| {
+        let upstream = upstream.clone();
+        tokio::spawn(async move { upstream.legacy_shared(who).await })
+    };
+    let first = open("ada");
+    assert!(eventually(|| directory.path().join("first").exists()).await, "the first child was not started");
+    let second = open("ada");
+    let other = timeout(PATIENCE, open("bob")).await.map_err(|_| "bob waits for the child of ada")???;
+    assert!(!first.is_finished() && !second.is_finished());
+    std::fs::write(&go, "")?;
+    let (first, second) = (timeout(PATIENCE, first).await???, timeout(PATIENCE, second).await???);
+    assert!(Arc::ptr_eq(&first, &second), "one child for one principal");
+    assert!(!Arc::ptr_eq(&first, &other), "and for no other");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_that_did_not_start_is_started_again() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let (_house, upstream) = built(child(directory.path(), "exit 3")).await?;
+    let failed = upstream.legacy_shared("ada").await;
+    assert!(matches!(failed, Err(Failure::Unreachable(_))), "{failed:?}");
+    // It rests first, so that a broken server is not started all the time.
+    let mut again = upstream.legacy_shared("ada").await;
+    for _ in 0..500 {
+        if again.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        again = upstream.legacy_shared("ada").await;
+    }
+    assert!(again?.is_alive());
+    Ok(())
+}
+
+#[tokio::test]
+async fn children_that_fail_together_count_as_one_failure() -> Outcome {
+    let config = "[servers.child]\ncommand = \"sh\"\nargs = [\"-c\", \"sleep 0.3\"]\n";
+    let (_house, upstream) = built(config).await?;
+    let principals: Vec<String> = (0..12).map(|number| format!("p{number}")).collect();
+    let opening = principals.iter().map(|who| upstream.legacy_shared(who));
+    let opened = futures_util::future::join_all(opening).await;
+    assert!(opened.iter().all(|opened| matches!(opened, Err(Failure::Unreachable(_)))), "{opened:?}");
+    // Each for itself would have doubled the rest, up to half a minute.
+    let rests = upstream.legacy_shared("ada").await;
+    assert!(!matches!(rests, Err(Failure::Resting { seconds: 2.., .. })), "{rests:?}");
+    Ok(())
+}
