@@ -112,7 +112,7 @@ impl Gateway {
         self.live.replace(policy, servers)
     }
 
-    /// Closes sessions nobody used for a while, now and then, until the gateway is gone.
+    /// Closes sessions, and children of principals, nobody used for a while, now and then, until the gateway is gone.
     pub async fn keep_house(self: Arc<Self>) {
         let mut clock = tokio::time::interval(HOUSEKEEPING);
         let weak = Arc::downgrade(&self);
@@ -124,6 +124,7 @@ impl Gateway {
             gateway.parks.give_up_old();
             for upstream in gateway.upstreams.all() {
                 upstream.end_olders(true).await;
+                upstream.end_idle_children(gateway.settings.session_idle);
             }
         }
     }

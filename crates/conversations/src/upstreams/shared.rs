@@ -42,7 +42,11 @@ impl Shared {
     }
 
     fn running(&self, key: &Key) -> Option<Arc<StdioLink>> {
-        self.lock().get(key)?.get().filter(|link| link.is_alive()).cloned()
+        let all = self.lock();
+        let link = all.get(key)?.get().filter(|link| link.is_alive())?;
+        // While nobody looks for idle ones: it is not taken away from whoever gets it here.
+        link.touch();
+        Some(link.clone())
     }
 }
 
@@ -115,6 +119,16 @@ impl Upstream {
             }
         }
         greeted.map(|()| link)
+    }
+
+    /// Ends the children of principals who did not use them for so long and do not listen. The one of the
+    /// modern era stays: it is everybody's.
+    pub fn end_idle_children(&self, idle: Duration) {
+        self.shared.lock().retain(|key, place| {
+            let is_over =
+                key.era == Era::Legacy && place.get().is_some_and(|link| !link.is_alive() || link.retire_if_idle(idle));
+            !is_over
+        });
     }
 
     /// Ends every conversation that is no session's own.

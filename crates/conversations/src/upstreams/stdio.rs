@@ -9,6 +9,7 @@ mod route;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -36,6 +37,8 @@ pub struct StdioLink {
     upstream: Weak<Upstream>,
     pipe: Pipe,
     started: Instant,
+    /// When it was last asked something, or answered.
+    used: Mutex<Instant>,
     /// We ended it, so its end is no failure.
     ending: AtomicBool,
     /// It says nothing any more, whether the process has ended or not. Set while `flights` is held.
@@ -151,6 +154,7 @@ impl StdioLink {
             upstream: Arc::downgrade(upstream),
             pipe,
             started: Instant::now(),
+            used: Mutex::new(Instant::now()),
             ending: AtomicBool::new(false),
             silent: AtomicBool::new(false),
             next: AtomicU64::new(1),
@@ -176,6 +180,11 @@ impl StdioLink {
 
     pub fn is_alive(&self) -> bool {
         !self.silent.load(Ordering::Relaxed) && !self.pipe.has_ended()
+    }
+
+    /// It is about to be used, or just was.
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     pub fn opened(&self) -> Option<&Opened> {
@@ -277,6 +286,7 @@ impl StdioLink {
             return Err(Failure::Unreachable(format!("the server `{}` has ended", self.server)));
         }
         flights.insert(number, flight);
+        self.touch();
         Ok(())
     }
 
@@ -307,12 +317,31 @@ impl StdioLink {
 
     /// Takes it out of use at once; it ends soon after.
     pub fn retire(self: &Arc<Self>) {
-        self.ending.store(true, Ordering::Relaxed);
-        {
-            let mut flights = self.lock();
-            self.silent.store(true, Ordering::Relaxed);
-            flights.clear();
+        self.retire_with(self.lock());
+    }
+
+    /// The same where nobody hears it, waits for it, or used it for so long; says whether.
+    pub(super) fn retire_if_idle(self: &Arc<Self>, idle: Duration) -> bool {
+        let flights = self.lock();
+        let is_heard = {
+            let audience = self.audience.lock().unwrap_or_else(PoisonError::into_inner);
+            audience.iter().any(|session| session.strong_count() > 0) || !self.ears.are_closed()
+        };
+        // A legacy client that went away has not cancelled: its request stays on the list.
+        let is_awaited = flights.values().any(|flight| !flight.last.is_closed());
+        let is_fresh = self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < idle;
+        let is_needed = is_heard || is_awaited || is_fresh;
+        if !is_needed {
+            self.retire_with(flights);
         }
+        !is_needed
+    }
+
+    fn retire_with(self: &Arc<Self>, mut flights: MutexGuard<'_, HashMap<u64, InFlight>>) {
+        self.ending.store(true, Ordering::Relaxed);
+        self.silent.store(true, Ordering::Relaxed);
+        flights.clear();
+        drop(flights);
         let link = self.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { link.pipe.end().await });

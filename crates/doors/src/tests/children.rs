@@ -7,9 +7,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
-use toolwarden_conversations::upstreams::Upstream;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::sessions::{ClientSession, Push};
+use toolwarden_conversations::upstreams::{StdioLink, Upstream, Wanted};
+use toolwarden_core::json::Part;
+use toolwarden_mcp::Id;
+use toolwarden_policy::housekeeping;
 
-use super::house::{Given, House};
+use super::house::{Given, House, ada};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -44,7 +49,11 @@ done
 }
 
 async fn built(config: &'static str) -> Result<(House, Arc<Upstream>), Box<dyn Error>> {
-    let house = House::build(&Given { config, ..Given::default() }).await.ok_or("no gateway")?;
+    built_as(&Given { config, ..Given::default() }).await
+}
+
+async fn built_as(given: &Given) -> Result<(House, Arc<Upstream>), Box<dyn Error>> {
+    let house = House::build(given).await.ok_or("no gateway")?;
     let upstream = house.gateway.upstream("child").cloned().ok_or("no server")?;
     Ok((house, upstream))
 }
@@ -112,5 +121,58 @@ async fn children_that_fail_together_count_as_one_failure() -> Outcome {
     // Each for itself would have doubled the rest, up to half a minute.
     let rests = upstream.legacy_shared("ada").await;
     assert!(!matches!(rests, Err(Failure::Resting { seconds: 2.., .. })), "{rests:?}");
+    Ok(())
+}
+
+/// A request the child does not answer.
+async fn unanswered(child: &Arc<StdioLink>) -> Result<impl Sized + use<>, Box<dyn Error>> {
+    let params = Part::composed(r#"{"uri":"note://a"}"#.to_owned())?;
+    let asked = housekeeping("child".into(), "resources/list", Some(params))?;
+    Ok(child.request(&asked, &Id::number(1), &[]).await?)
+}
+
+#[tokio::test]
+async fn a_child_ends_when_nobody_uses_it_or_listens() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let (_house, upstream) = built(child(directory.path(), ":")).await?;
+    let child = upstream.legacy_shared("ada").await?;
+    let caller = Arc::new(ada());
+    let still_there = |idle: Duration| {
+        upstream.end_idle_children(idle);
+        child.is_alive()
+    };
+    assert!(still_there(PATIENCE), "it was used a moment ago");
+
+    let session = ClientSession::new("s".to_owned(), caller.clone(), Scope::One("child".into()), Push::kept());
+    let session = Arc::new(session);
+    child.heard_by(&session);
+    assert!(still_there(Duration::ZERO), "a session hears it");
+    drop(session);
+
+    let news = child.ears.open(caller, Wanted { tools: true, ..Wanted::default() }, Id::number(7));
+    assert!(still_there(Duration::ZERO), "a modern client listens to it");
+    drop(news);
+
+    let reply = unanswered(&child).await?;
+    assert!(still_there(Duration::ZERO), "somebody waits for its answer");
+    drop(reply);
+
+    assert!(!still_there(Duration::ZERO), "nobody wants anything of it");
+    let next = upstream.legacy_shared("ada").await?;
+    assert!(next.is_alive() && !Arc::ptr_eq(&child, &next), "the next request starts another, without a rest");
+    Ok(())
+}
+
+#[tokio::test]
+async fn idle_children_are_ended_by_the_way() -> Outcome {
+    let directory = tempfile::tempdir()?;
+    let config = child(directory.path(), ":");
+    let given = Given { config, session_idle: Some(Duration::from_millis(1)), ..Given::default() };
+    let (house, upstream) = built_as(&given).await?;
+    let child = upstream.legacy_shared("ada").await?;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let keeping = tokio::spawn(house.gateway.clone().keep_house());
+    assert!(eventually(|| !child.is_alive()).await, "it is left running");
+    keeping.abort();
     Ok(())
 }

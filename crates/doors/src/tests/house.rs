@@ -1,6 +1,7 @@
 //! A gateway in a temporary directory, built from a config text, with one recording server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
@@ -35,6 +36,8 @@ pub(super) struct Given {
     pub(super) admin: Option<AdminInput>,
     pub(super) allowlist: &'static [&'static str],
     pub(super) blocks: &'static [&'static str],
+    /// How long something may be left unused.
+    pub(super) session_idle: Option<Duration>,
 }
 
 /// A gateway and what stands around it.
@@ -84,11 +87,13 @@ impl House {
         let keyring = Arc::new(FileKeyring::open(&directory.path().join("keys")).ok()?);
         let options = JournalOptions::new(directory.path().join("journal"), "test");
         let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon)).ok()?;
+        let mut settings = Settings::default();
+        settings.session_idle = given.session_idle.unwrap_or(settings.session_idle);
         let gateway = Gateway::new(Parts {
             policy: policy.ok()?,
             servers: input.servers,
             definitions: config.servers,
-            settings: Settings::default(),
+            settings,
             journal: journal.clone(),
             keyring,
             clock: Arc::new(Noon),

@@ -19,6 +19,7 @@ const EVERYTHING: Given = Given {
     admin: None,
     allowlist: &[],
     blocks: &[],
+    session_idle: None,
 };
 const DOOR: Entrance = Entrance::Http(Reach::All);
 

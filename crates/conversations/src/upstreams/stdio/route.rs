@@ -37,6 +37,7 @@ impl StdioLink {
             tracing::debug!(server = %self.server, "an answer nobody waits for is dropped");
             return;
         };
+        self.touch();
         let message = match &response.outcome {
             Ok(result) => compose::result(&flight.client, &own_subscription(result, &flight.client)),
             Err(error) => compose::raw_error(Some(&flight.client), error.raw()),
