@@ -41,6 +41,7 @@ pub async fn greet(
             greeted => return greeted,
         }
     }
+    let was_by_events = upstream.is_by_events();
     let refused = match greet_legacy(upstream, hello, id, cut, who).await {
         Ok(greeted) => {
             upstream.found_legacy(true);
@@ -48,7 +49,7 @@ pub async fn greet(
         }
         Err(failure) => failure,
     };
-    if upstream.turns_out_by_events(&refused).await {
+    if !was_by_events && upstream.turns_out_by_events(&refused).await {
         return greet_legacy(upstream, hello, id, cut, who).await;
     }
     let may_be_modern = matches!(refused, Failure::Answered { .. } | Failure::Wordless { .. });

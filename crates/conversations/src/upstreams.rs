@@ -30,9 +30,9 @@ pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under};
 pub use http::{HttpLink, failure as http_failure};
 pub use may_ask::MayAsk;
 pub use older::{Older, Turn};
-pub use stdio::{Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
+pub use stdio::{Ending, Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
 
-use self::pipe::Pipe;
+use self::pipe::{Lines, Pipe};
 use crate::alias::Alias;
 use crate::audience::Audience;
 use crate::bounds::Bounds;
@@ -295,11 +295,11 @@ impl Upstream {
         }
         let opened = match &self.reach {
             Reach::Command(spec) => Child::spawn(spec)
-                .map(|(child, lines)| (Pipe::Child(child), lines))
+                .map(|(child, lines)| (Pipe::Child(child), Lines::Child(lines)))
                 .map_err(|error| Failure::Unreachable(error.to_string())),
             Reach::Http(http) => {
                 let opened = EventPipe::open(http, EventPipeLimits::DEFAULT).await;
-                opened.map(|(pipe, lines)| (Pipe::Events(pipe), lines)).map_err(http_failure)
+                opened.map(|(pipe, said)| (Pipe::Events(pipe), Lines::Events(said))).map_err(http_failure)
             }
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
         };

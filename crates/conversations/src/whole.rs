@@ -52,7 +52,7 @@ async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
     match reply {
         Reply::Sent => Err(Failure::Protocol("nothing was asked".to_owned())),
         Reply::Stdio(reply) => {
-            let last = reply.last.await.map_err(|_| Failure::Died)?;
+            let last = reply.last.await?;
             last.outcome.map_err(|error| answered(&error, 200))
         }
         Reply::Http(reply) => {

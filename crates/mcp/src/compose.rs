@@ -14,22 +14,36 @@ use crate::message::Id;
 
 /// Bytes an upstream connection may send. Made only from an `Outbound`.
 #[derive(Debug, Clone)]
-pub struct Wire(Bytes);
+pub struct Wire {
+    bytes: Bytes,
+    request: Option<Id>,
+}
 
 impl Wire {
     #[cfg(test)]
     pub(crate) fn new(bytes: Bytes) -> Self {
-        Self(bytes)
+        Self { bytes, request: None }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn asking(bytes: Bytes, request: Id) -> Self {
+        Self { bytes, request: Some(request) }
     }
 
     #[must_use]
     pub fn as_bytes(&self) -> &Bytes {
-        &self.0
+        &self.bytes
     }
 
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
-        self.0
+        self.bytes
+    }
+
+    /// The id under which it wants an answer; none where it wants none.
+    #[must_use]
+    pub fn request(&self) -> Option<&Id> {
+        self.request.as_ref()
     }
 
     /// A request under the id given, or an answer to the server's request of that id.
@@ -56,7 +70,9 @@ impl Wire {
             Content::Error(error) => push_member(&mut text, "error", error.raw()),
         }
         text.push('}');
-        Self(Bytes::from(text))
+        // An answer has an id, too, which is the server's.
+        let asks = matches!(outbound.content(), Content::Method { .. });
+        Self { bytes: Bytes::from(text), request: id.filter(|_| asks).cloned() }
     }
 }
 

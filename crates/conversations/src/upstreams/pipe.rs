@@ -1,8 +1,10 @@
 //! One line to a server on which everything travels: the pipes of a child, or the oldest HTTP transport.
 
+use bytes::Bytes;
+use tokio::sync::mpsc;
 use toolwarden_mcp::Wire;
 use toolwarden_mcp::upstream::child::Child;
-use toolwarden_mcp::upstream::event_pipe::EventPipe;
+use toolwarden_mcp::upstream::event_pipe::{EventPipe, Said};
 
 use crate::failure::Failure;
 
@@ -10,6 +12,22 @@ use crate::failure::Failure;
 pub(super) enum Pipe {
     Child(Child),
     Events(EventPipe),
+}
+
+/// What the server says on it.
+#[derive(Debug)]
+pub(super) enum Lines {
+    Child(mpsc::Receiver<Bytes>),
+    Events(mpsc::Receiver<Said>),
+}
+
+impl Lines {
+    pub(super) async fn next(&mut self) -> Option<Said> {
+        match self {
+            Self::Child(lines) => lines.recv().await.map(Said::Message),
+            Self::Events(events) => events.recv().await,
+        }
+    }
 }
 
 impl Pipe {

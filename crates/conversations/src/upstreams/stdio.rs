@@ -7,8 +7,10 @@
 mod route;
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,10 +19,11 @@ use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
 use toolwarden_mcp::ladder::META_LOG_LEVEL;
+use toolwarden_mcp::upstream::event_pipe::Said;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
-use super::pipe::Pipe;
+use super::pipe::{Lines, Pipe};
 use super::{Ears, Upstream};
 use crate::failure::Failure;
 use crate::sessions::ClientSession;
@@ -73,7 +76,7 @@ struct InFlight {
     wants_logs: bool,
     questions: TakesQuestions,
     events: mpsc::Sender<Bytes>,
-    last: oneshot::Sender<Last>,
+    last: oneshot::Sender<Result<Last, Failure>>,
 }
 
 /// Whether what a child asks may be asked for this request.
@@ -104,10 +107,22 @@ pub struct Last {
 #[derive(Debug)]
 pub struct StdioReply {
     pub events: mpsc::Receiver<Bytes>,
-    pub last: oneshot::Receiver<Last>,
+    pub last: Ending,
     /// The response, while messages before it are still to be told.
     pub held: Option<Box<Last>>,
     pub guard: StdioGuard,
+}
+
+/// Waits for the response, or for why there is none.
+#[derive(Debug)]
+pub struct Ending(oneshot::Receiver<Result<Last, Failure>>);
+
+impl Future for Ending {
+    type Output = Result<Last, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|end| end.unwrap_or(Err(Failure::Died)))
+    }
 }
 
 /// Takes a request back when nobody waits for it any more.
@@ -141,12 +156,7 @@ impl Drop for StdioGuard {
 }
 
 impl StdioLink {
-    pub(super) fn over(
-        upstream: &Arc<Upstream>,
-        (pipe, lines): (Pipe, mpsc::Receiver<Bytes>),
-        era: Era,
-        depth: usize,
-    ) -> Arc<Self> {
+    pub(super) fn over(upstream: &Arc<Upstream>, (pipe, lines): (Pipe, Lines), era: Era, depth: usize) -> Arc<Self> {
         let link = Arc::new(Self {
             server: upstream.name.clone(),
             era,
@@ -221,7 +231,7 @@ impl StdioLink {
     /// Sends `initialize` and keeps what the child agreed to.
     pub async fn open(self: &Arc<Self>, hello: &Outbound, id: &Id, edits: &[Edit<'_>]) -> Result<Opened, Failure> {
         let reply = self.request(hello, id, edits).await?;
-        let last = reply.last.await.map_err(|_| Failure::Died)?;
+        let last = reply.last.await?;
         match &last.outcome {
             Ok(result) => {
                 let opened = Opened { result: result.clone(), version: agreed_version(result)? };
@@ -276,7 +286,7 @@ impl StdioLink {
             self.lock().remove(&number);
             return Err(failure);
         }
-        Ok(StdioReply { events: receiver, last: last_receiver, held: None, guard })
+        Ok(StdioReply { events: receiver, last: Ending(last_receiver), held: None, guard })
     }
 
     /// Puts a request on the list of those that wait; none can wait for a child that says nothing any more.
@@ -367,10 +377,13 @@ impl StdioLink {
     }
 
     /// Reads the child until it ends.
-    async fn listen(link: Weak<Self>, mut lines: mpsc::Receiver<Bytes>) {
-        while let Some(line) = lines.recv().await {
+    async fn listen(link: Weak<Self>, mut lines: Lines) {
+        while let Some(said) = lines.next().await {
             let Some(link) = link.upgrade() else { return };
-            link.route(&line).await;
+            match said {
+                Said::Message(line) => link.route(&line).await,
+                Said::Refused { request, status } => link.refuse(&request, status),
+            }
         }
         let Some(link) = link.upgrade() else { return };
         if let Some(upstream) = link.upstream.upgrade()

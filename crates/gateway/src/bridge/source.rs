@@ -204,7 +204,7 @@ async fn of_child(reply: &mut StdioReply) -> Result<(Message, usize), Failure> {
         tokio::select! {
             biased;
             Some(event) = reply.events.recv() => return read(&event).map(|message| (message, event.len())),
-            last = &mut reply.last => reply.held = Some(Box::new(last.map_err(|_| Failure::Died)?)),
+            last = &mut reply.last => reply.held = Some(Box::new(last?)),
         }
     }
     // What was said before the end may still wait.

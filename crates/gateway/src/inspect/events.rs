@@ -446,7 +446,7 @@ async fn next_of_child(reply: &mut StdioReply, heard: &mut Heard) -> Told {
                 }
                 Err(_) => Told::Last(Box::new(last)),
             },
-            Err(_) => Told::Failed(Failure::Died),
+            Err(failure) => Told::Failed(failure),
         },
         () = sleep(patience) => {
             reply.guard.cancel();

@@ -2,8 +2,8 @@
 //!
 //! Takes an `HttpUpstream`; gives an `EventPipe` to send to and a receiver of the server's messages. The server's
 //! stream of events begins with the address to post to, which must be on the same server. Messages are posted one
-//! after another, in order. A refused message or a broken stream ends the pipe, and nothing opens it again.
-//! Dropping the `EventPipe` closes its connections.
+//! after another, in order. A request that is refused for what it says fails alone; any other refusal and a broken
+//! stream end the pipe, and nothing opens it again. Dropping the `EventPipe` closes its connections.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::UpstreamError;
 use super::http::{EventStream, HttpUpstream, Reply, ReplyBody, TargetError};
 use crate::compose::Wire;
+use crate::message::Id;
 use crate::sse::{Event, Item};
 
 /// The answer to a post says nothing; so much of it is read to keep its connection.
@@ -58,6 +59,17 @@ pub enum EventPipeExit {
     Undelivered(UpstreamError),
 }
 
+/// What comes out of a pipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    Message(Bytes),
+    /// The server did not take this request, and said so at once: no answer will come.
+    Refused {
+        request: Id,
+        status: u16,
+    },
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventPipeError {
     #[error("the connection to {place} has ended: {exit}")]
@@ -93,7 +105,7 @@ impl EventPipe {
     pub async fn open(
         upstream: &HttpUpstream,
         limits: EventPipeLimits,
-    ) -> Result<(Self, mpsc::Receiver<Bytes>), UpstreamError> {
+    ) -> Result<(Self, mpsc::Receiver<Said>), UpstreamError> {
         let place = upstream.place().clone();
         let Ok(begun) = timeout(limits.endpoint, begin(upstream)).await else {
             let what = "did not say where to send messages to";
@@ -104,7 +116,8 @@ impl EventPipe {
         let (received, receiver) = mpsc::channel(limits.queue);
         let (closing, is_closing) = watch::channel(Closing::No);
         let (ended, exit) = watch::channel(None);
-        let poster = Poster { endpoint, queued, is_closing: is_closing.clone(), within: limits.post };
+        let (refusals, is_closing_too) = (received.clone(), is_closing.clone());
+        let poster = Poster { endpoint, queued, refusals, is_closing: is_closing_too, within: limits.post };
         tokio::spawn(run(events, received, poster, is_closing, ended));
         Ok((Self { place, messages, closing, exit, grace: limits.grace }, receiver))
     }
@@ -229,7 +242,7 @@ fn no_stream(status: StatusCode) -> &'static str {
 /// Reads and posts until one of the two, or the owner, has an end.
 async fn run(
     events: Box<EventStream>,
-    received: mpsc::Sender<Bytes>,
+    received: mpsc::Sender<Said>,
     mut poster: Poster,
     mut is_closing: watch::Receiver<Closing>,
     ended: watch::Sender<Option<EventPipeExit>>,
@@ -245,7 +258,7 @@ async fn run(
 }
 
 /// Passes messages on until the stream ends, and as long as anybody listens.
-async fn read(mut events: Box<EventStream>, received: &mpsc::Sender<Bytes>) -> EventPipeExit {
+async fn read(mut events: Box<EventStream>, received: &mpsc::Sender<Said>) -> EventPipeExit {
     loop {
         let event = match events.next_item().await {
             Ok(Some(Item::Event(event))) => event,
@@ -256,7 +269,7 @@ async fn read(mut events: Box<EventStream>, received: &mpsc::Sender<Bytes>) -> E
         // An event without a name is one named `message`.
         let is_message = matches!(event.name.as_deref(), None | Some(b"" | b"message"));
         let Some(message) = event.data.filter(|_| is_message) else { continue };
-        if received.send(message).await.is_err() {
+        if received.send(Said::Message(message)).await.is_err() {
             return EventPipeExit::Closed;
         }
     }
@@ -265,6 +278,7 @@ async fn read(mut events: Box<EventStream>, received: &mpsc::Sender<Bytes>) -> E
 struct Poster {
     endpoint: HttpUpstream,
     queued: mpsc::Receiver<Wire>,
+    refusals: mpsc::Sender<Said>,
     is_closing: watch::Receiver<Closing>,
     within: Duration,
 }
@@ -282,13 +296,35 @@ impl Poster {
                 }
             };
             let Some(wire) = next else { return EventPipeExit::Closed };
+            let request = wire.request().cloned();
             match self.endpoint.post_within(wire, HeaderMap::new(), self.within).await {
                 Ok(reply) if reply.status.is_success() => acknowledge(reply.body, self.within).await,
+                Ok(reply) if concerns_one_message(reply.status) => {
+                    let status = reply.status.as_u16();
+                    acknowledge(reply.body, self.within).await;
+                    self.refused(request, status).await;
+                }
                 Ok(reply) => return EventPipeExit::Refused { status: reply.status.as_u16() },
                 Err(error) => return EventPipeExit::Undelivered(error),
             }
         }
     }
+
+    async fn refused(&self, request: Option<Id>, status: u16) {
+        let Some(request) = request else {
+            // Nobody waits for what becomes of a notification or an answer.
+            tracing::warn!(server = %self.endpoint.place(), status, "the server refused a message");
+            return;
+        };
+        // Where nobody listens any more the pipe ends by itself.
+        drop(self.refusals.send(Said::Refused { request, status }).await);
+    }
+}
+
+/// Whether a refusal says something of the message alone: not that the credential, the session or the address is
+/// no good, for then every message would be refused.
+fn concerns_one_message(status: StatusCode) -> bool {
+    status.is_client_error() && !matches!(status.as_u16(), 401 | 404 | 410)
 }
 
 /// Reads the rest of an answer that means nothing, so that its connection carries the next message.

@@ -16,13 +16,14 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use toolwarden_core::Secret;
 
-use super::{EventPipe, EventPipeError, EventPipeExit, EventPipeLimits, endpoint_of, is_event_pipe};
+use super::{EventPipe, EventPipeError, EventPipeExit, EventPipeLimits, Said, endpoint_of, is_event_pipe};
 use crate::compose::Wire;
+use crate::message::Id;
 use crate::sse::{Event, SseError};
 use crate::upstream::{HttpTarget, HttpUpstream, UpstreamError};
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
-type Messages = mpsc::Receiver<Bytes>;
+type Messages = mpsc::Receiver<Said>;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const LIMITS: EventPipeLimits =
@@ -158,9 +159,15 @@ fn wire(text: &str) -> Wire {
     Wire::new(Bytes::copy_from_slice(text.as_bytes()))
 }
 
+fn request(text: &str, id: u64) -> Wire {
+    Wire::asking(Bytes::copy_from_slice(text.as_bytes()), Id::number(id))
+}
+
 async fn next(messages: &mut Messages) -> Option<String> {
-    let message = timeout(PATIENCE, messages.recv()).await.ok().flatten()?;
-    Some(String::from_utf8_lossy(&message).into_owned())
+    Some(match timeout(PATIENCE, messages.recv()).await.ok().flatten()? {
+        Said::Message(message) => String::from_utf8_lossy(&message).into_owned(),
+        Said::Refused { request, status } => format!("{} was refused: {status}", request.raw()),
+    })
 }
 
 async fn exit(pipe: &EventPipe) -> Option<EventPipeExit> {
@@ -265,7 +272,7 @@ async fn messages_are_posted_one_after_another() {
 
 #[tokio::test]
 async fn a_refused_message_ends_the_pipe() {
-    for status in [400, 404, 500, 307] {
+    for status in [401, 404, 410, 500, 307] {
         let (server, pipe, mut messages) = opened(Script { post: status, ..Script::new(ENDPOINT) }).await;
         server.say("data: before\n\n");
         assert_eq!(next(&mut messages).await.as_deref(), Some("before"));
@@ -279,6 +286,22 @@ async fn a_refused_message_ends_the_pipe() {
         assert_eq!(pipe.send_now(wire("{}")), Err(ended));
         assert_eq!(pipe.end().await, EventPipeExit::Refused { status });
         assert_eq!(server.posted(1).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_for_what_it_says_fails_alone() {
+    for status in [400, 403, 413, 422, 429] {
+        let (server, pipe, mut messages) = opened(Script { post: status, ..Script::new(ENDPOINT) }).await;
+        assert!(pipe.send(request("too large", 7)).await.is_ok());
+        assert_eq!(next(&mut messages).await, Some(format!("7 was refused: {status}")));
+        // A notification nobody waits for; the line goes on for the rest.
+        assert!(pipe.send(wire("odd news")).await.is_ok());
+        assert!(pipe.send(request("again", 8)).await.is_ok());
+        assert_eq!(next(&mut messages).await, Some(format!("8 was refused: {status}")));
+        server.say("data: an answer to somebody else\n\n");
+        assert_eq!(next(&mut messages).await.as_deref(), Some("an answer to somebody else"));
+        assert_eq!((server.posted(3).await.len(), pipe.exit().borrow().clone()), (3, None));
     }
 }
 

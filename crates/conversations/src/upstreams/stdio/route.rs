@@ -12,6 +12,7 @@ use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request
 use toolwarden_policy::{acknowledge, decline};
 
 use super::{InFlight, Last, StdioLink, TakesQuestions};
+use crate::failure::Failure;
 use crate::questions::{self, Whom};
 use crate::scope::Scope;
 use crate::sessions::{AnswerTo, ClientSession, Question};
@@ -49,7 +50,15 @@ impl StdioLink {
         };
         let last = Last { client: flight.client, message, status, outcome: response.outcome.clone() };
         // Nobody waits any more: the trail has said so.
-        drop(flight.last.send(last));
+        drop(flight.last.send(Ok(last)));
+    }
+
+    /// The server did not take a request: whoever waits for the answer need not.
+    pub(super) fn refuse(&self, request: &Id, status: u16) {
+        let number = request.raw().parse().ok();
+        let Some(flight) = number.and_then(|number: u64| self.lock().remove(&number)) else { return };
+        self.touch();
+        drop(flight.last.send(Err(Failure::Wordless { status })));
     }
 
     async fn spread(self: &Arc<Self>, line: &Bytes, news: &Notification) {

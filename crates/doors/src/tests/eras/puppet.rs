@@ -155,6 +155,11 @@ impl Puppet {
         response
     }
 
+    /// How many lines of the oldest transport were opened so far.
+    pub(in crate::tests) fn lines(&self) -> usize {
+        lock(&self.streams).len()
+    }
+
     async fn respond(&self, request: Request<Incoming>) -> Answer {
         let session = request.uri().query().unwrap_or("one").to_owned();
         if request.method() != Method::POST {
@@ -183,6 +188,9 @@ impl Puppet {
         }
         if does("HalfALargeAnswer") {
             return self.half(&id);
+        }
+        if message.pointer("/params/arguments/steps/0").and_then(Value::as_str) == Some("Refuse") {
+            return whole(StatusCode::PAYLOAD_TOO_LARGE, String::new());
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         if self.wire == Wire::Oldest {
