@@ -34,6 +34,20 @@ pub async fn greet(
     cut: &str,
     who: &str,
 ) -> Result<(Link, Opened), Failure> {
+    match greet_as_known(upstream, hello, id, cut, who).await {
+        // It was replaced by one of another transport, and nothing is known of it any more.
+        Err(Failure::Forgotten) => greet_as_known(upstream, hello, id, cut, who).await,
+        greeted => greeted,
+    }
+}
+
+async fn greet_as_known(
+    upstream: &Arc<Upstream>,
+    hello: &Outbound,
+    id: &Id,
+    cut: &str,
+    who: &str,
+) -> Result<(Link, Opened), Failure> {
     if upstream.known_legacy() == Some(false) {
         match greet_modern(upstream, hello).await {
             // It may have been replaced: whatever was known of it is asked again.

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use toolwarden_core::{Caller, Weakness, name, weak};
+use toolwarden_mcp::upstream::UpstreamError;
 use toolwarden_mcp::upstream::child::{Child, ChildLimits, ChildSpec};
 use toolwarden_mcp::upstream::event_pipe::{EventPipe, EventPipeLimits};
 use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
@@ -280,6 +281,10 @@ impl Upstream {
 
     /// A new line to the server: a child, or a stream of the oldest HTTP transport.
     async fn spawn(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
+        if matches!(self.reach, Reach::Http(_)) && !self.is_by_events() {
+            // It was replaced since: whoever had a line to it opens a conversation anew.
+            return Err(Failure::Forgotten);
+        }
         let now = tokio::time::Instant::now();
         let (not_before, last_failure) = {
             let health = self.health();
@@ -299,6 +304,10 @@ impl Upstream {
                 .map_err(|error| Failure::Unreachable(error.to_string())),
             Reach::Http(http) => {
                 let opened = EventPipe::open(http, EventPipeLimits::DEFAULT).await;
+                if let (Err(UpstreamError::OtherTransport { .. }), false) = (&opened, self.says_sse) {
+                    self.doubt();
+                    return Err(Failure::Forgotten);
+                }
                 opened.map(|(pipe, said)| (Pipe::Events(pipe), Lines::Events(said))).map_err(http_failure)
             }
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{AnswerTo, Flight, FlightGuard, Question, principal};
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Upstream};
 use toolwarden_conversations::whole::Reply;
@@ -229,7 +230,15 @@ pub(crate) async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<
         Some(Link::Stdio(stdio)) if !stdio.is_alive() => {
             // A shared child that ended is started again; nobody's state was in it.
             let opening = upstream.legacy_shared(&principal(&session.caller)).await;
-            let again = opening.map_err(Refusal::Upstream)?;
+            let again = opening.map_err(|failure| match (failure, &session.scope) {
+                (Failure::Forgotten, Scope::One(_)) => Refusal::SessionGone,
+                (Failure::Forgotten, Scope::All) => {
+                    // Its own conversation is opened anew; those with others go on.
+                    session.forget_link(&upstream.name);
+                    Refusal::Upstream(Failure::Forgotten)
+                }
+                (failure, _) => Refusal::Upstream(failure),
+            })?;
             again.heard_by(session);
             let link = Link::Stdio(again);
             session.keep_link(upstream.name.clone(), link.clone());

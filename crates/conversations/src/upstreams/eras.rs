@@ -83,15 +83,20 @@ impl Upstream {
         self.health().eras.legacy = Known::found(speaks);
     }
 
-    /// It answered as no server of its era would: the next request finds out anew.
+    /// It answered as no server of its era or transport would: the next request finds out anew.
     pub fn doubt(&self) {
-        tracing::info!(server = %self.name, "the server answered as one of another era: it is asked again");
+        tracing::info!(server = %self.name, "the server answered as one of another era or transport: it is asked again");
         self.health().eras = Eras::of(self.says_sse);
     }
 
     /// Whether its legacy form is the oldest HTTP transport.
     pub fn is_by_events(&self) -> bool {
         self.health().eras.by_events
+    }
+
+    /// Whether legacy conversations with it are lines on which everything travels.
+    pub(super) fn has_lines(&self) -> bool {
+        matches!(self.reach, Reach::Command(_)) || self.is_by_events()
     }
 
     /// A server refused to be greeted with these words: whether it speaks the oldest HTTP transport. Asked

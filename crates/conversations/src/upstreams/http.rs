@@ -171,6 +171,8 @@ pub fn failure(error: UpstreamError) -> Failure {
         }
         UpstreamError::Closed { .. } => Failure::Died,
         UpstreamError::Unreachable { .. } | UpstreamError::Tls { .. } => Failure::Unreachable(error.to_string()),
-        UpstreamError::Protocol { .. } | UpstreamError::Events { .. } => Failure::Protocol(error.to_string()),
+        UpstreamError::Protocol { .. } | UpstreamError::OtherTransport { .. } | UpstreamError::Events { .. } => {
+            Failure::Protocol(error.to_string())
+        }
     }
 }

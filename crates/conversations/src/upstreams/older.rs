@@ -85,8 +85,14 @@ impl Upstream {
         // Whoever comes while it is being opened waits for the same one.
         let place = self.olders.place(&key);
         let opening = place.get_or_try_init(|| async {
-            let opening = timeout(self.open_time, Older::open(self, &key));
-            opening.await.unwrap_or(Err(Failure::Timeout)).map(Arc::new)
+            let opening = async {
+                match Older::open(self, &key).await {
+                    // It was replaced by one of another transport, and nothing is known of it any more.
+                    Err(Failure::Forgotten) => Older::open(self, &key).await,
+                    opened => opened,
+                }
+            };
+            timeout(self.open_time, opening).await.unwrap_or(Err(Failure::Timeout)).map(Arc::new)
         });
         let older = opening.await.inspect_err(|failure| self.fails(failure))?.clone();
         self.works();
@@ -186,7 +192,7 @@ impl Older {
     fn is_open(&self) -> bool {
         match &self.line {
             Line::Http(http) => !http.is_over(),
-            Line::Shared => true,
+            Line::Shared => self.upstream().is_ok_and(|upstream| upstream.has_lines()),
             Line::Own(children) => match children.try_lock() {
                 Ok(children) => children.iter().any(|own| own.link.is_alive()),
                 Err(_) => true,

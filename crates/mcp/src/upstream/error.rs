@@ -17,6 +17,9 @@ pub enum UpstreamError {
     Timeout { place: Arc<str>, what: &'static str, within: Duration },
     #[error("{place} {what}")]
     Protocol { place: Arc<str>, what: &'static str },
+    /// It answered, and not as a server of the transport that was tried would.
+    #[error("{place} {what}")]
+    OtherTransport { place: Arc<str>, what: &'static str },
     #[error("{place} closed the connection before its answer was complete")]
     Closed { place: Arc<str> },
     #[error("the answer of {place} is larger than {limit} bytes")]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::UpstreamError;
 use super::http::{EventStream, HttpUpstream, Reply, ReplyBody, TargetError};
@@ -107,11 +107,18 @@ impl EventPipe {
         limits: EventPipeLimits,
     ) -> Result<(Self, mpsc::Receiver<Said>), UpstreamError> {
         let place = upstream.place().clone();
-        let Ok(begun) = timeout(limits.endpoint, begin(upstream)).await else {
-            let what = "did not say where to send messages to";
+        let deadline = Instant::now() + limits.endpoint;
+        let Ok(events) = timeout_at(deadline, open_stream(upstream)).await else {
+            let what = "did not open a stream of events";
             return Err(UpstreamError::Timeout { place, what, within: limits.endpoint });
         };
-        let (events, endpoint) = begun?;
+        let mut events = events?;
+        let Ok(endpoint) = timeout_at(deadline, find_endpoint(upstream, &mut events)).await else {
+            // Newer servers have a stream like this for their news.
+            let what = "opened a stream of events and did not say where to send messages to";
+            return Err(UpstreamError::OtherTransport { place, what });
+        };
+        let endpoint = endpoint?;
         let (messages, queued) = mpsc::channel(limits.queue);
         let (received, receiver) = mpsc::channel(limits.queue);
         let (closing, is_closing) = watch::channel(Closing::No);
@@ -205,25 +212,34 @@ pub async fn is_event_pipe(reply: Reply, within: Duration) -> bool {
     timeout(within, first).await.unwrap_or(false)
 }
 
-async fn begin(upstream: &HttpUpstream) -> Result<(Box<EventStream>, HttpUpstream), UpstreamError> {
-    let protocol = |what| UpstreamError::Protocol { place: upstream.place().clone(), what };
+async fn open_stream(upstream: &HttpUpstream) -> Result<Box<EventStream>, UpstreamError> {
+    let place = upstream.place().clone();
     let reply = upstream.get_stream(HeaderMap::new()).await?;
-    let mut events = match (reply.status, reply.body) {
-        (StatusCode::OK, ReplyBody::Events(events)) => events,
-        (status, _) => return Err(protocol(no_stream(status))),
-    };
+    match (reply.status, reply.body) {
+        (StatusCode::OK, ReplyBody::Events(events)) => Ok(events),
+        // What a server of another transport says to a GET without a session.
+        (status, _) if status.is_success() || matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415) => {
+            Err(UpstreamError::OtherTransport { place, what: no_stream(status) })
+        }
+        (status, _) => Err(UpstreamError::Protocol { place, what: no_stream(status) }),
+    }
+}
+
+async fn find_endpoint(upstream: &HttpUpstream, events: &mut EventStream) -> Result<HttpUpstream, UpstreamError> {
+    let place = || upstream.place().clone();
     while let Some(item) = events.next_item().await? {
         let Item::Event(event) = item else { continue };
         let Some(address) = endpoint_of(&event) else { continue };
-        let endpoint = upstream.at(address).map_err(|error| {
-            protocol(match error {
+        return upstream.at(address).map_err(|error| {
+            let what = match error {
                 TargetError::OtherServer => "names another server to send messages to",
                 _ => "names an address to send messages to that cannot be used",
-            })
-        })?;
-        return Ok((events, endpoint));
+            };
+            UpstreamError::Protocol { place: place(), what }
+        });
     }
-    Err(protocol("ended its stream of events before it said where to send messages to"))
+    let what = "ended its stream of events before it said where to send messages to";
+    Err(UpstreamError::OtherTransport { place: place(), what })
 }
 
 fn no_stream(status: StatusCode) -> &'static str {

@@ -208,7 +208,7 @@ async fn a_server_that_names_no_endpoint_in_time_is_given_up() {
         let server = serve(Script::new(first)).await;
         let limits = EventPipeLimits { endpoint: Duration::from_millis(200), ..LIMITS };
         let opened = EventPipe::open(&server.upstream(1000), limits).await;
-        assert!(matches!(opened, Err(UpstreamError::Timeout { .. })), "{first:?}: {opened:?}");
+        assert!(matches!(opened, Err(UpstreamError::OtherTransport { .. })), "{first:?}: {opened:?}");
         // It does not hold on to what it gave up.
         assert!(timeout(PATIENCE, server.stream.closed()).await.is_ok(), "{first:?}");
     }
@@ -216,19 +216,23 @@ async fn a_server_that_names_no_endpoint_in_time_is_given_up() {
 
 #[tokio::test]
 async fn what_is_no_stream_of_events_is_refused() {
-    for (status, content_type, expected) in [
-        (200, "application/json", "something else"),
-        (401, "text/plain", "credential"),
-        (404, "text/event-stream", "404"),
-        (405, "application/json", "405"),
-        (503, "text/html", "failed"),
-        (302, "text/html", "refused"),
+    for (status, content_type, expected, is_other) in [
+        (200, "application/json", "something else", true),
+        (400, "application/json", "refused", true),
+        (401, "text/plain", "credential", false),
+        (404, "text/event-stream", "404", true),
+        (405, "application/json", "405", true),
+        (406, "application/json", "refused", true),
+        (429, "text/plain", "429", false),
+        (503, "text/html", "failed", false),
+        (302, "text/html", "refused", false),
     ] {
         let mut server = serve(Script { status, content_type, ..Script::new(ENDPOINT) }).await;
         // The body ends, so that a page is read at once.
         server.stream = mpsc::unbounded_channel().0;
-        let said = server.open().await.map(|_| ()).map_err(|error| error.to_string());
-        assert!(said.as_ref().is_err_and(|said| said.contains(expected)), "{status}: {said:?}");
+        let said = server.open().await.map(|_| ());
+        assert!(said.as_ref().is_err_and(|said| said.to_string().contains(expected)), "{status}: {said:?}");
+        assert_eq!(matches!(said, Err(UpstreamError::OtherTransport { .. })), is_other, "{status}");
     }
     let Ok(upstream) = HttpUpstream::new(&HttpTarget::new("http://127.0.0.1:1/sse")) else {
         unreachable!("a good target")

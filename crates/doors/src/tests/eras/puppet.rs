@@ -32,7 +32,7 @@ type Sent = mpsc::UnboundedSender<String>;
 #[derive(Debug, Clone)]
 pub(in crate::tests) struct Puppet {
     pub(in crate::tests) url: String,
-    wire: Wire,
+    wire: Arc<Mutex<Wire>>,
     /// Questions that wait for an answer, by session and id.
     waiting: Arc<Mutex<HashMap<String, oneshot::Sender<Value>>>>,
     /// Open streams, by session.
@@ -91,7 +91,7 @@ impl Puppet {
         let url = format!("http://{}/{path}", listener.local_addr()?);
         let puppet = Self {
             url,
-            wire,
+            wire: Arc::new(Mutex::new(wire)),
             waiting: Arc::default(),
             streams: Arc::default(),
             complaints: Arc::default(),
@@ -155,6 +155,16 @@ impl Puppet {
         response
     }
 
+    fn wire(&self) -> Wire {
+        *lock(&self.wire)
+    }
+
+    /// Another server takes its place, at the same address.
+    pub(in crate::tests) fn becomes(&self, wire: Wire) {
+        *lock(&self.wire) = wire;
+        lock(&self.streams).clear();
+    }
+
     /// How many lines of the oldest transport were opened so far.
     pub(in crate::tests) fn lines(&self) -> usize {
         lock(&self.streams).len()
@@ -182,7 +192,7 @@ impl Puppet {
             let steps = message.pointer("/params/arguments/steps").and_then(Value::as_array);
             steps.is_some_and(|steps| steps.contains(&json!(step)))
         };
-        if does("HangAtOnce") && self.wire != Wire::Oldest {
+        if does("HangAtOnce") && self.wire() != Wire::Oldest {
             let _hanging = self.hang();
             std::future::pending::<()>().await;
         }
@@ -193,7 +203,7 @@ impl Puppet {
             return whole(StatusCode::PAYLOAD_TOO_LARGE, String::new());
         }
         let (sender, receiver) = mpsc::unbounded_channel();
-        if self.wire == Wire::Oldest {
+        if self.wire() == Wire::Oldest {
             let stream = lock(&self.streams).get(&session).cloned();
             let Some(stream) = stream else { return whole(StatusCode::NOT_FOUND, String::new()) };
             tokio::spawn(self.clone().act(session, message, id, stream));
@@ -242,13 +252,13 @@ impl Puppet {
 
     /// The stream of the oldest transport, or the standing one of a legacy session.
     fn stream(&self, session: &str) -> Answer {
-        if self.wire == Wire::Modern {
+        if self.wire() == Wire::Modern {
             return whole(StatusCode::METHOD_NOT_ALLOWED, String::new());
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut streams = lock(&self.streams);
         let session = format!("{session}-{}", streams.len());
-        if self.wire == Wire::Oldest {
+        if self.wire() == Wire::Oldest {
             let _ = sender.send(event("endpoint", &format!("/sse?{session}")));
         }
         streams.insert(session, sender);
@@ -257,7 +267,7 @@ impl Puppet {
 
     fn refusal(&self, message: &Value, id: &Value) -> Option<Answer> {
         let claims = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
-        if claims == (self.wire == Wire::Modern) {
+        if claims == (self.wire() == Wire::Modern) {
             return None;
         }
         let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": "another era"}});
@@ -313,7 +323,7 @@ impl Puppet {
                             "params": {"progressToken": token, "progress": place, "message": tag}}));
                     }
                 }
-                "Ask" if self.wire == Wire::Modern => {
+                "Ask" if self.wire() == Wire::Modern => {
                     let form = json!({"method": "elicitation/create", "params": {"message": tag, "mode": "form",
                         "requestedSchema": {"type": "object", "properties": {"tag": {"type": "string"}}}}});
                     return say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "input_required",
@@ -338,7 +348,7 @@ impl Puppet {
                     return say(&json!({"jsonrpc": "2.0", "id": id,
                         "error": {"code": -32042, "message": "open this first", "data": {"elicitations": asks}}}));
                 }
-                "Hang" | "HangAtOnce" if self.wire == Wire::Oldest => {
+                "Hang" | "HangAtOnce" if self.wire() == Wire::Oldest => {
                     self.hanging.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
