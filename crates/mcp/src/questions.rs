@@ -5,6 +5,7 @@
 //! begins with the server's name, so that no server can speak as somebody else.
 
 mod address;
+mod secrets;
 
 use std::borrow::Cow;
 
@@ -15,6 +16,9 @@ use crate::compose::{object_with, quoted};
 
 /// Most text of one question.
 const LONGEST: usize = 256 * 1024;
+
+/// Where the params of a question to a model say which server asks it. What a server writes there gives way.
+const META_SERVER: &str = "toolwarden/server";
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,9 +110,14 @@ pub fn read(method: &str, params: Option<Value<'_>>, own: &[String]) -> Result<A
 fn form(params: Option<Value<'_>>) -> Result<Asks, Unaskable> {
     let properties = params.and_then(|params| params.get("requestedSchema")?.get("properties"));
     let asks_secret = |(key, property): (&str, Value<'_>)| {
-        let title = property.get("title").and_then(Value::as_str).unwrap_or_default();
-        let format = property.get("format").and_then(Value::as_str);
-        is_secret(&unescape(key)) || is_secret(&title) || format.as_deref() == Some("password")
+        let text = |key: &str| property.get(key).and_then(Value::as_str);
+        // Where one chooses or ticks, nothing can be given away: a description may speak of anything.
+        let is_choice = text("type").as_deref() == Some("boolean")
+            || ["enum", "oneOf"].iter().any(|key| property.get(key).is_some());
+        let description = text("description").filter(|_| !is_choice);
+        let words = [Some(unescape(key)), text("title"), description];
+        words.into_iter().flatten().any(|words| secrets::are_asked_by(&words))
+            || text("format").as_deref() == Some("password")
     };
     let asks_secret = properties.into_iter().flat_map(Value::entries).any(asks_secret);
     let misleads = params.and_then(|params| params.get("requestedSchema")).is_some_and(misleads);
@@ -127,35 +136,25 @@ fn misleads(value: Value<'_>) -> bool {
     value.as_str().is_some_and(|text| text.contains(is_hidden)) || inner() || value.entries().any(member)
 }
 
-/// The protocol forbids forms that ask for these; a name is all there is to go by.
-fn is_secret(name: &str) -> bool {
-    const SECRETS: [&str; 12] = [
-        "password",
-        "passwd",
-        "passphrase",
-        "secret",
-        "apikey",
-        "accesstoken",
-        "authtoken",
-        "privatekey",
-        "creditcard",
-        "cardnumber",
-        "securitycode",
-        "recoverycode",
-    ];
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    SECRETS.iter().any(|secret| plain.contains(secret)) || ["cvv", "cvc", "ssn", "pin", "otp"].contains(&&*plain)
-}
-
 /// The params as a client is shown them: its message says who asks, and where an address leads.
+///
+/// What a model is asked stays as it is: its words are no message to a person, and a line put before them would
+/// be answered, too. Who asks stands beside them.
 #[must_use]
 pub fn labelled(asks: &Asks, params: Option<Value<'_>>, server: &str) -> Option<String> {
     let params = params?;
+    if weak::is(Weakness::Questions) {
+        return Some(params.raw().to_owned());
+    }
     let message = match asks {
         Asks::Form | Asks::Url(_) => params.get("message").and_then(Value::as_str),
-        Asks::Sampling | Asks::Roots => None,
+        Asks::Sampling => {
+            let meta = params.get("_meta").filter(|meta| meta.kind() == Kind::Object);
+            let meta = object_with(meta, &[(META_SERVER, Some(&quoted(&name::shown(server))))]);
+            return Some(object_with(Some(params), &[("_meta", Some(&meta))]));
+        }
+        Asks::Roots => None,
     };
-    let message = message.filter(|_| !weak::is(Weakness::Questions));
     let Some(message) = message else { return Some(params.raw().to_owned()) };
     let (server, words) = (name::shown(server), readable(&message));
     let message = match asks {

@@ -5,7 +5,11 @@ use toolwarden_core::json::{Document, Limits};
 use super::{Asks, Unaskable, labelled, read};
 
 fn asked(method: &str, params: &str) -> Result<Asks, Unaskable> {
-    let own = ["gate.example.com".to_owned()];
+    asked_at(&["gate.example.com"], method, params)
+}
+
+fn asked_at(own: &[&str], method: &str, params: &str) -> Result<Asks, Unaskable> {
+    let own: Vec<String> = own.iter().map(|own| (*own).to_owned()).collect();
     let Ok(params) = Document::parse(params, Limits::DEFAULT) else { return Err(Unaskable::Unknown) };
     read(method, Some(params.root()), &own)
 }
@@ -55,12 +59,77 @@ fn only_public_secure_addresses_are_opened() {
 }
 
 #[test]
+fn gate_18_no_address_of_the_gateway_itself_is_opened_however_it_is_written() {
+    let opens = |own: &str, url: &str| {
+        let params = format!(r#"{{"mode":"url","message":"m","url":"{url}"}}"#);
+        asked_at(&[own], "elicitation/create", &params)
+    };
+    for (own, urls) in [
+        ("gate.example.com:8443", ["https://gate.example.com:8443/x", "https://Gate.Example.COM.:9/x"]),
+        ("GATE.example.com.", ["https://gate.example.com/", "https://gate.example.com..:443/"]),
+        ("https://gate.example.com:8443/mcp", ["https://gate.example.com/", "https://gate%2Eexample.com/"]),
+        ("g\u{e4}te.example", ["https://xn--gte-qla.example/", "https://G\u{c4}TE.example:1/"]),
+        ("93.184.216.34:8443", ["https://93.184.216.34/", "https://0x5db8d822:8443/"]),
+        ("[2606:2800:220:1::1]:443", ["https://[2606:2800:220:1::1]/", "https://[2606:2800:0220:0001:0::1]:8443/"]),
+        ("2606:2800:220:1::1", ["https://[2606:2800:220:1::1]/", "https://[2606:2800:220:1:0:0:0:1]:1/"]),
+    ] {
+        for url in urls {
+            assert_eq!(opens(own, url), Err(Unaskable::Address), "{own} {url}");
+        }
+        assert!(opens(own, "https://gate.example.org:8443/").is_ok(), "{own}");
+        assert!(opens(own, "https://93.184.216.35/").is_ok(), "{own}");
+    }
+}
+
+/// Names, titles and descriptions of fields that ask for a secret, between bars.
+const GUILTY: [&str; 10] = [
+    "password | PASSWORD | Pass-Word | pass word | userPassword2 | p a s s w o r d | p.a.s.s.w.o.r.d",
+    "pAsSwOrD | passwords | passw0rd | p@$$w0rd | p\u{e1}ssword | pa\u{300}ssword | pass\u{ad}word",
+    "pass\u{200b}word | \u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}",
+    "\u{440}\u{430}ssw\u{43e}rd | \u{420}\u{410}SSW\u{41e}RD | p\u{3b1}ssw\u{3bf}rd",
+    "\u{1d429}\u{1d41a}\u{1d42c}\u{1d42c}word | passwd | pwd | pass phrase | passcode | token | Token",
+    "TOKEN | your_token | accessToken | access tokens | authtoken | bearer-token | token2 | githubToken",
+    "t0ken | \u{442}oken | API key | apiKey | APIKey | api_keys | API-KEY | x-api-key | secret",
+    "clientSecret | clientsecret | Secrets | secret_answer | private key | credentials | credit card",
+    "Card Number | CVV | cvv2 | card cvc | SSN | otp | OTP code | PIN | recovery codes",
+    "Paste the token from your settings page. | The password you sign in with | Enter your API key here",
+];
+
+/// Those that only sound like it.
+const INNOCENT: [&str; 7] = [
+    "tokenizer | Tokenizer | max_tokens | maxTokens | Max tokens | max_token | token_count",
+    "token limit | nextPageToken | Tokens to spend | tokenize | secretary | Secretary's name",
+    "secretariat | secretly | passenger | passengers | compass | compass words | Compass Word | author",
+    "authority | shipping | opinion | pin this note | pinned | hotpot | api keyword",
+    "passage | pass | passing grade | class | keyboard | monkey | private keyboard | business card",
+    "number | code | cardinal number | credit | The name of the author, as on the passport",
+    "\u{43f}\u{440}\u{438}\u{432}\u{435}\u{442} | \u{540d}\u{524d}",
+];
+
+#[test]
+fn gate_18_a_secret_is_known_by_its_words() {
+    for (table, expected) in [(&GUILTY[..], true), (&INNOCENT[..], false)] {
+        for text in table.iter().flat_map(|line| line.split(" | ")) {
+            assert_eq!(super::secrets::are_asked_by(text), expected, "{text}");
+        }
+    }
+}
+
+#[test]
 fn forms_do_not_ask_for_secrets() {
     let form = |properties: &str| {
         let schema = format!(r#"{{"message":"m","requestedSchema":{{"type":"object","properties":{properties}}}}}"#);
         asked("elicitation/create", &schema)
     };
-    assert_eq!(form(r#"{"name":{"type":"string"},"shipping":{"type":"string","title":"Opinion"}}"#), Ok(Asks::Form));
+    for properties in [
+        r#"{"name":{"type":"string"},"shipping":{"type":"string","title":"Opinion"}}"#,
+        r#"{"n":{"type":"integer","description":"Most tokens of the answer"}}"#,
+        // Nothing can be typed where one ticks or chooses.
+        r#"{"save":{"type":"boolean","description":"Pay with the credit card on file?"}}"#,
+        r#"{"way":{"type":"string","enum":["a","b"],"description":"How the password was lost"}}"#,
+    ] {
+        assert_eq!(form(properties), Ok(Asks::Form), "{properties}");
+    }
     for properties in [
         r#"{"password":{"type":"string"}}"#,
         r#"{"api_key":{"type":"string"}}"#,
@@ -68,6 +137,9 @@ fn forms_do_not_ask_for_secrets() {
         r#"{"pass\u0077ord":{"type":"string"}}"#,
         r#"{"x":{"type":"string","format":"password"}}"#,
         r#"{"CVV":{"type":"string"}}"#,
+        r#"{"x":{"type":"string","description":"Paste your access token"}}"#,
+        r#"{"x":{"description":"The password of your account"}}"#,
+        r#"{"token":{"type":"string"}}"#,
     ] {
         assert_eq!(form(properties), Err(Unaskable::Secret), "{properties}");
     }
@@ -99,7 +171,17 @@ fn a_message_says_who_asks() {
         shown(&Asks::Url("a.example".to_owned()), url, "shop")
             .contains(r#"Server \"shop\" asks you to open a.example: pay"#)
     );
-    assert_eq!(shown(&Asks::Sampling, r#"{"messages":[]}"#, "shop"), r#"{"messages":[]}"#);
+    // What a model is asked stays as it is; who asks stands beside it, and no server says so for itself.
+    let sampling = r#"{"messages":[],"_meta":{"toolwarden/server":"bank","a":1}}"#;
+    assert_eq!(
+        shown(&Asks::Sampling, sampling, "shop"),
+        r#"{"messages":[],"_meta":{"toolwarden/server":"shop","a":1}}"#
+    );
+    assert_eq!(
+        shown(&Asks::Sampling, r#"{"messages":[],"_meta":7}"#, "shop"),
+        r#"{"messages":[],"_meta":{"toolwarden/server":"shop"}}"#
+    );
+    assert_eq!(shown(&Asks::Roots, "{}", "shop"), "{}");
 }
 
 #[test]

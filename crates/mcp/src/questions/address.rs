@@ -18,19 +18,41 @@ pub(super) fn public_host(address: &str, own: &[String]) -> Option<String> {
     if url.scheme() != "https" || has_credentials || address.contains(is_odd) {
         return None;
     }
-    let is_public = match url.host()? {
-        Host::Domain(name) => is_public_name(name.trim_end_matches('.'), own),
-        Host::Ipv4(address) => is_public_v4(address),
-        Host::Ipv6(address) => is_public_v6(address),
+    let host = url.host()?;
+    let is_public = match &host {
+        Host::Domain(name) => is_public_name(name.trim_end_matches('.')),
+        Host::Ipv4(address) => is_public_v4(*address),
+        Host::Ipv6(address) => is_public_v6(*address),
     };
-    is_public.then(|| url.host_str().map(str::to_owned)).flatten()
+    let host = plain(&host);
+    // At every port: what else runs there is the gateway's neighbour, and not a server's to send people to.
+    let is_own = own.iter().any(|own| own_host(own).is_some_and(|own| own == host));
+    (is_public && !is_own).then(|| url.host_str().map(str::to_owned)).flatten()
 }
 
-fn is_public_name(name: &str, own: &[String]) -> bool {
+/// The host of a name this gateway is called by, as a config may write it: with a port, in brackets, as an
+/// address of a page.
+fn own_host(own: &str) -> Option<String> {
+    if let Ok(address) = own.parse::<IpAddr>() {
+        return Some(address.to_canonical().to_string());
+    }
+    let address = if own.contains("://") { own.to_owned() } else { format!("https://{own}") };
+    Url::parse(&address).ok()?.host().map(|host| plain(&host))
+}
+
+/// One way to write a host.
+fn plain(host: &Host<&str>) -> String {
+    match host {
+        Host::Domain(name) => name.trim_end_matches('.').to_ascii_lowercase(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => IpAddr::V6(*address).to_canonical().to_string(),
+    }
+}
+
+fn is_public_name(name: &str) -> bool {
     const PRIVATE: [&str; 8] = ["localhost", "local", "internal", "intranet", "lan", "home", "corp", "home.arpa"];
     let is_private = PRIVATE.iter().any(|end| name == *end || name.ends_with(&format!(".{end}")));
-    let is_own = own.iter().any(|own| own.trim_end_matches('.').eq_ignore_ascii_case(name));
-    name.contains('.') && !is_private && !is_own
+    name.contains('.') && !is_private
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
