@@ -188,7 +188,11 @@ impl ClientSession {
     }
 
     pub fn keep_link(&self, server: Arc<str>, link: Link) {
-        lock(&self.links).insert(server, link);
+        lock(&self.links).insert(server, link.clone());
+        // Opened for a session that ended meanwhile: whoever ended it did not see it.
+        if let (true, Ok(runtime)) = (self.is_over(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { link.close().await });
+        }
     }
 
     pub fn forget_link(&self, server: &str) {
@@ -309,14 +313,31 @@ impl ClientSession {
         parked.remove(id)
     }
 
+    /// Whether the session has ended.
+    fn is_over(&self) -> bool {
+        lock(&self.parked).is_none()
+    }
+
+    /// A task ends with the session. While it listens it holds the session, so one that came too late would keep
+    /// both for ever.
     pub fn followed_by(&self, follower: AbortHandle) {
-        lock(&self.followers).push(follower);
+        let mut followers = lock(&self.followers);
+        followers.retain(|follower| !follower.is_finished());
+        followers.push(follower);
+        drop(followers);
+        if self.is_over() {
+            self.end_followers();
+        }
+    }
+
+    fn end_followers(&self) {
+        lock(&self.followers).drain(..).for_each(|follower| follower.abort());
     }
 
     /// Ends everything that was opened for this session alone.
     pub async fn leave(&self) {
         self.forsake();
-        lock(&self.followers).drain(..).for_each(|follower| follower.abort());
+        self.end_followers();
         lock(&self.listening).clear();
         // Calls that cross eras run apart from their connection: they end here, and say so.
         let stops: Vec<_> = lock(&self.flights)

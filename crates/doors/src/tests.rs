@@ -8,6 +8,7 @@ mod eras;
 mod giving_up;
 mod house;
 mod narrowing;
+mod leaving;
 mod oldest;
 mod one_roof;
 mod oracle;
