@@ -28,7 +28,7 @@ use toolwarden_policy::input::Launch;
 use toolwarden_sources::{ServerDefinition, Transport};
 
 pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under};
-pub use http::{HttpLink, failure as http_failure};
+pub use http::{HttpLink, News, failure as http_failure};
 pub use may_ask::MayAsk;
 pub use older::{Older, Turn};
 pub use stdio::{Ending, Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};

@@ -16,6 +16,7 @@ mod oracle_cases;
 mod parking;
 mod pipe;
 mod recorder;
+mod standing;
 mod tasks;
 mod transparency;
 mod wire;

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::ClientSession;
-use toolwarden_conversations::upstreams::{HttpLink, Link, Upstream};
+use toolwarden_conversations::upstreams::{HttpLink, Link, News, Upstream};
 use toolwarden_core::json::Limits;
-use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
-use toolwarden_mcp::upstream::http::ReplyBody;
+use toolwarden_mcp::upstream::http::EventStream;
+use toolwarden_mcp::{Backoff, Message};
 
 use crate::decide::may_reach;
 use crate::gateway::Gateway;
@@ -33,28 +33,42 @@ pub(crate) fn follow(
     let is_open =
         move |server: &Arc<str>| gateway.upgrade().is_some_and(|gateway| may_reach(&gateway, &caller, server));
     let following = tokio::spawn(async move {
-        while is_open(&upstream.name) && listen(&listener, &upstream, &link).await {
-            tokio::time::sleep(AGAIN).await;
+        let mut pauses = Backoff::new();
+        while is_open(&upstream.name) {
+            let pause = match link.news().await {
+                News::Stream(events) => {
+                    pauses = Backoff::new();
+                    listen(events, &listener, &upstream, &link).await;
+                    AGAIN
+                }
+                News::Later => pauses.delay_after(Duration::ZERO),
+                News::Never => return,
+            };
+            if listener.strong_count() == 0 {
+                return;
+            }
+            tokio::time::sleep(pause).await;
         }
     });
     session.followed_by(following.abort_handle());
 }
 
-/// One stream to its end; says whether another is worth a try.
-async fn listen(session: &Weak<ClientSession>, upstream: &Arc<Upstream>, link: &Arc<HttpLink>) -> bool {
-    let Ok(reply) = link.stream(None).await else { return session.strong_count() > 0 };
-    // A server that offers no such stream says so.
-    let ReplyBody::Events(body) = reply.body else { return false };
-    let Some(listening) = session.upgrade() else { return false };
+/// One stream to its end.
+async fn listen(
+    events: Box<EventStream>,
+    session: &Weak<ClientSession>,
+    upstream: &Arc<Upstream>,
+    link: &Arc<HttpLink>,
+) {
+    let Some(listening) = session.upgrade() else { return };
     let heard = Heard::standalone(listening, upstream.clone(), Link::Http(link.clone()));
-    let mut events = stream_events(body, heard);
+    let mut events = stream_events(events, heard);
     while let Some(event) = events.next().await {
-        let Some(session) = session.upgrade() else { return false };
+        let Some(session) = session.upgrade() else { return };
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
             session.tell(shown(&session, upstream, data));
         }
     }
-    session.strong_count() > 0
 }
 
 fn shown(session: &ClientSession, upstream: &Upstream, data: Bytes) -> Bytes {

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
+use tokio::sync::watch;
 use toolwarden_core::{Outbound, Weakness, weak};
 use toolwarden_mcp::sse::SseError;
 use toolwarden_mcp::upstream::UpstreamError;
-use toolwarden_mcp::upstream::http::{HttpUpstream, Reply};
+use toolwarden_mcp::upstream::http::{EventStream, HttpUpstream, Reply, ReplyBody};
 use toolwarden_mcp::{Edit, Era, Id, Version, Wire, headers};
 use toolwarden_policy::housekeeping;
 
@@ -16,6 +17,16 @@ use super::stdio::{own_fault, own_hello};
 use super::{Ears, Opened, Reach, Upstream};
 use crate::failure::Failure;
 use crate::greeting::greet_over_http;
+
+/// What came of asking a server for the stream of its news.
+#[derive(Debug)]
+pub enum News {
+    Stream(Box<EventStream>),
+    /// Not now: it could not be reached, has a fault, or too much to do.
+    Later,
+    /// It has no such stream: 405, or 404 where nothing but POST has a route. A session it forgot looks the same.
+    Never,
+}
 
 /// One conversation.
 #[derive(Debug)]
@@ -29,8 +40,8 @@ pub struct HttpLink {
     pub ears: Ears,
     /// Ids of requests on a session that several clients share.
     next: AtomicU64,
-    /// The server has forgotten the session.
-    over: AtomicBool,
+    /// The server has forgotten the session, or we ended it.
+    over: watch::Sender<bool>,
     /// Its standalone stream is being followed.
     followed: AtomicBool,
 }
@@ -57,7 +68,7 @@ impl HttpLink {
             version,
             ears: Ears::default(),
             next: AtomicU64::new(1),
-            over: AtomicBool::new(false),
+            over: watch::Sender::new(false),
             followed: AtomicBool::new(false),
         }
     }
@@ -78,12 +89,18 @@ impl HttpLink {
     }
 
     pub fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+        *self.over.borrow()
+    }
+
+    /// Waits until the session is over.
+    pub async fn until_over(&self) {
+        // The sender is ours, so this ends with nothing else.
+        drop(self.over.subscribe().wait_for(|is_over| *is_over).await);
     }
 
     /// The server does not know the session any more.
     pub fn forget(&self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.over.send_replace(true);
         self.ears.close();
     }
 
@@ -151,6 +168,18 @@ impl HttpLink {
             sent.insert(headers::LAST_EVENT, last.clone());
         }
         self.upstream.get_stream(sent).await.map_err(failure)
+    }
+
+    /// The same for whoever follows it as long as the session lasts.
+    pub async fn news(&self) -> News {
+        let Ok(reply) = self.stream(None).await else { return News::Later };
+        match (reply.status.as_u16(), reply.body) {
+            (200..=299, ReplyBody::Events(events)) => News::Stream(events),
+            // Not implemented is no fault that passes.
+            (501, _) => News::Never,
+            (408 | 425 | 429 | 500.., _) => News::Later,
+            _ => News::Never,
+        }
     }
 
     pub async fn end(&self) -> Result<Reply, Failure> {

@@ -265,7 +265,7 @@ impl Older {
     async fn end(&self) {
         match &self.line {
             Line::Http(http) => {
-                http.ears.close();
+                http.forget();
                 drop(timeout(Duration::from_secs(5), http.end()).await);
             }
             Line::Shared => {}

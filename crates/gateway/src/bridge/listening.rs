@@ -11,7 +11,7 @@ use toolwarden_conversations::Failure;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{ClientSession, Refresh};
 use toolwarden_conversations::upstreams::{
-    HttpLink, Link, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended,
+    HttpLink, Link, News, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended,
 };
 use toolwarden_conversations::whole::Reply;
 use toolwarden_core::json::{Limits, Part, Value};
@@ -20,8 +20,8 @@ use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{Introduction, modern_meta};
 use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::sse::Event;
-use toolwarden_mcp::upstream::http::ReplyBody;
-use toolwarden_mcp::{Id, Message, Notification, headers};
+use toolwarden_mcp::upstream::http::EventStream;
+use toolwarden_mcp::{Backoff, Id, Message, Notification, headers};
 use toolwarden_policy::{Message as Admitted, admit};
 
 use super::source::Source;
@@ -330,26 +330,45 @@ impl Drop for Watch {
     }
 }
 
-/// Follows the stream of a session that is held for modern clients, as long as somebody listens.
+/// Follows the stream of a session that is held for modern clients, as long as there is one.
 async fn follow(link: Weak<HttpLink>, upstream: Arc<Upstream>) {
+    let mut pauses = Backoff::new();
+    let mut was_heard = false;
     loop {
         let Some(http) = link.upgrade().filter(|http| !http.is_over()) else { return };
-        let Ok(reply) = http.stream(None).await else {
-            drop(http);
-            tokio::time::sleep(AGAIN).await;
-            continue;
-        };
-        // A server that offers no such stream says so.
-        let ReplyBody::Events(body) = reply.body else { return };
-        let mut events = stream_events(body, Heard::of_nobody(upstream.clone(), Link::Http(http.clone())));
-        while let Some(event) = events.next().await {
-            let data = event.data.unwrap_or_default();
-            let limits = Limits { bytes: data.len(), depth: 256 };
-            if let Ok(Message::Notification(news)) = toolwarden_mcp::message::read_one(&data, limits) {
-                http.ears.tell(&upstream, &news);
+        let pause = match http.news().await {
+            News::Stream(events) => {
+                (pauses, was_heard) = (Backoff::new(), true);
+                tell_all(events, &http, &upstream).await;
+                AGAIN
             }
+            News::Later => pauses.delay_after(Duration::ZERO),
+            News::Never => {
+                if was_heard {
+                    // It has such a stream: what it does not know any more is the session. Who listens comes again.
+                    http.forget();
+                }
+                return;
+            }
+        };
+        drop(http);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// One stream to its end, or to that of the session: a silent one would hold both.
+async fn tell_all(events: Box<EventStream>, http: &Arc<HttpLink>, upstream: &Arc<Upstream>) {
+    let mut events = stream_events(events, Heard::of_nobody(upstream.clone(), Link::Http(http.clone())));
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = http.until_over() => None,
+        };
+        let Some(event) = event else { return };
+        let data = event.data.unwrap_or_default();
+        let limits = Limits { bytes: data.len(), depth: 256 };
+        if let Ok(Message::Notification(news)) = toolwarden_mcp::message::read_one(&data, limits) {
+            http.ears.tell(upstream, &news);
         }
-        drop((events, http));
-        tokio::time::sleep(AGAIN).await;
     }
 }
