@@ -29,6 +29,8 @@ pub enum Failure {
     Lost,
     #[error("the client gave the call up; whether it had an effect is not known")]
     GivenUp,
+    #[error("the policy changed while the call was on its way; whether it had an effect is not known")]
+    TakenAway,
     #[error("the server has forgotten the conversation; try again")]
     Forgotten,
     #[error("the server is busy with other calls of yours that wait for an answer")]
@@ -50,7 +52,7 @@ impl Failure {
         match self {
             Self::Timeout => Status::Timeout,
             Self::TooLarge => Status::TooLarge,
-            Self::Died | Self::Lost => Status::Unknown,
+            Self::Died | Self::Lost | Self::TakenAway => Status::Unknown,
             Self::GivenUp => Status::Cancelled,
             Self::Answered { .. } => Status::ToolError,
             Self::Unreachable(_)

@@ -9,6 +9,7 @@ pub mod ask;
 mod audience;
 pub mod bounds;
 mod failure;
+pub mod flight;
 pub mod greeting;
 pub mod known;
 pub mod memo;

@@ -3,13 +3,14 @@
 //! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
 //! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
@@ -17,6 +18,7 @@ use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose, Weakness, 
 use toolwarden_mcp::{Id, Version};
 
 use crate::failure::Failure;
+use crate::flight::{Flight, FlightGuard};
 use crate::scope::Scope;
 use crate::stream_log::StreamLog;
 use crate::upstreams::{Link, is_at_or_under};
@@ -57,17 +59,6 @@ pub enum AnswerTo {
     Waiter(Mutex<Option<oneshot::Sender<Result<Part, Part>>>>),
 }
 
-/// A request of the client that is on its way.
-#[derive(Debug, Clone)]
-pub struct Flight {
-    pub server: Arc<str>,
-    /// Where it travels, and the id it has there; none where somebody carries it on, to another era or to
-    /// several servers, and tells them in their words when the client gives it up.
-    pub on: Option<(Link, Id)>,
-    /// Ends the request: whoever waits for its answer waits no longer.
-    pub stop: Arc<Notify>,
-}
-
 /// A request whose stream broke off before its response came.
 pub trait Parked: std::fmt::Debug + Send {
     /// Whose response it waits for.
@@ -91,7 +82,9 @@ pub struct ClientSession {
     pub push: Push,
     agreed: OnceLock<Agreed>,
     links: Mutex<HashMap<Arc<str>, Link>>,
-    flights: Mutex<HashMap<Id, Flight>>,
+    flights: Mutex<HashMap<Id, Arc<Flight>>>,
+    /// Ids of the last requests that ended.
+    ended: Mutex<VecDeque<Id>>,
     questions: Mutex<HashMap<Id, Question>>,
     watched: Mutex<Vec<(Arc<str>, String)>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamLog>>>,
@@ -110,6 +103,7 @@ pub struct ClientSession {
 }
 
 const MOST_AT_ONCE: usize = 256;
+const MOST_ENDED: usize = 64;
 const MOST_WATCHED: usize = 10_000;
 /// Questions that wait for an answer at the same time: nobody answers more, and each is remembered.
 const MOST_QUESTIONS: usize = 64;
@@ -158,6 +152,7 @@ impl ClientSession {
             agreed: OnceLock::new(),
             links: Mutex::default(),
             flights: Mutex::default(),
+            ended: Mutex::default(),
             questions: Mutex::default(),
             watched: Mutex::default(),
             streams: Mutex::default(),
@@ -203,17 +198,38 @@ impl ClientSession {
         lock(&self.links).iter().map(|(server, link)| (server.clone(), link.clone())).collect()
     }
 
-    pub fn depart(self: &Arc<Self>, id: &Id, flight: Flight) -> FlightGuard {
-        lock(&self.flights).insert(id.clone(), flight);
-        FlightGuard { session: self.clone(), id: id.clone() }
+    /// Puts a request on the list; none where one of that id is still on its way.
+    pub fn depart(self: &Arc<Self>, id: &Id) -> Option<FlightGuard> {
+        match lock(&self.flights).entry(id.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => {
+                let flight = place.insert(Arc::default()).clone();
+                Some(FlightGuard { session: self.clone(), id: id.clone(), flight })
+            }
+        }
     }
 
-    pub fn is_in_flight(&self, id: &Id) -> bool {
-        lock(&self.flights).contains_key(id)
+    /// Takes a request off the list; another of the same id stays.
+    pub(crate) fn arrived(&self, id: &Id, flight: &Arc<Flight>) {
+        let mut flights = lock(&self.flights);
+        if flights.get(id).is_some_and(|known| Arc::ptr_eq(known, flight)) {
+            flights.remove(id);
+            drop(flights);
+            let mut ended = lock(&self.ended);
+            if ended.len() >= MOST_ENDED {
+                ended.pop_front();
+            }
+            ended.push_back(id.clone());
+        }
+    }
+
+    /// Whether a request of this id ended a moment ago: its cancellation may have crossed its answer.
+    pub fn has_ended(&self, id: &Id) -> bool {
+        lock(&self.ended).contains(id)
     }
 
     /// The client's own request of this id; none for ids that are not its own, or are done.
-    pub fn flight(&self, id: &Id) -> Option<Flight> {
+    pub fn flight(&self, id: &Id) -> Option<Arc<Flight>> {
         lock(&self.flights).get(id).cloned()
     }
 
@@ -305,6 +321,13 @@ impl ClientSession {
         drop(parked);
     }
 
+    /// Gives up the parked request of this id; says whether there was one.
+    pub fn give_up_parked(&self, id: &Id) -> bool {
+        // Dropped outside of the lock: what is parked holds the session.
+        let parked = lock(&self.parked).as_mut().and_then(|parked| parked.remove(id));
+        parked.is_some()
+    }
+
     /// The parked request of this id, if it is this server's to answer.
     pub fn unpark(&self, id: &Id, server: &str) -> Option<Box<dyn Parked>> {
         let mut open = lock(&self.parked);
@@ -340,15 +363,11 @@ impl ClientSession {
         self.end_followers();
         lock(&self.listening).clear();
         // Calls that cross eras run apart from their connection: they end here, and say so.
-        let stops: Vec<_> = lock(&self.flights)
-            .values()
-            .filter(|flight| flight.on.is_none())
-            .map(|flight| flight.stop.clone())
-            .collect();
-        for stop in &stops {
-            stop.notify_one();
+        let carried: Vec<_> = lock(&self.flights).values().filter(|flight| flight.is_carried()).cloned().collect();
+        for flight in &carried {
+            flight.stop();
         }
-        if !stops.is_empty() {
+        if !carried.is_empty() {
             tokio::task::yield_now().await;
         }
         for (_, link) in self.links() {
@@ -406,19 +425,6 @@ impl ClientSession {
         // A request whose stream broke off may never be answered.
         let parked = lock(&self.parked).as_ref().map_or(0, HashMap::len);
         if lock(&self.flights).len() <= parked { lock(&self.used).elapsed() } else { Duration::ZERO }
-    }
-}
-
-/// Takes a request off the list of those in flight when it ends.
-#[derive(Debug)]
-pub struct FlightGuard {
-    session: Arc<ClientSession>,
-    id: Id,
-}
-
-impl Drop for FlightGuard {
-    fn drop(&mut self) {
-        lock(&self.session.flights).remove(&self.id);
     }
 }
 

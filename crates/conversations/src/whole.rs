@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use tokio::time::timeout;
-use toolwarden_core::json::{Limits, Part};
+use toolwarden_core::json::{Limits, Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::scan::OWN_WORDS;
 use toolwarden_mcp::sse::Item;
 use toolwarden_mcp::upstream::http::{Body, Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Id, Message};
@@ -93,6 +94,9 @@ pub fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
 
 /// The failure that carries a server's error. Nobody is asked anything in the place of a list.
 fn answered(error: &Part, status: u16) -> Failure {
+    if let Err(imitation) = check_words(Err(error.value())) {
+        return imitation;
+    }
     if wants_addresses(error.value()) && !weak::is(Weakness::Answers) {
         return Failure::Protocol("it asked for something where nothing may be asked".to_owned());
     }
@@ -109,4 +113,18 @@ pub async fn error_of(body: ReplyBody) -> Option<String> {
         Message::Response(response) => response.outcome.err().map(|error| error.raw().to_owned()),
         Message::Request(_) | Message::Notification(_) => None,
     }
+}
+
+/// What only the gateway says must not come from a server: clients act on it.
+pub fn check_words(outcome: Result<Value<'_>, Value<'_>>) -> Result<(), Failure> {
+    let words = match outcome {
+        Ok(result) => result.get("_meta"),
+        Err(error) => error.get("data"),
+    };
+    let imitates = words.is_some_and(|words| words.entries().any(|(key, _)| unescape(key).starts_with(OWN_WORDS)));
+    if imitates && !weak::is(Weakness::Answers) { Err(imitation()) } else { Ok(()) }
+}
+
+pub fn imitation() -> Failure {
+    Failure::Protocol("its answer speaks in the gateway's name".to_owned())
 }

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::json::Limits;
-use toolwarden_gateway::{Answer, Arrival, Gateway, Refusal, Shape, Via, answer, handle};
+use toolwarden_gateway::{Answer, Arrival, Course, Gateway, Refusal, Shape, Via, answer, handle};
 use toolwarden_mcp::ladder::{check_meta, claimed_version};
 use toolwarden_mcp::message::read;
 use toolwarden_mcp::{Era, Incoming, Message, MessageError, Version};
@@ -56,6 +56,7 @@ pub(crate) async fn arrive(
         headers: Arc::new(HeaderMap::new()),
         session: Some(session.clone()),
         version,
+        course: Course::default(),
     };
     if sets_order {
         say(lines, handle(gateway, arrival).await).await;

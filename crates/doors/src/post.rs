@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Weakness, weak};
-use toolwarden_gateway::{Answer, Arrival, Events, Gateway, Refusal, Shape, Via, answer, handle};
+use toolwarden_gateway::{Answer, Arrival, Course, Events, Gateway, Refusal, Shape, Via, answer, handle};
 use toolwarden_mcp::ladder::{self, era_of};
 use toolwarden_mcp::message::read;
 use toolwarden_mcp::sse::Event;
@@ -156,6 +156,7 @@ fn arrival(
         headers: visit.headers.clone(),
         session,
         version,
+        course: Course::default(),
     }
 }
 

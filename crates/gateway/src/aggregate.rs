@@ -15,16 +15,16 @@ use std::sync::Arc;
 use toolwarden_conversations::alias::Alias;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
-use toolwarden_mcp::{Direction, Form, Id, Message, Method, Treatment, Version, compose};
+use toolwarden_mcp::{Direction, Form, Message, Method, Treatment, Version, compose};
 
 use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::decide::may_reach;
 use crate::gateway::Gateway;
-use crate::pipeline::{drop_foreign, pass};
+use crate::pipeline::{drop_foreign, pass, stop};
 use crate::refusal::Refusal;
-use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, resolve};
+use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, cancelled_id, has_ended, resolve};
 
 /// Walks a message of the common door.
 pub(crate) async fn handle(
@@ -47,14 +47,13 @@ pub(crate) async fn handle(
     match (row.map(|row| row.treatment), id) {
         (None, Some(_)) => Err(Refusal::Method(method.to_string())),
         (Some(Treatment::Cancel), _) => {
-            let cancelled = params.as_ref().and_then(|params| Id::from_raw(params.value().get("requestId")?.raw()));
+            let cancelled = cancelled_id(params.as_ref());
             let flight = cancelled.zip(arrival.session.as_ref()).and_then(|(id, session)| session.flight(&id));
-            let Some(flight) = flight else { return Ok(drop_foreign(FOREIGN_CANCEL, trail).await) };
-            if flight.on.is_none() {
-                flight.stop.notify_one();
-                return Ok(Answer::Accepted);
+            match flight {
+                Some(flight) => Ok(stop(&arrival, params.as_ref(), &flight)),
+                None if has_ended(&arrival, params.as_ref()) => Ok(Answer::Accepted),
+                None => Ok(drop_foreign(FOREIGN_CANCEL, trail).await),
             }
-            onward(gateway, arrival, flight.server, trail).await
         }
         // What a client tells everybody concerns conversations that the gateway opened itself.
         (_, None) => Ok(Answer::Accepted),

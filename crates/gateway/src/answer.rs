@@ -102,6 +102,7 @@ pub struct Shape {
 #[must_use]
 pub fn refuse(shape: &Shape, refusal: &Refusal) -> Answer {
     let (status, code, message) = match refusal {
+        Refusal::TakenAway(now) => return refuse(shape, now),
         Refusal::Denied(denial) | Refusal::Held(denial) if shape.is_tool_call && shape.id.is_some() => {
             return decided(shape, denial);
         }
@@ -178,10 +179,15 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
             (StatusCode::OK, INTERNAL_ERROR, "the call was not sent: its audit record could not be written".to_owned())
         }
         Refusal::Upstream(failure) => (StatusCode::OK, INTERNAL_ERROR, failure.to_string()),
-        // Answered before this table is asked.
-        Refusal::Denied(_) | Refusal::Held(_) | Refusal::Capability(_) | Refusal::Rung(Rung::Version(_)) => {
-            (bad, NOT_PERMITTED, "not permitted".to_owned())
+        Refusal::ListenAgain => {
+            (StatusCode::OK, INVALID_REQUEST, "what may be listened to has changed: listen again".to_owned())
         }
+        // Answered before this table is asked.
+        Refusal::Denied(_)
+        | Refusal::Held(_)
+        | Refusal::TakenAway(_)
+        | Refusal::Capability(_)
+        | Refusal::Rung(Rung::Version(_)) => (bad, NOT_PERMITTED, "not permitted".to_owned()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use toolwarden_conversations::Scope;
+use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::Caller;
 use toolwarden_mcp::{Message, Version};
@@ -56,4 +57,32 @@ pub struct Arrival {
     pub session: Option<Arc<ClientSession>>,
     /// The revision it speaks.
     pub version: Version,
+    /// Made by the corridor: what stops it, and where it waits.
+    pub course: Course,
+}
+
+/// A request from its arrival on. Its copies are one request.
+#[derive(Debug, Clone, Default)]
+pub struct Course {
+    flight: Arc<Flight>,
+    /// On its session's list as long as any copy lives.
+    listed: Option<Arc<FlightGuard>>,
+}
+
+impl Course {
+    /// Of a request of a session, which is on the session's list.
+    pub(crate) fn listed(guard: FlightGuard) -> Self {
+        Self { flight: guard.flight().clone(), listed: Some(Arc::new(guard)) }
+    }
+
+    /// The answer is on its way to the client: another request may have its id.
+    pub(crate) fn release(&self) {
+        if let Some(listed) = &self.listed {
+            listed.release();
+        }
+    }
+
+    pub(crate) fn flight(&self) -> &Arc<Flight> {
+        &self.flight
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::flight::Flight;
 use toolwarden_core::json::Part;
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_policy::Explanation;
@@ -48,6 +49,7 @@ pub(crate) struct Trail {
     digest: Option<String>,
     state: State,
     receipt: Option<Receipt>,
+    flight: Arc<Flight>,
 }
 
 impl Trail {
@@ -67,6 +69,7 @@ impl Trail {
             digest: None,
             state: State::Open,
             receipt: None,
+            flight: arrival.course.flight().clone(),
         }
     }
 
@@ -244,7 +247,8 @@ impl Trail {
 impl Drop for Trail {
     fn drop(&mut self) {
         // The client went away, or the answer was dropped half-way.
-        self.outcome(Status::Cancelled, 0);
+        let status = if self.flight.is_revoked() { Status::Unknown } else { Status::Cancelled };
+        self.outcome(status, 0);
     }
 }
 
@@ -303,7 +307,7 @@ fn status_of(refusal: &Refusal) -> Status {
         Refusal::Held(_) => Status::Held,
         Refusal::Upstream(failure) => failure.status(),
         // It ran as far as to ask: what it did before is not known.
-        Refusal::Capability(_) => Status::Unknown,
+        Refusal::Capability(_) | Refusal::TakenAway(_) => Status::Unknown,
         _ => Status::Denied,
     }
 }

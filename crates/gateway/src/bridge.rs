@@ -52,10 +52,6 @@ pub(crate) fn delivered(asked: &Asked) -> Option<Answer> {
             let _ = waiter.map(|waiter| waiter.send(outcome.clone()));
             Some(Answer::Accepted)
         }
-        What::Cancel(flight) if flight.on.is_none() => {
-            flight.stop.notify_one();
-            Some(Answer::Accepted)
-        }
         _ => None,
     }
 }

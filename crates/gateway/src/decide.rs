@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
-use toolwarden_policy::{
-    Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping, is_visible,
-};
+use toolwarden_policy::{Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, is_visible};
 
 use crate::gateway::Gateway;
 use crate::refusal::{Denial, Refusal};
@@ -35,12 +33,6 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
     {
         judge_task(&policy, gateway, asked, tool)?;
     }
-    if matches!(asked.what, What::Cancel(_)) {
-        // Stopping what is one's own is always permitted.
-        let params = asked.query.call.params.clone();
-        let stop = housekeeping(asked.upstream.name.clone(), &asked.method, params);
-        return stop.map(Judged::Message).map_err(|_| Refusal::Method(asked.method.to_string()));
-    }
     if !matches!(asked.what, What::Call) {
         let admitted = admit(&policy, &asked.query, asked.admitted());
         return admitted.map(Judged::Message).map_err(|why| refuse_message(&asked.upstream.name, *why));
@@ -58,6 +50,7 @@ pub(crate) fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Re
     let now = query(gateway, &asked.arrival.caller, asked.query.call.clone());
     match &asked.what {
         What::Cancel(_) | What::Answer(..) => Ok(()),
+        What::Task(_) if &*asked.method == "tasks/cancel" => Ok(()),
         What::Task(Some(tool)) => judge_task(&policy, gateway, asked, tool),
         What::Call => match judge(&policy, &now) {
             Verdict::Allow(_) | Verdict::Hold(_) => Ok(()),

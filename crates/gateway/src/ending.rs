@@ -1,11 +1,13 @@
 //! What ends a request before its server does: its client gives it up, or a narrower policy takes it away
 //! (GATE-19). Nobody waits for the answer any more, the server is told, and the trail says how it ended.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::flight::{Flight, Place};
 use toolwarden_conversations::upstreams::Link;
 use toolwarden_core::Caller;
 use toolwarden_core::json::Part;
@@ -14,134 +16,165 @@ use toolwarden_mcp::{Edit, Era};
 use toolwarden_policy::housekeeping;
 
 use crate::answer::{self, Answer, Events};
+use crate::arrival::Course;
 use crate::decide::{may_reach, still_permitted};
 use crate::gateway::Gateway;
 use crate::pipeline::shape_of;
 use crate::refusal::Refusal;
-use crate::resolve::Asked;
+use crate::resolve::{Asked, What};
 use crate::watching::cut_filter;
 
-/// Told once, when the client gives a request up.
-pub(crate) type Stop = Arc<Notify>;
+type Ending = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
-/// Why a request ended early.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    GivenUp,
-    Revoked(Refusal),
-}
+/// What may cut off a large answer that is on its way.
+#[derive(Default)]
+pub(crate) struct Cuts(Vec<Ending>);
 
-/// What can end one request.
-#[derive(Debug, Clone)]
-pub(crate) struct Endings {
-    /// Only a request of a session can be given up by another message; any other ends with its connection.
-    pub(crate) stop: Option<Stop>,
-    /// Since before it was judged, so that no change is missed.
-    changes: watch::Receiver<()>,
-}
-
-impl Endings {
-    /// To be made before the request is judged.
-    pub(crate) fn of(gateway: &Gateway, asked: &Asked) -> Self {
-        let has_stop = asked.id.is_some() && asked.arrival.session.is_some();
-        Self { stop: has_stop.then(Stop::default), changes: gateway.live.changes() }
-    }
-
-    async fn come(mut self, gateway: Arc<Gateway>, asked: Arc<Asked>) -> Ended {
-        let watched = cut_filter(&gateway, &asked);
-        let stop = self.stop.unwrap_or_default();
-        let revoked = async {
-            while self.changes.changed().await.is_ok() {
-                if let Err(refusal) = still_permitted(&gateway, &asked) {
-                    return refusal;
-                }
-                if cut_filter(&gateway, &asked) != watched {
-                    return Refusal::Order("what may be listened to has changed: listen again");
-                }
-            }
-            std::future::pending().await
-        };
-        tokio::select! {
-            () = stop.notified() => Ended::GivenUp,
-            refusal = revoked => Ended::Revoked(refusal),
-        }
-    }
-}
-
-/// A large answer that is on its way ends with this.
-pub(crate) struct Cut(Pin<Box<dyn Future<Output = Ended> + Send>>);
-
-impl std::fmt::Debug for Cut {
+impl std::fmt::Debug for Cuts {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Cut")
+        write!(formatter, "Cuts({})", self.0.len())
     }
 }
 
-impl Cut {
-    pub(crate) fn is_due(&mut self, context: &mut std::task::Context<'_>) -> bool {
-        self.0.as_mut().poll(context).is_ready()
+impl Cuts {
+    fn add(&mut self, ending: impl Future<Output = Failure> + Send + 'static) {
+        self.0.push(Box::pin(ending));
+    }
+
+    pub(crate) fn poll(&mut self, context: &mut std::task::Context<'_>) -> Option<Failure> {
+        self.0.iter_mut().find_map(|ending| match ending.as_mut().poll(context) {
+            std::task::Poll::Ready(failure) => Some(failure),
+            std::task::Poll::Pending => None,
+        })
     }
 }
 
-/// The answer, unless the request ends before it is there, or while it streams.
-pub(crate) async fn unless_ended(
-    gateway: &Arc<Gateway>,
-    asked: &Arc<Asked>,
-    endings: Endings,
-    going: impl Future<Output = Result<Answer, Refusal>>,
+/// The answer, unless the client gives the request up before it is there, or while it streams.
+pub(crate) async fn unless_given_up(
+    course: Course,
+    going: Pin<&mut impl Future<Output = Result<Answer, Refusal>>>,
 ) -> Result<Answer, Refusal> {
-    if asked.id.is_none() {
-        return going.await;
-    }
-    let ended = endings.clone().come(gateway.clone(), asked.clone());
-    // Kept until the server is told: it knows under which id.
-    let mut going = pin!(going);
+    let flight = course.flight();
     let answer = tokio::select! {
         biased;
-        ended = ended => {
-            return match ended {
-                Ended::GivenUp => Ok(Answer::Events { events: Box::pin(stream::empty()), resumable: true }),
-                Ended::Revoked(refusal) => {
-                    tell_server(asked);
-                    Err(refusal)
-                }
-            };
+        () = flight.stopped() => {
+            tell_servers(flight);
+            return Ok(Answer::Events { events: Box::pin(stream::empty()), resumable: true });
         }
-        answer = &mut going => answer?,
+        answer = going => answer?,
     };
-    let ended = || endings.come(gateway.clone(), asked.clone());
     Ok(match answer {
         Answer::Events { events, resumable } => {
-            Answer::Events { events: until(events, ended(), asked.clone()), resumable }
+            // The request is on its session's list as long as its answer streams.
+            let stopped = Box::pin(async move {
+                course.flight().stopped().await;
+                tell_servers(course.flight());
+            });
+            Answer::Events { events: Box::pin(events.take_until(stopped)), resumable }
         }
         Answer::Body(mut body) => {
-            body.cut = Some(Cut(Box::pin(ended())));
+            body.cuts.add(async move {
+                course.flight().stopped().await;
+                tell_servers(course.flight());
+                Failure::GivenUp
+            });
             Answer::Body(body)
         }
         answer => answer,
     })
 }
 
-/// A stream of events; one that was taken away says why.
-fn until(events: Events, ended: impl Future<Output = Ended> + Send + 'static, asked: Arc<Asked>) -> Events {
-    let open = Some((events, Box::pin(ended), asked));
+/// Looks out for changes of the policy on behalf of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Lookout {
+    changes: watch::Receiver<()>,
+    /// What it was permitted to listen to.
+    watched: Option<String>,
+}
+
+impl Lookout {
+    /// To be made before the request is judged, so that no change is missed.
+    pub(crate) fn of(gateway: &Gateway, asked: &Asked) -> Self {
+        Self { changes: gateway.live.changes(), watched: cut_filter(gateway, asked) }
+    }
+
+    /// Waits until the request would not be permitted any more; gives the reason.
+    pub(crate) async fn revoked(mut self, gateway: Arc<Gateway>, asked: Arc<Asked>) -> Refusal {
+        while self.changes.changed().await.is_ok() {
+            if let Err(mut refusal) = still_permitted(&gateway, &asked) {
+                if let (Refusal::Denied(denial), What::Call) = (&mut refusal, &asked.what) {
+                    denial.message.push_str(" (it was on its way already: whether it had an effect is not known)");
+                }
+                return Refusal::TakenAway(Box::new(refusal));
+            }
+            if cut_filter(&gateway, &asked) != self.watched {
+                return Refusal::ListenAgain;
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// The answer, unless a narrower policy takes the request away before it is there, or while it streams.
+pub(crate) async fn unless_revoked(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    lookout: Lookout,
+    // Borrowed, so that it is dropped after the flight is marked: its trail looks there.
+    going: Pin<&mut impl Future<Output = Result<Answer, Refusal>>>,
+) -> Result<Answer, Refusal> {
+    if asked.id.is_none() {
+        return going.await;
+    }
+    let answer = tokio::select! {
+        biased;
+        refusal = lookout.clone().revoked(gateway.clone(), asked.clone()) => {
+            take_away(asked);
+            return Err(refusal);
+        }
+        answer = going => answer?,
+    };
+    let (gateway, asked) = (gateway.clone(), asked.clone());
+    Ok(match answer {
+        Answer::Events { events, resumable } => {
+            Answer::Events { events: until_revoked(events, lookout, gateway, asked), resumable }
+        }
+        Answer::Body(mut body) => {
+            body.cuts.add(async move {
+                lookout.revoked(gateway, asked.clone()).await;
+                take_away(&asked);
+                Failure::TakenAway
+            });
+            Answer::Body(body)
+        }
+        answer => answer,
+    })
+}
+
+/// A stream of events; one that is taken away says why.
+fn until_revoked(events: Events, lookout: Lookout, gateway: Arc<Gateway>, asked: Arc<Asked>) -> Events {
+    let open = Some((events, Box::pin(lookout.revoked(gateway, asked.clone())), asked));
     Box::pin(stream::unfold(open, |open| async move {
-        let (mut events, mut ended, asked) = open?;
+        let (mut events, mut revoked, asked) = open?;
         tokio::select! {
             biased;
-            ended = &mut ended => match ended {
-                Ended::GivenUp => None,
-                Ended::Revoked(refusal) => {
-                    tell_server(&asked);
-                    match answer::refuse(&shape_of(&asked.arrival), &refusal) {
-                        Answer::Message(reply) => Some((Event::of(reply.body), None)),
-                        _ => None,
-                    }
+            refusal = &mut revoked => {
+                take_away(&asked);
+                match answer::refuse(&shape_of(&asked.arrival), &refusal) {
+                    Answer::Message(reply) => Some((Event::of(reply.body), None)),
+                    _ => None,
                 }
-            },
-            event = events.next() => event.map(|event| (event, Some((events, ended, asked)))),
+            }
+            event = events.next() => event.map(|event| (event, Some((events, revoked, asked)))),
         }
     }))
+}
+
+/// Marks a request that is taken away, and tells whoever works on it.
+pub(crate) fn take_away(asked: &Asked) {
+    let flight = asked.arrival.course.flight();
+    flight.mark_revoked();
+    tell_servers(flight);
 }
 
 /// A stream of news, as long as its hearer may reach the server.
@@ -158,22 +191,23 @@ pub(crate) fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, serve
     Box::pin(events.take_until(Box::pin(out_of_reach)))
 }
 
-/// Tells a server that nobody waits for its answer any more. A modern one sees that from its stream, and
-/// whoever carries a call across eras tells it.
-fn tell_server(asked: &Asked) {
-    let flight = asked.arrival.session.as_ref().zip(asked.id.as_ref()).and_then(|(session, id)| session.flight(id));
-    let Some(flight) = flight else { return };
-    let Some((link, wire)) = flight.on else { return flight.stop.notify_one() };
-    let params = Part::composed(format!("{{\"requestId\":{}}}", wire.raw())).ok();
-    let Ok(words) = housekeeping(flight.server, "notifications/cancelled", params) else { return };
-    tokio::spawn(async move {
-        match &link {
+/// Tells servers that nobody waits for their answer any more, in the words of their transport and without
+/// waiting for them. What reason the client gave is not passed on: nobody has judged it.
+pub(crate) fn tell_servers(flight: &Flight) {
+    let places = flight.take_places();
+    let (false, Ok(runtime)) = (places.is_empty(), tokio::runtime::Handle::try_current()) else { return };
+    for Place { server, link, wire } in places {
+        let params = Part::composed(format!("{{\"requestId\":{}}}", wire.raw())).ok();
+        let Ok(words) = housekeeping(server, "notifications/cancelled", params) else { continue };
+        match link {
+            // The stream of the answer is closed, which says it.
             Link::Http(http) if http.era() == Era::Modern => {}
-            Link::Http(http) => drop(http.notify(&words).await),
-            Link::Stdio(stdio) => {
-                stdio.forget(&wire);
-                drop(stdio.notify(&words, &[] as &[Edit<'_>]).await);
+            Link::Http(http) => drop(runtime.spawn(async move { drop(http.notify(&words).await) })),
+            Link::Stdio(stdio) if stdio.forget(&wire) => {
+                drop(runtime.spawn(async move { drop(stdio.notify(&words, &[] as &[Edit<'_>]).await) }));
             }
+            // Its own guard has told it.
+            Link::Stdio(_) => {}
         }
-    });
+    }
 }

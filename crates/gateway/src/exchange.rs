@@ -4,11 +4,11 @@
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions;
 use toolwarden_conversations::questions::wants_addresses;
+use toolwarden_conversations::whole::check_words;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
-use toolwarden_mcp::scan::OWN_WORDS;
 
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -46,20 +46,6 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
     changed.extend(shown.as_deref().map(|shown| ("inputRequests", Some(shown))));
     changed.extend(sealed.as_deref().map(|sealed| ("requestState", Some(sealed))));
     Ok((!changed.is_empty()).then(|| object_with(Some(value), &changed)))
-}
-
-/// What only the gateway says must not come from a server: clients act on it.
-pub(crate) fn check_words(outcome: Result<Value<'_>, Value<'_>>) -> Result<(), Failure> {
-    let words = match outcome {
-        Ok(result) => result.get("_meta"),
-        Err(error) => error.get("data"),
-    };
-    let imitates = words.is_some_and(|words| words.entries().any(|(key, _)| unescape(key).starts_with(OWN_WORDS)));
-    if imitates && !weak::is(Weakness::Answers) { Err(imitation()) } else { Ok(()) }
-}
-
-pub(crate) fn imitation() -> Failure {
-    Failure::Protocol("its answer speaks in the gateway's name".to_owned())
 }
 
 /// What becomes of the answers a modern request brings.

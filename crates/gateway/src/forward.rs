@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::sessions::{AnswerTo, Flight, FlightGuard, Question, principal};
+use toolwarden_conversations::sessions::{AnswerTo, Question, principal};
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Upstream};
 use toolwarden_conversations::whole::Reply;
 use toolwarden_core::Outbound;
@@ -14,7 +14,6 @@ use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
 use crate::arrival::Arrival;
-use crate::ending::Stop;
 use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -27,8 +26,6 @@ use crate::{parameters, watching};
 pub(crate) struct Forwarded {
     pub(crate) reply: Reply,
     pub(crate) link: Link,
-    /// Keeps the request on its session's list while it is on its way.
-    pub(crate) flight: Option<FlightGuard>,
 }
 
 /// The conversation a message travels on; none for answers and cancellations, which know their own.
@@ -44,22 +41,20 @@ pub(crate) async fn forward(
     asked: &Asked,
     outbound: &Outbound,
     link: Option<Link>,
-    stop: Option<&Stop>,
 ) -> Result<Forwarded, Refusal> {
     let link = match (&asked.what, link) {
         (_, Some(link)) => link,
-        (What::Cancel(Flight { on: Some((link, _)), .. }), None) => link.clone(),
         (What::Answer(Question { to: AnswerTo::Server(link, _), .. }, _), None) => link.clone(),
         (_, None) => return Err(Refusal::Order("there is nobody to tell")),
     };
     let answers = exchange::incoming(gateway, asked).await?;
-    let sent = send(gateway, asked, outbound, &link, &answers, stop).await;
+    let sent = send(gateway, asked, outbound, &link, &answers).await;
     match &sent {
         Ok(_) => asked.upstream.works(),
         Err(failure) => asked.upstream.fails(failure),
     }
-    let (reply, flight) = sent.map_err(Refusal::Upstream)?;
-    Ok(Forwarded { reply, link, flight })
+    let reply = sent.map_err(Refusal::Upstream)?;
+    Ok(Forwarded { reply, link })
 }
 
 async fn send(
@@ -68,37 +63,28 @@ async fn send(
     outbound: &Outbound,
     link: &Link,
     answers: &Answers,
-    stop: Option<&Stop>,
-) -> Result<(Reply, Option<FlightGuard>), Failure> {
+) -> Result<Reply, Failure> {
     match (&asked.what, &asked.id) {
-        (What::Answer(question, _), _) => {
-            if let AnswerTo::Server(_, id) = &question.to {
+        (What::Answer(Question { to: AnswerTo::Server(_, id), .. }, _), _) => {
+            if asked.arrival.via.is_one_line() {
+                // A server that does not take it must not keep the line from the client's other messages.
+                let (link, outbound, id) = (link.clone(), outbound.clone(), id.clone());
+                tokio::spawn(async move { answer(&link, &outbound, &id).await });
+            } else {
                 answer(link, outbound, id).await?;
             }
-            Ok((Reply::Sent, None))
+            Ok(Reply::Sent)
         }
-        (What::Cancel(flight), _) => {
-            flight.stop.notify_one();
-            let params = asked.query.call.params.as_ref();
-            let id = params.and_then(|params| Id::from_raw(params.value().get("requestId")?.raw()));
-            if let (Some(session), Some(id)) = (&asked.arrival.session, id) {
-                // It may wait for a stream that broke off.
-                drop(session.unpark(&id, &asked.upstream.name));
-            }
-            if let Some((link, wire)) = &flight.on {
-                cancel(link, outbound, wire).await?;
-            }
-            Ok((Reply::Sent, None))
-        }
+        (What::Answer(..) | What::Cancel(_), _) => Ok(Reply::Sent),
         (_, None) => {
             notify(link, outbound).await?;
             let on_a_pipe = asked.arrival.via.is_one_line() && &*asked.method == "notifications/initialized";
             if let (true, Link::Http(http), Some(session)) = (on_a_pipe, link, &asked.arrival.session) {
                 crate::news::follow(gateway, session, &asked.upstream, http);
             }
-            Ok((Reply::Sent, None))
+            Ok(Reply::Sent)
         }
-        (_, Some(id)) => request(gateway, asked, outbound, link, (id, stop), answers).await,
+        (_, Some(id)) => request(gateway, asked, outbound, link, id, answers).await,
     }
 }
 
@@ -107,14 +93,14 @@ async fn request(
     asked: &Asked,
     outbound: &Outbound,
     link: &Link,
-    (id, stop): (&Id, Option<&Stop>),
+    id: &Id,
     answers: &Answers,
-) -> Result<(Reply, Option<FlightGuard>), Failure> {
-    let server = asked.upstream.name.clone();
-    let depart = |wire: Id| {
-        let (session, stop) = asked.arrival.session.as_ref().zip(stop)?;
-        let (server, link) = (server.clone(), link.clone());
-        Some(session.depart(id, Flight { server, on: Some((link, wire)), stop: stop.clone() }))
+) -> Result<Reply, Failure> {
+    let waits = |wire: Id| {
+        // Outside of a session a request ends with its connection, and that with the server's.
+        if asked.arrival.session.is_some() {
+            asked.arrival.course.flight().waits_at(&asked.upstream.name, link, wire);
+        }
     };
     let cut = cut_capabilities(asked, outbound);
     let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
@@ -136,18 +122,18 @@ async fn request(
     }
     match link {
         Link::Http(http) => {
-            let guard = depart(id.clone());
+            waits(id.clone());
             let made = asked.arrival.via.is_one_line().then(|| parameters::mirrors(gateway, asked));
             let mirrors = made.as_ref().unwrap_or(&asked.arrival.headers);
             let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(mirrors);
             let reply = http.request(outbound, id, &edits, mirrors, asked.upstream.call_time).await?;
-            Ok((Reply::Http(reply), guard))
+            Ok(Reply::Http(reply))
         }
         Link::Stdio(stdio) => {
             let reply =
                 stdio.request_for(Some(&asked.arrival.caller), outbound, id, &edits, questions_of(asked)).await?;
-            let guard = depart(reply.guard.wire());
-            Ok((Reply::Stdio(reply), guard))
+            waits(reply.guard.wire());
+            Ok(Reply::Stdio(reply))
         }
     }
 }
@@ -170,18 +156,6 @@ async fn notify(link: &Link, outbound: &Outbound) -> Result<(), Failure> {
         // A shared child was greeted once, by the gateway.
         Link::Stdio(stdio) if !stdio.is_own() => Ok(()),
         Link::Stdio(stdio) => stdio.notify(outbound, &[]).await,
-    }
-}
-
-async fn cancel(link: &Link, outbound: &Outbound, wire: &Id) -> Result<(), Failure> {
-    match link {
-        // The stream of its answer was closed, which says it.
-        Link::Http(http) if http.era() == Era::Modern => Ok(()),
-        Link::Http(http) => http.notify(outbound).await.map(drop),
-        Link::Stdio(stdio) => {
-            stdio.forget(wire);
-            stdio.notify(outbound, &[Edit::CancelledRequest(wire.raw())]).await
-        }
     }
 }
 

@@ -16,6 +16,7 @@ use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 
 use crate::bridge::Parks;
+use crate::decide::still_permitted;
 use crate::live::Live;
 use crate::request_state::States;
 use crate::settings::Settings;
@@ -109,7 +110,9 @@ impl Gateway {
                 server.enabled = false;
             }
         }
-        self.live.replace(policy, servers)
+        self.live.replace(policy, servers)?;
+        self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
+        Ok(())
     }
 
     /// Closes sessions, and children of principals, nobody used for a while, now and then, until the gateway is gone.

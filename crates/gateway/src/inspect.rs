@@ -14,6 +14,7 @@ use http::StatusCode;
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::Scope;
+use toolwarden_conversations::whole;
 use toolwarden_conversations::whole::Reply;
 use toolwarden_conversations::whole::{error_of, result_of};
 use toolwarden_core::json::{Document, Limits, Part, unescape};
@@ -52,10 +53,12 @@ pub(crate) async fn inspect(
         (What::List, reply) => lists::answer(gateway, asked, reply).await,
         (What::Task(None), reply) => {
             let result = whole_result(asked, reply).await?;
+            whole::check_words(Ok(result.value())).map_err(Refusal::Upstream)?;
             Ok(Answer::message(asked.upstream.tasks.own(&asked.answer_id(), &asked.arrival.caller, &result)))
         }
         (What::Watch, reply) if &*asked.method == "resources/subscribe" => {
             let result = whole_result(asked, reply).await?;
+            whole::check_words(Ok(result.value())).map_err(Refusal::Upstream)?;
             let uri = text_member(asked.query.call.params.as_ref(), "uri");
             // Remembered only once the server agreed: a failed subscription must not starve a later one.
             if let (Some(session), Some(uri)) = (&asked.arrival.session, uri) {
@@ -66,9 +69,9 @@ pub(crate) async fn inspect(
         (_, Reply::Http(reply)) => {
             let reply = status_checked(gateway, asked, reply).await?;
             match reply.body {
-                ReplyBody::Json(json) => body::inspected(gateway, asked, json, forwarded.flight, trail).await,
+                ReplyBody::Json(json) => body::inspected(gateway, asked, json, trail).await,
                 ReplyBody::Events(sse) => {
-                    let heard = Heard::new(gateway, asked, forwarded.link, forwarded.flight, trail.take());
+                    let heard = Heard::new(gateway, asked, forwarded.link, trail.take());
                     Ok(Answer::Events { events: stream_events(sse, heard), resumable: true })
                 }
                 ReplyBody::Empty if asked.id.is_none() => Ok(Answer::Accepted),
@@ -78,7 +81,7 @@ pub(crate) async fn inspect(
             }
         }
         (_, Reply::Stdio(reply)) => {
-            let heard = Heard::new(gateway, asked, forwarded.link, forwarded.flight, trail.take());
+            let heard = Heard::new(gateway, asked, forwarded.link, trail.take());
             events::from_child(asked, reply, heard, trail).await
         }
     }
@@ -137,7 +140,7 @@ pub(crate) fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failu
         _ => false,
     };
     if facts.imitates && !weak::is(Weakness::Answers) {
-        return Err(exchange::imitation());
+        return Err(whole::imitation());
     }
     match facts.outcome {
         // A server that could not read the request answers without its id.

@@ -32,7 +32,7 @@ mod visits;
 mod watching;
 
 pub use answer::{Answer, Events, Reply, Shape};
-pub use arrival::{Arrival, Credential, Via};
+pub use arrival::{Arrival, Course, Credential, Via};
 pub use gateway::{Gateway, Parts};
 pub use identify::identify;
 pub use inspect::InspectedBody;

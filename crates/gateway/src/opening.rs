@@ -11,6 +11,7 @@ use toolwarden_conversations::Failure;
 use toolwarden_conversations::greeting::{belongs, greet};
 use toolwarden_conversations::sessions::{Agreed, ClientSession, Push, principal};
 use toolwarden_conversations::upstreams::Opened;
+use toolwarden_conversations::whole;
 use toolwarden_core::Outbound;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::compose::{self, push_spliced};
@@ -38,6 +39,7 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
         asked.upstream.fails(&failure);
         Refusal::Upstream(failure)
     })?;
+    whole::check_words(Ok(opened.result.value())).map_err(Refusal::Upstream)?;
     asked.upstream.works();
     let session = session(gateway, &asked.arrival)?;
     let version = shown_version(hello.params(), &opened);

@@ -3,33 +3,51 @@
 //! open audit → resolve → decide → record intent → forward → inspect → answer. Reading, identifying
 //! and finding the session happen at the door; nothing leaves but through `decide`.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use toolwarden_conversations::Scope;
+use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions;
+use toolwarden_core::json::Part;
+use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::{Era, Message};
 
 use crate::answer::{self, Answer, Shape};
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Course};
 use crate::audit::Trail;
 use crate::decide::{Judged, decide};
-use crate::ending::{Endings, unless_ended};
+use crate::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::refusal::Refusal;
-use crate::resolve::{Asked, Resolved, What, resolve};
+use crate::resolve::{Asked, Resolved, What, cancelled_id, resolve};
 use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared};
 
 /// Walks one message through. Every exit closes the trail.
-pub async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
+pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
     let shape = shape_of(&arrival);
-    let method = match &arrival.message {
-        Message::Request(request) => request.method.clone(),
-        Message::Notification(notification) => notification.method.clone(),
-        Message::Response(_) => "".into(),
+    let (id, method) = match &arrival.message {
+        Message::Request(request) => (Some(&request.id), request.method.clone()),
+        Message::Notification(notification) => (None, notification.method.clone()),
+        Message::Response(_) => (None, "".into()),
     };
+    let listed = id.zip(arrival.session.as_ref()).map(|(id, session)| session.depart(id));
+    let is_repeated = matches!(listed, Some(None)) && !weak::is(Weakness::Routes);
+    if let Some(Some(guard)) = listed {
+        arrival.course = Course::listed(guard);
+    }
     let mut trail = Some(Trail::open(gateway, &arrival, method));
-    match walk(gateway, arrival, &mut trail).await {
+    let can_be_given_up = arrival.session.is_some() && shape.wants_answer;
+    let walked = if is_repeated {
+        Err(Refusal::RepeatedId)
+    } else if can_be_given_up {
+        let course = arrival.course.clone();
+        unless_given_up(course, pin!(walk(gateway, arrival, &mut trail))).await
+    } else {
+        walk(gateway, arrival, &mut trail).await
+    };
+    match walked {
         Ok(answer) => answer,
         Err(refusal) => {
             if let Some(trail) = trail {
@@ -43,7 +61,7 @@ pub async fn handle(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
 async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
     let server = match &arrival.scope {
         Scope::One(server) => server.clone(),
-        Scope::All => return aggregate::handle(gateway, arrival, trail).await,
+        Scope::All => return Box::pin(aggregate::handle(gateway, arrival, trail)).await,
     };
     let asked = match resolve(gateway, arrival, &server)? {
         Resolved::Asked(asked) => asked,
@@ -73,8 +91,11 @@ pub(crate) async fn pass(
     if let Some(trail) = trail.as_mut() {
         trail.asks(asked);
     }
+    if let What::Cancel(flight) = &asked.what {
+        return Ok(stop(&asked.arrival, asked.query.call.params.as_ref(), flight));
+    }
     catalog::know(gateway, asked).await?;
-    let endings = Endings::of(gateway, asked);
+    let lookout = Lookout::of(gateway, asked);
     let judged = decide(gateway, asked)?;
     parameters::check(gateway, asked)?;
     if let Some(state) = &asked.state {
@@ -89,7 +110,7 @@ pub(crate) async fn pass(
     }
     let outbound = judged.into_outbound();
     if matches!(asked.what, What::Opening) && asked.arrival.version.era() == Era::Legacy {
-        return opening::open(gateway, asked, &outbound).await;
+        return Box::pin(opening::open(gateway, asked, &outbound)).await;
     }
     if let What::Answer(question, outcome) = &asked.what {
         let (caller, outcome) = (&asked.arrival.caller, outcome.as_ref());
@@ -102,18 +123,30 @@ pub(crate) async fn pass(
     }
     let link = forward::link_of(asked).await?;
     if link.as_ref().is_some_and(|link| link.era() != asked.arrival.version.era()) {
-        let going = bridge::carry(gateway, asked, outbound, trail);
-        return unless_ended(gateway, asked, endings, going).await;
+        // Apart, like every way that is not the usual one: room for it in each call would cost all of them.
+        let mut going = Box::pin(bridge::carry(gateway, asked, outbound, trail));
+        return unless_revoked(gateway, asked, lookout, going.as_mut()).await;
     }
     if let Some(answer) = shared::answered(asked) {
         return Ok(answer);
     }
-    let stop = endings.stop.clone();
-    let going = async {
-        let forwarded = forward::forward(gateway, asked, &outbound, link, stop.as_ref()).await?;
+    let going = pin!(async {
+        let forwarded = forward::forward(gateway, asked, &outbound, link).await?;
         inspect(gateway, asked, forwarded, trail).await
-    };
-    unless_ended(gateway, asked, endings, going).await
+    });
+    unless_revoked(gateway, asked, lookout, going).await
+}
+
+/// Stops a request of the client's own, which is always permitted. Whoever waits for its answer tells the server.
+pub(crate) fn stop(arrival: &Arrival, params: Option<&Part>, flight: &Flight) -> Answer {
+    flight.stop();
+    let id = cancelled_id(params);
+    let is_parked = arrival.session.as_ref().zip(id).is_some_and(|(session, id)| session.give_up_parked(&id));
+    // Where its stream broke off nobody waits; and a weak gateway stops what is not there.
+    if is_parked || weak::is(Weakness::Owners) {
+        tell_servers(flight);
+    }
+    Answer::Accepted
 }
 
 /// What an answer to a message must be shaped to.

@@ -44,6 +44,10 @@ pub enum Refusal {
     /// The record could not be written, so nothing leaves (GATE-15).
     NoRecord,
     Upstream(Failure),
+    /// The policy changed while it was on its way; what it says now.
+    TakenAway(Box<Refusal>),
+    /// The policy changed what may be listened to.
+    ListenAgain,
 }
 
 /// A decision that went against the caller.

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions::Whom;
-use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Flight, Question};
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Question};
 use toolwarden_conversations::tasks::Maker;
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Kind, Part, Value};
@@ -52,7 +53,7 @@ pub(crate) enum What {
     /// A method the config added.
     Configured,
     /// The cancellation of the client's own request.
-    Cancel(Flight),
+    Cancel(Arc<Flight>),
     /// An answer to a question its server asked.
     Answer(Question, Result<Part, Part>),
 }
@@ -96,6 +97,9 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         }
         Some(Treatment::Cancel) => match own_flight(&arrival, params.as_ref(), &upstream) {
             Some(flight) => What::Cancel(flight),
+            None if has_ended(&arrival, params.as_ref()) => {
+                return Ok(Resolved::Dropped("a cancellation of what has ended"));
+            }
             None => return Ok(Resolved::Foreign(FOREIGN_CANCEL)),
         },
         // These come from servers.
@@ -103,12 +107,6 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
     };
     if &*method == "subscriptions/listen" && listens_to_foreign_tasks(&upstream, &arrival.caller, params.as_ref()) {
         return Err(Refusal::ForeignTask);
-    }
-    if let (Some(id), Some(session)) = (&id, &arrival.session)
-        && session.is_in_flight(id)
-        && !weak::is(Weakness::Routes)
-    {
-        return Err(Refusal::RepeatedId);
     }
     let state = match what {
         What::Call if arrival.version.era() == Era::Modern => {
@@ -173,11 +171,25 @@ pub(crate) fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Quer
     Query::new(caller.clone(), call, Door::Mcp, gateway.clock.now())
 }
 
+/// The request a cancellation speaks of.
+pub(crate) fn cancelled_id(params: Option<&Part>) -> Option<Id> {
+    Id::from_raw(params?.value().get("requestId")?.raw())
+}
+
+/// A cancellation that crossed the answer is nothing to record.
+pub(crate) fn has_ended(arrival: &Arrival, params: Option<&Part>) -> bool {
+    arrival.session.as_ref().zip(cancelled_id(params)).is_some_and(|(session, id)| session.has_ended(&id))
+}
+
 /// GATE-19: only what this session itself has on its way can be cancelled.
-fn own_flight(arrival: &Arrival, params: Option<&Part>, upstream: &Upstream) -> Option<Flight> {
-    let id = Id::from_raw(params?.value().get("requestId")?.raw())?;
+fn own_flight(arrival: &Arrival, params: Option<&Part>, upstream: &Upstream) -> Option<Arc<Flight>> {
+    let id = cancelled_id(params)?;
     let session = arrival.session.as_ref()?;
-    let anybodys = |link| Flight { server: upstream.name.clone(), on: Some((link, id.clone())), stop: Arc::default() };
+    let anybodys = |link| {
+        let flight = Arc::<Flight>::default();
+        flight.waits_at(&upstream.name, &link, id.clone());
+        flight
+    };
     session.flight(&id).or_else(|| unchecked(session, upstream).map(anybodys))
 }
 

@@ -318,11 +318,9 @@ impl StdioLink {
         }
     }
 
-    /// Nobody waits for the answer any more, and the server was told so.
-    pub fn forget(&self, wire: &Id) {
-        if let Ok(number) = wire.raw().parse() {
-            self.lock().remove(&number);
-        }
+    /// Nobody waits for the answer any more; says whether anybody did, and the server is to be told.
+    pub fn forget(&self, wire: &Id) -> bool {
+        wire.raw().parse().is_ok_and(|number| self.lock().remove(&number).is_some())
     }
 
     /// Takes it out of use at once; it ends soon after.

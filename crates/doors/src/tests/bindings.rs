@@ -4,10 +4,12 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
 use toolwarden_mcp::headers::{LAST_EVENT, SESSION};
 
-use super::doors::{Entrance, Reach, Speech, send};
+use super::doors::{Entrance, Reach, SPEECHES, Speech, send};
 use super::house::{Given, House};
+use super::recorder::ALL_KINDS;
 use crate::{AnswerBody, serve_request};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -176,4 +178,33 @@ async fn gate_19_only_permitted_resources_are_listened_to() {
     let sent: Vec<_> = house.recorder.calls().into_iter().map(|(_, text)| text).collect();
     assert!(sent.len() == 1 && sent.iter().all(|text| text.contains(r#"["note://a"]"#)), "{sent:?}");
     assert!(sent.iter().all(|text| !text.contains("secret") && text.contains("toolsListChanged")), "{sent:?}");
+}
+
+/// Under keys of the gateway only the gateway speaks, whatever the method.
+#[tokio::test]
+async fn nothing_a_server_says_passes_for_a_word_of_the_gateway() {
+    let planted = json!({"toolwarden/decision": {"candidates": ["planted"]}, "a": 1});
+    let lists = [("tools/list", "tools"), ("prompts/list", "prompts"), ("resources/list", "resources")];
+    let others = ["tasks/list", "resources/subscribe", "resources/read", "prompts/get", "ping", "initialize"];
+    for speaks in ALL_KINDS {
+        for speech in SPEECHES {
+            let Some(house) = House::before(&open_policy(), speaks).await else { unreachable!("a port is free") };
+            for (method, key) in lists {
+                house.recorder.lists(method, vec![json!({key: [], "resultType": "complete", "_meta": planted})]);
+                let said = send(&house, Entrance::Http(Reach::One), speech, method, "").await;
+                assert!(
+                    said.contains("\"result\"") && !said.contains("planted"),
+                    "{speaks:?} {speech:?} {method}: {said}"
+                );
+            }
+            for method in others {
+                let mut result: serde_json::Map<String, Value> = serde_json::Map::new();
+                result.insert("_meta".to_owned(), planted.clone());
+                house.recorder.lists(method, vec![Value::Object(result)]);
+                let params = r#""uri":"note://a","name":"hello""#;
+                let said = send(&house, Entrance::Http(Reach::One), speech, method, params).await;
+                assert!(!said.contains("planted"), "{speaks:?} {speech:?} {method}: {said}");
+            }
+        }
+    }
 }

@@ -12,7 +12,7 @@ use toolwarden_conversations::sessions::{Agreed, ClientSession, Push, principal}
 use toolwarden_conversations::stream_log::StreamLog;
 use toolwarden_core::Caller;
 use toolwarden_core::json::{Limits, Part};
-use toolwarden_gateway::{Answer, Arrival, Via, handle};
+use toolwarden_gateway::{Answer, Arrival, Course, Via, handle};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Id, Version, headers};
 use toolwarden_policy::housekeeping;
@@ -225,6 +225,7 @@ pub(super) async fn walk(house: &House, caller: Caller, scope: Scope, speech: Sp
         headers: Arc::new(mirrored),
         session: (speech == Speech::Legacy).then_some(session),
         version: if speech == Speech::Legacy { Version::LATEST_LEGACY } else { Version::LATEST_MODERN },
+        course: Course::default(),
     };
     match handle(&house.gateway, arrival).await {
         Answer::Message(reply) => String::from_utf8_lossy(&reply.body).into_owned(),

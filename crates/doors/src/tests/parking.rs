@@ -11,7 +11,7 @@ use super::eras::puppet::{Puppet, Wire};
 use super::house::{Given, House, ada};
 use super::recorder::{Recorder, Speaks};
 
-const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
+pub(super) const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 pub(super) async fn house(wire: Wire) -> (House, Puppet) {
     let puppet = Puppet::start(wire).await;
@@ -26,7 +26,7 @@ pub(super) async fn house(wire: Wire) -> (House, Puppet) {
 }
 
 /// The call `act` with these steps, and further members of params.
-async fn call(house: &House, caller: Caller, steps: &[&str], capabilities: &str, more: &Value) -> Value {
+pub(super) async fn call(house: &House, caller: Caller, steps: &[&str], capabilities: &str, more: &Value) -> Value {
     let capabilities: Value = serde_json::from_str(capabilities).unwrap_or_default();
     let mut params = json!({"name": "act", "arguments": {"tag": "t;", "steps": steps}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

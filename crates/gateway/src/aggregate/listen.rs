@@ -6,10 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::{self, select_all};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 use toolwarden_conversations::alias::Alias;
-use toolwarden_conversations::sessions::Flight;
 use toolwarden_conversations::upstreams::{Upstream, Wanted, acknowledged};
 use toolwarden_core::json::{Kind, Limits, Part};
 use toolwarden_mcp::message::read_one;
@@ -18,7 +16,7 @@ use toolwarden_mcp::{Id, Message, compose};
 
 use super::{named, with_params};
 use crate::answer::{Answer, Events};
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Course};
 use crate::gateway::Gateway;
 use crate::pipeline::pass;
 use crate::refusal::Refusal;
@@ -37,16 +35,10 @@ pub(super) async fn listen(
     let Some(params) = params else { return Err(Refusal::Params("`notifications` is missing".to_owned())) };
     let wanted = params.member("notifications").filter(|wanted| wanted.value().kind() == Kind::Object);
     let Some(wanted) = wanted else { return Err(Refusal::Params("`notifications` must be an object".to_owned())) };
-    let session = arrival.session.as_ref();
-    if session.is_some_and(|session| session.is_in_flight(id)) {
-        return Err(Refusal::RepeatedId);
-    }
-    let stop: Arc<Notify> = Arc::default();
-    let flight = Flight { server: "".into(), on: None, stop: stop.clone() };
-    let flight = session.map(|session| session.depart(id, flight));
     let opening = named(gateway, &arrival).into_iter().map(|(alias, upstream)| {
-        // Each server has a request of its own; the client's is this one.
-        let (gateway, arrival) = (Arc::downgrade(gateway), Arrival { session: None, ..arrival.clone() });
+        // Each server has a request of its own, which ends with this one.
+        let arrival = Arrival { session: None, course: Course::default(), ..arrival.clone() };
+        let gateway = Arc::downgrade(gateway);
         Voice { gateway, arrival, params: params.clone(), wanted: wanted.clone(), alias, upstream }.begin()
     });
     let mut agreed = Wanted::default();
@@ -59,11 +51,6 @@ pub(super) async fn listen(
     // The stream stays open where no server has news: the policy may change what is visible.
     sources.push(Box::pin(stream::pending()));
     let events = stream::once(async move { Event::of(first) }).chain(select_all(sources));
-    let events = events.take_until(stop.notified_owned()).map(move |event| {
-        // On the client's list for as long as it listens.
-        let _flight = &flight;
-        event
-    });
     Ok(Answer::Events { events: Box::pin(events), resumable: true })
 }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream;
 use http::StatusCode;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::wants_addresses;
 use toolwarden_conversations::questions::{self, Declined};
-use toolwarden_conversations::sessions::{Flight, FlightGuard, principal};
+use toolwarden_conversations::sessions::principal;
 use toolwarden_conversations::upstreams::{Link, Turn};
+use toolwarden_conversations::whole;
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound, Status};
 use toolwarden_mcp::compose::{self, object_with, quoted};
@@ -29,7 +29,6 @@ use super::severity;
 use super::way::{Open, Waiting, Way};
 use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
-use crate::exchange;
 use crate::gateway::Gateway;
 use crate::inspect::{receipt_is_wanted, with_receipt};
 use crate::pipeline::shape_of;
@@ -57,8 +56,6 @@ pub(super) struct Leg {
     /// When the questions that came so far are put.
     gathered: Option<Instant>,
     trail: Option<Trail>,
-    stop: Arc<Notify>,
-    _flight: Option<FlightGuard>,
 }
 
 /// What goes to the client.
@@ -72,11 +69,6 @@ impl Leg {
     pub(super) fn new(gateway: &Arc<Gateway>, asked: &Arc<Asked>, id: Id, way: Way, trail: Option<Trail>) -> Self {
         let meta = asked.query.call.params.as_ref().and_then(|params| params.value().get("_meta"));
         let member = |key: &str| meta.and_then(|meta| meta.get(key));
-        let stop: Arc<Notify> = Arc::default();
-        let flight = asked.arrival.session.as_ref().map(|session| {
-            let server = asked.upstream.name.clone();
-            session.depart(&id, Flight { server, on: None, stop: stop.clone() })
-        });
         Self {
             gateway: gateway.clone(),
             asked: asked.clone(),
@@ -88,8 +80,6 @@ impl Leg {
             open: Vec::new(),
             gathered: None,
             trail,
-            stop,
-            _flight: flight,
         }
     }
 
@@ -116,6 +106,14 @@ impl Leg {
     }
 
     async fn next(&mut self) -> Told {
+        let told = self.hear_or_fail().await;
+        if matches!(told, Told::Last(_)) {
+            self.asked.arrival.course.release();
+        }
+        told
+    }
+
+    async fn hear_or_fail(&mut self) -> Told {
         match self.hear().await {
             Ok(told) => told,
             Err(refusal) => {
@@ -131,7 +129,6 @@ impl Leg {
     }
 
     async fn hear(&mut self) -> Result<Told, Refusal> {
-        let stop = self.stop.clone();
         loop {
             // Kept across the news that come in between.
             let gathered = self.gathered;
@@ -139,10 +136,6 @@ impl Leg {
             let message = tokio::select! {
                 message = way.source.next() => message.map_err(Refusal::Upstream)?,
                 () = until(gathered) => return self.park(),
-                () = stop.notified() => {
-                    self.way = None;
-                    return Ok(Told::Nothing);
-                }
             };
             match message {
                 Message::Notification(news) => {
@@ -287,7 +280,11 @@ impl Leg {
         // Sealed first: a call that nobody could come back to must not wait.
         let asking = self.input_required(&entries, Carried::Parked(name.clone()))?;
         let owner = principal(&self.asked.arrival.caller);
-        self.gateway.parks.keep(name, owner, Box::new(Waiting::new(way, open, self.trail.take())))?;
+        self.gateway.parks.keep(
+            name,
+            owner,
+            Box::new(Waiting::new(way, self.asked.clone(), open, self.trail.take())),
+        )?;
         Ok(asking)
     }
 
@@ -306,7 +303,7 @@ impl Leg {
     async fn last(&mut self, outcome: Result<Part, Part>) -> Result<Told, Refusal> {
         let about = self.way.take().and_then(|mut way| way.about.take());
         let said = outcome.as_ref().map(Part::value).map_err(Part::value);
-        exchange::check_words(said).map_err(Refusal::Upstream)?;
+        whole::check_words(said).map_err(Refusal::Upstream)?;
         let body = match &outcome {
             Ok(result) => {
                 let text = result_to_modern(&self.asked.method, result.value(), about.as_deref());

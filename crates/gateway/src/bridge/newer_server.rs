@@ -7,12 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::stream;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions;
-use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Flight, Question};
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Question};
 use toolwarden_conversations::upstreams::{Link, TakesQuestions};
+use toolwarden_conversations::whole;
 use toolwarden_conversations::whole::Reply;
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Outbound, Status};
@@ -27,7 +28,7 @@ use super::{listening, set_level};
 use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
 use crate::decide::decide;
-use crate::exchange;
+use crate::ending::{Lookout, take_away};
 use crate::forward::link;
 use crate::gateway::Gateway;
 use crate::inspect::{filtered_list, list_kind, receipt_is_wanted, with_receipt};
@@ -169,7 +170,6 @@ struct Errand {
     session: Arc<ClientSession>,
     id: Id,
     trail: Option<Trail>,
-    stop: Arc<Notify>,
 }
 
 /// What goes to the client.
@@ -188,7 +188,7 @@ impl Errand {
         id: Id,
         trail: Option<Trail>,
     ) -> Self {
-        Self { gateway: gateway.clone(), asked: asked.clone(), session, id, trail, stop: Arc::default() }
+        Self { gateway: gateway.clone(), asked: asked.clone(), session, id, trail }
     }
 
     async fn start(self, outbound: Outbound) -> Answer {
@@ -215,14 +215,19 @@ impl Errand {
     }
 
     async fn run(mut self, outbound: Outbound, told: mpsc::Sender<Told>) {
-        let server = self.asked.upstream.name.clone();
-        let flight = self.session.depart(&self.id, Flight { server, on: None, stop: self.stop.clone() });
-        let stop = self.stop.clone();
+        let (gateway, asked) = (self.gateway.clone(), self.asked.clone());
+        let lookout = Lookout::of(&gateway, &asked);
         let ended = tokio::select! {
+            biased;
+            // Whoever was told so has answered the client.
+            () = asked.arrival.course.flight().stopped() => None,
+            refusal = lookout.revoked(gateway, asked.clone()) => {
+                take_away(&asked);
+                Some(Err(refusal))
+            }
             ended = self.rounds(outbound, &told) => Some(ended),
-            () = stop.notified() => None,
         };
-        drop(flight);
+        asked.arrival.course.release();
         let last = match ended {
             // What is dropped half-way says so in the journal, and its server is told.
             None => Told::Nothing,
@@ -295,7 +300,7 @@ impl Errand {
                 Message::Request(_) => {}
                 Message::Response(response) => {
                     let said = response.outcome.as_ref().map(Part::value).map_err(Part::value);
-                    exchange::check_words(said).map_err(Refusal::Upstream)?;
+                    whole::check_words(said).map_err(Refusal::Upstream)?;
                     return response.outcome.map_err(|error| {
                         let error = error_to_legacy(error.value());
                         Refusal::Upstream(Failure::Answered { status: 200, error })

@@ -12,6 +12,7 @@ use toolwarden_core::Keyring;
 use toolwarden_core::digest::hex;
 
 use super::way::Waiting;
+use crate::resolve::Asked;
 
 /// How long a call waits for its client.
 const LIFE: Duration = Duration::from_secs(5 * 60);
@@ -75,6 +76,12 @@ impl Parks {
             name.and_then(|name| all.remove(&name))
         };
         drop(oldest);
+    }
+
+    /// Gives up the calls that would not be permitted any more (GATE-19).
+    pub(crate) fn give_up_forbidden(&self, is_permitted: impl Fn(&Asked) -> bool) {
+        let forbidden: Vec<_> = self.lock().extract_if(|_, parked| !is_permitted(&parked.waiting.asked)).collect();
+        drop(forbidden);
     }
 
     /// Gives up the calls nobody came back for.

@@ -10,6 +10,7 @@ use toolwarden_policy::housekeeping;
 
 use super::source::Source;
 use crate::audit::Trail;
+use crate::resolve::Asked;
 
 /// A call on its way. Dropped before its end, the server is told to stop.
 #[derive(Debug)]
@@ -62,14 +63,16 @@ pub(super) struct Open {
 pub(crate) struct Waiting {
     /// None once the client came back.
     pub(super) way: Option<Way>,
+    /// The call as it was judged when it asked.
+    pub(super) asked: Arc<Asked>,
     pub(super) open: Vec<Open>,
     /// Of the round that asked: it ends when the client comes back, or never does.
     trail: Option<Trail>,
 }
 
 impl Waiting {
-    pub(super) fn new(way: Way, open: Vec<Open>, trail: Option<Trail>) -> Self {
-        Self { way: Some(way), open, trail }
+    pub(super) fn new(way: Way, asked: Arc<Asked>, open: Vec<Open>, trail: Option<Trail>) -> Self {
+        Self { way: Some(way), asked, open, trail }
     }
 
     /// The client came back: the round before this one ended with a question.

@@ -1,6 +1,7 @@
 //! A JSON answer over HTTP: whole where it is small, scanned while it streams where it is large.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -9,9 +10,9 @@ use http_body::{Body as _, Frame};
 use tokio::time::Sleep;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::ADDRESSES_FIRST;
-use toolwarden_conversations::sessions::FlightGuard;
 use toolwarden_conversations::tasks;
 use toolwarden_conversations::upstreams::http_failure;
+use toolwarden_conversations::whole;
 use toolwarden_core::Status;
 use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
@@ -22,7 +23,7 @@ use toolwarden_mcp::{Era, Id, Message, compose};
 use super::{judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
-use crate::ending::Cut;
+use crate::ending::Cuts;
 use crate::exchange;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -36,9 +37,8 @@ const ASKS: &str = "input_required";
 
 pub(super) async fn inspected(
     gateway: &Gateway,
-    asked: &Asked,
+    asked: &Arc<Asked>,
     mut body: Body,
-    flight: Option<FlightGuard>,
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let wants_receipt = receipt_is_wanted(&asked.query);
@@ -74,8 +74,8 @@ pub(super) async fn inspected(
                 limit: asked.upstream.response_bytes,
                 id,
                 trail: trail.take(),
-                _flight: flight,
-                cut: None,
+                _asked: asked.clone(),
+                cuts: Cuts::default(),
                 patience: asked.upstream.call_time,
                 late: None,
             })));
@@ -155,9 +155,9 @@ pub struct InspectedBody {
     limit: u64,
     id: Id,
     trail: Option<Trail>,
-    _flight: Option<FlightGuard>,
-    /// What may end it early.
-    pub(crate) cut: Option<Cut>,
+    /// On its session's list as long as the answer is on its way.
+    _asked: Arc<Asked>,
+    pub(crate) cuts: Cuts,
     /// How long the server may be silent.
     patience: Duration,
     /// Runs while the server is silent.
@@ -167,9 +167,8 @@ pub struct InspectedBody {
 impl InspectedBody {
     /// The server's next bytes, or the news that it sends none for too long.
     fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        if self.cut.as_mut().is_some_and(|cut| cut.is_due(context)) {
-            self.cut = None;
-            return Poll::Ready(Some(Err(Failure::GivenUp)));
+        if let Some(failure) = self.cuts.poll(context) {
+            return Poll::Ready(Some(Err(failure)));
         }
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             self.late = None;
@@ -188,7 +187,7 @@ impl InspectedBody {
             || facts.result_type.as_deref() == Some(ASKS)
             || facts.error_code == Some(i64::from(ADDRESSES_FIRST));
         if facts.imitates {
-            return Err(exchange::imitation());
+            return Err(whole::imitation());
         }
         if !is_own || asks || tasks::is_task(facts.result_type.as_deref()) {
             // Questions and tasks this large are neither; and they were not judged.

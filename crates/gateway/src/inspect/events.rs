@@ -12,9 +12,10 @@ use tokio::time::timeout;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::questions::{self, Whom};
-use toolwarden_conversations::sessions::{AnswerTo, ClientSession, FlightGuard, Parked, Question};
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Parked, Question};
 use toolwarden_conversations::tasks::{Maker, without_questions};
 use toolwarden_conversations::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
+use toolwarden_conversations::whole;
 use toolwarden_core::json::{Document, Kind, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
 use toolwarden_mcp::compose::object_with;
@@ -27,6 +28,7 @@ use toolwarden_policy::{acknowledge, decline};
 use super::{receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
 use crate::audit::Trail;
+use crate::decide::still_permitted;
 use crate::exchange;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -51,7 +53,6 @@ pub(crate) struct Heard {
     /// How long the server may be silent; none for streams that wait for news.
     patience: Option<Duration>,
     trail: Option<Trail>,
-    flight: Option<FlightGuard>,
     size: u64,
     /// The client can come back for the rest by these ids.
     has_ids: bool,
@@ -59,13 +60,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    pub(crate) fn new(
-        gateway: &Arc<Gateway>,
-        asked: &Arc<Asked>,
-        link: Link,
-        flight: Option<FlightGuard>,
-        trail: Option<Trail>,
-    ) -> Self {
+    pub(crate) fn new(gateway: &Arc<Gateway>, asked: &Arc<Asked>, link: Link, trail: Option<Trail>) -> Self {
         let waits_for_news = matches!(asked.what, What::Watch);
         Self {
             asked: Some((gateway.clone(), asked.clone())),
@@ -79,7 +74,6 @@ impl Heard {
             task_owner: asked.task_maker(),
             patience: (!waits_for_news).then_some(asked.upstream.call_time),
             trail,
-            flight,
             size: 0,
             has_ids: false,
             done: false,
@@ -106,7 +100,6 @@ impl Heard {
             task_owner: None,
             patience: None,
             trail: None,
-            flight: None,
             size: 0,
             has_ids: false,
             done: false,
@@ -179,7 +172,7 @@ impl Heard {
             Ok(shown) => data = shown.unwrap_or(data),
             Err(failure) => return Some(self.fail(&failure)),
         }
-        self.flight = None;
+        self.release();
         let mut trail = self.trail.take();
         if let Some(trail) = &mut trail {
             trail.outcome(status_of(&response.outcome), self.size);
@@ -269,20 +262,24 @@ impl Heard {
         }
         self.done = true;
         let resumes = self.version.era() == Era::Legacy && self.has_ids && *failure == Failure::Died;
-        if let (true, Some(session), Some(id)) = (resumes, self.session.clone(), self.id.clone()) {
-            let parked = Box::new(self.parked());
-            session.park(id, parked);
+        if let (true, Some(session), Some(id)) = (resumes, self.session.clone(), self.id.clone())
+            && let Some(parked) = self.parked()
+        {
+            session.park(id, Box::new(parked));
             return None;
         }
         Some(Event::of(self.fail(failure)))
     }
 
-    fn parked(&mut self) -> BrokenOff {
-        BrokenOff {
-            upstream: self.upstream.clone(),
-            trail: self.trail.take(),
-            task_owner: self.task_owner.take(),
-            _flight: self.flight.take(),
+    fn parked(&mut self) -> Option<BrokenOff> {
+        let (gateway, asked) = self.asked.clone()?;
+        Some(BrokenOff { gateway, asked, trail: self.trail.take(), task_owner: self.task_owner.take() })
+    }
+
+    /// The id of the request is free again.
+    fn release(&self) {
+        if let Some((_, asked)) = &self.asked {
+            asked.arrival.course.release();
         }
     }
 
@@ -291,7 +288,7 @@ impl Heard {
     }
 
     fn fail(&mut self, failure: &Failure) -> Bytes {
-        self.flight = None;
+        self.release();
         if let Some(mut trail) = self.trail.take() {
             trail.outcome(failure.status(), self.size);
         }
@@ -302,29 +299,41 @@ impl Heard {
 /// A request whose stream broke off before its response came.
 #[derive(Debug)]
 struct BrokenOff {
-    /// Whose response it waits for.
-    upstream: Arc<Upstream>,
+    gateway: Arc<Gateway>,
+    asked: Arc<Asked>,
     trail: Option<Trail>,
     task_owner: Option<Maker>,
-    _flight: Option<FlightGuard>,
+}
+
+impl BrokenOff {
+    /// The same looks as an answer on its own stream gets; the client may have come back under another policy.
+    fn looked_at(&self, outcome: &Result<Part, Part>) -> Result<(), Failure> {
+        still_permitted(&self.gateway, &self.asked).map_err(|_| Failure::TakenAway)?;
+        whole::check_words(outcome.as_ref().map(Part::value).map_err(Part::value))?;
+        match outcome {
+            Err(error) if questions::wants_addresses(error.value()) => {
+                Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()))
+            }
+            Err(_) => Ok(()),
+            Ok(result) => {
+                self.task_owner.as_ref().map_or(Ok(()), |owner| self.asked.upstream.tasks.bind(owner, result))
+            }
+        }
+    }
 }
 
 impl Parked for BrokenOff {
     fn server(&self) -> &str {
-        &self.upstream.name
+        &self.asked.upstream.name
     }
 
     fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<(), Failure> {
-        if outcome.as_ref().is_err_and(|error| questions::wants_addresses(error.value())) {
-            return Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()));
-        }
-        if let (Ok(result), Some(owner)) = (outcome, &self.task_owner) {
-            self.upstream.tasks.bind(owner, result)?;
-        }
+        let looked_at = self.looked_at(outcome);
         if let Some(trail) = &mut self.trail {
-            trail.outcome(status_of(outcome), size);
+            let status = looked_at.as_ref().map_or_else(Failure::status, |()| status_of(outcome));
+            trail.outcome(status, size);
         }
-        Ok(())
+        looked_at
     }
 }
 
@@ -471,7 +480,7 @@ impl Heard {
             last.message = shown;
         }
         self.done = true;
-        self.flight = None;
+        self.release();
         let mut trail = self.trail.take();
         if let Some(trail) = &mut trail {
             trail.outcome(last.status, self.size + last.message.len() as u64);

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use toolwarden_conversations::memo::ListOf;
 use toolwarden_conversations::whole;
 use toolwarden_conversations::whole::Reply;
-use toolwarden_core::json::{Kind, Part, Value};
+use toolwarden_core::json::{Kind, Part, Value, unescape};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::Id;
 use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::scan::OWN_WORDS;
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_policy::{PolicySet, is_visible};
 
@@ -126,6 +127,16 @@ fn visible(gateway: &Gateway, asked: &Asked, result: &Part, policy: &PolicySet) 
     // Filtered for one caller: no shared cache may keep it.
     if let Some(scope) = result.value().get("cacheScope") {
         splices.push((result.span_of(scope), "\"private\""));
+    }
+    // What only the gateway says is left out: a list is put together anew in any case.
+    let said = result.value().get("_meta").filter(|meta| meta.kind() == Kind::Object);
+    let own: Vec<String> =
+        said.into_iter().flat_map(Value::entries).map(|(key, _)| unescape(key).into_owned()).collect();
+    let own: Vec<_> = own.iter().filter(|key| key.starts_with(OWN_WORDS)).map(|key| (key.as_str(), None)).collect();
+    let meta: String;
+    if let (false, Some(said)) = (own.is_empty(), said) {
+        meta = compose::object_with(Some(said), &own);
+        splices.push((result.span_of(said), &meta));
     }
     splices.sort_unstable_by_key(|(range, _)| range.start);
     let mut text = String::with_capacity(result.raw().len());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,6 +45,12 @@ pub(in crate::tests) struct Puppet {
     hung_up: Arc<AtomicUsize>,
     /// Questions it has asked.
     asked: Arc<AtomicUsize>,
+    /// Calls that arrived.
+    calls: Arc<AtomicUsize>,
+    /// It takes its time to say which era it speaks.
+    slow: Arc<AtomicBool>,
+    /// The call whose stream it broke off.
+    late: Arc<Mutex<Option<Value>>>,
 }
 
 /// A call that is not answered until its connection closes.
@@ -99,6 +105,9 @@ impl Puppet {
             hanging: Arc::default(),
             hung_up: Arc::default(),
             asked: Arc::default(),
+            calls: Arc::default(),
+            slow: Arc::default(),
+            late: Arc::default(),
         };
         let serving = puppet.clone();
         tokio::spawn(async move {
@@ -123,6 +132,23 @@ impl Puppet {
     pub(in crate::tests) fn cancelled(&self) -> usize {
         let is_cancel = |notice: &&Value| notice.get("method") == Some(&json!("notifications/cancelled"));
         lock(&self.notices).iter().filter(is_cancel).count()
+    }
+
+    pub(in crate::tests) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::tests) fn takes_its_time(&self, slow: bool) {
+        self.slow.store(slow, Ordering::Relaxed);
+    }
+
+    /// Answers the call whose stream it broke off, on every stream that is open.
+    pub(in crate::tests) fn answer_late(&self, result: &Value) {
+        let id = lock(&self.late).take();
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+        for stream in lock(&self.streams).values() {
+            let _ = stream.send(event("message", &answer));
+        }
     }
 
     /// Calls that were not answered so far.
@@ -188,6 +214,11 @@ impl Puppet {
         if let Some(refusal) = self.refusal(&message, &id) {
             return refusal;
         }
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        while matches!(method, "initialize" | "server/discover") && self.slow.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.calls.fetch_add(usize::from(method == "tools/call"), Ordering::Relaxed);
         let does = |step: &str| {
             let steps = message.pointer("/params/arguments/steps").and_then(Value::as_array);
             steps.is_some_and(|steps| steps.contains(&json!(step)))
@@ -355,6 +386,13 @@ impl Puppet {
                 "Hang" => {
                     let _hanging = self.hang();
                     return out.closed().await;
+                }
+                "BreakOff" => {
+                    let news = json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                        "params": {"progressToken": token, "progress": place}});
+                    drop(out.send(format!("id: e{place}\n{}", event("message", &news.to_string()))));
+                    *lock(&self.late) = Some(id);
+                    return;
                 }
                 "Pause" => tokio::time::sleep(Duration::from_millis(5)).await,
                 other => illegal(other, &id, &say, &out),

@@ -1,0 +1,99 @@
+//! A request of a client, from its arrival until nobody waits for its answer: registered before anything is done
+//! about it, so that it can be stopped at every moment.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+use toolwarden_mcp::Id;
+
+use crate::sessions::ClientSession;
+use crate::upstreams::Link;
+
+/// One request.
+#[derive(Debug)]
+pub struct Flight {
+    stopped: watch::Sender<bool>,
+    revoked: AtomicBool,
+    places: Mutex<Vec<Place>>,
+}
+
+/// Where a request waits for an answer, and the id it has there.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub server: Arc<str>,
+    pub link: Link,
+    pub wire: Id,
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        Self { stopped: watch::Sender::new(false), revoked: AtomicBool::new(false), places: Mutex::default() }
+    }
+}
+
+impl Flight {
+    /// Nobody wants the answer any more.
+    pub fn stop(&self) {
+        self.stopped.send_replace(true);
+    }
+
+    /// Waits until somebody stops it; at once where that was before.
+    pub async fn stopped(&self) {
+        let waiting = self.stopped.subscribe().wait_for(|stopped| *stopped).await.is_err();
+        if waiting {
+            // The sender lives as long as this does.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The policy took it away while it was on its way.
+    pub fn mark_revoked(&self) {
+        self.revoked.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Relaxed)
+    }
+
+    /// It waits there from now on.
+    pub fn waits_at(&self, server: &Arc<str>, link: &Link, wire: Id) {
+        let place = Place { server: server.clone(), link: link.clone(), wire };
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+    }
+
+    /// Everywhere it waits, to be told; each is given once. None of those whom its carrier tells: across eras.
+    pub fn take_places(&self) -> Vec<Place> {
+        std::mem::take(&mut *self.places.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether somebody carries it on who tells the server in its words.
+    pub(crate) fn is_carried(&self) -> bool {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+/// Keeps a request on its session's list until nobody has anything to do with it any more.
+#[derive(Debug)]
+pub struct FlightGuard {
+    pub(crate) session: Arc<ClientSession>,
+    pub(crate) id: Id,
+    pub(crate) flight: Arc<Flight>,
+}
+
+impl FlightGuard {
+    pub fn flight(&self) -> &Arc<Flight> {
+        &self.flight
+    }
+
+    /// The answer is on its way to the client: its id is free again.
+    pub fn release(&self) {
+        self.session.arrived(&self.id, &self.flight);
+    }
+}
+
+impl Drop for FlightGuard {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
