@@ -16,6 +16,7 @@ pub mod memo;
 pub mod questions;
 mod scope;
 pub mod sessions;
+pub mod source;
 pub mod stream_log;
 pub mod tasks;
 pub mod upstreams;

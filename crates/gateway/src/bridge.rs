@@ -9,7 +9,6 @@ mod listening;
 mod newer_server;
 mod older_server;
 mod parks;
-mod source;
 mod way;
 
 use std::sync::{Arc, PoisonError};

@@ -2,8 +2,7 @@
 //! addresses to open. Questions are judged and labelled, a state is sealed.
 
 use toolwarden_conversations::Failure;
-use toolwarden_conversations::questions;
-use toolwarden_conversations::questions::wants_addresses;
+use toolwarden_conversations::questions::{self, wants_addresses};
 use toolwarden_conversations::whole::check_words;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};

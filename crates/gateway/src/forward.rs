@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use toolwarden_conversations::Failure;
-use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{AnswerTo, Question, principal};
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Upstream};
 use toolwarden_conversations::whole::Reply;
+use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::Outbound;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_mcp::eras::asks_of_clients;

@@ -12,11 +12,8 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use tokio::time::timeout;
-use toolwarden_conversations::Failure;
-use toolwarden_conversations::Scope;
-use toolwarden_conversations::whole;
-use toolwarden_conversations::whole::Reply;
-use toolwarden_conversations::whole::{error_of, result_of};
+use toolwarden_conversations::whole::{self, Reply, error_of, result_of};
+use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::json::{Document, Limits, Part, unescape};
 use toolwarden_core::{Status, Weakness, weak};
 use toolwarden_mcp::scan::{Facts, Outcome};

@@ -153,7 +153,7 @@ async fn batches_are_split_and_each_member_judged_where_the_revision_has_them() 
     let session = opened.headers().get(SESSION).cloned();
     let Some(session) = session else { return assert!(session.is_some()) };
     let (_, said) = with_session(&house, "/mcp", &batch, &session).await;
-    let answers: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap_or_default();
+    let answers: Vec<Value> = serde_json::from_str(&said).unwrap_or_default();
     assert_eq!(answers.len(), 3, "{said}");
     assert!(said.contains("not_in_allowlist") && said.contains("done") && said.contains("-32600"), "{said}");
     assert_eq!(house.recorder.calls().len(), 1, "only the member that is allowed leaves");

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use toolwarden_conversations::Failure;
-use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{ClientSession, Push};
 use toolwarden_conversations::upstreams::{StdioLink, Upstream, Wanted};
+use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::json::Part;
 use toolwarden_mcp::Id;
 use toolwarden_policy::housekeeping;

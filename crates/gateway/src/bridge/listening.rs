@@ -7,13 +7,13 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use toolwarden_conversations::Failure;
-use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{ClientSession, Refresh};
+use toolwarden_conversations::source::Source;
 use toolwarden_conversations::upstreams::{
     HttpLink, Link, News, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended,
 };
 use toolwarden_conversations::whole::Reply;
+use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::json::{Limits, Part, Value};
 use toolwarden_core::{Call, Caller, Operation, Outbound};
 use toolwarden_mcp::compose::{self, object_with, quoted};
@@ -24,7 +24,6 @@ use toolwarden_mcp::upstream::http::EventStream;
 use toolwarden_mcp::{Backoff, Id, Message, Notification, headers};
 use toolwarden_policy::{Message as Admitted, admit};
 
-use super::source::Source;
 use crate::answer::Answer;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};

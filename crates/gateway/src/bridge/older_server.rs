@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::source::Source;
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Turn};
 use toolwarden_conversations::whole::Reply;
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
@@ -18,7 +19,6 @@ use toolwarden_policy::{Message as Admitted, admit};
 
 use super::leg::Leg;
 use super::listening;
-use super::source::Source;
 use super::way::{Open, Waiting, Way};
 use crate::answer::Answer;
 use crate::audit::Trail;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::source::Source;
 use toolwarden_conversations::upstreams::{Link, Turn, Upstream};
 use toolwarden_core::Status;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::Id;
 use toolwarden_policy::housekeeping;
 
-use super::source::Source;
 use crate::audit::Trail;
 use crate::resolve::Asked;
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolwarden_conversations::memo::ListOf;
-use toolwarden_conversations::whole;
-use toolwarden_conversations::whole::Reply;
+use toolwarden_conversations::whole::{self, Reply};
 use toolwarden_core::json::{Kind, Part, Value, unescape};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::Id;

@@ -15,6 +15,8 @@ attacks! {
     asks_what_the_client_cannot_be_asked: Questions, "A server asks a client that never said it can be asked.";
     asks_for_a_password: Questions, "A form asks for a password.";
     asks_for_a_key_under_another_title: Questions, "A harmless field is titled API key.";
+    asks_for_a_key_in_a_description: Questions, "A harmless field is described as an API key.";
+    asks_for_a_password_in_other_letters: Questions, "A field is named password, with letters of another alphabet.";
     asks_for_a_hidden_field: Questions, "A form has a field that is shown as dots, as passwords are.";
     address_without_encryption: Questions, "A server asks to open a plain http address.";
     address_on_loopback: Questions, "A server asks to open an address on the person's own machine.";
@@ -22,6 +24,7 @@ attacks! {
     address_in_the_private_network: Questions, "A server asks to open an address of the private network.";
     address_of_the_cloud_keeper: Questions, "A server asks to open the address where clouds keep credentials.";
     address_of_the_gateway_itself: Questions, "A server asks to open the gateway's own name.";
+    address_of_the_gateway_with_a_port: Questions, "The same, at another port and with a dot at its end.";
     address_with_credentials: Questions, "A server asks to open an address that begins like a well-known one.";
     address_with_a_backslash: Questions, "An address leads to one host for browsers and to another for whoever checks it.";
     address_with_a_line_break: Questions, "An address has a line break in the middle of its host.";
@@ -97,6 +100,15 @@ async fn asks_for_a_key_under_another_title() -> Tried {
     asked(form("\"Log in\"", r#"{"value":{"type":"string","title":"API key"}}"#), "", "inputRequests", MAY_NOT).await
 }
 
+async fn asks_for_a_key_in_a_description() -> Tried {
+    let fields = r#"{"value":{"type":"string","description":"Your API key, to go on"}}"#;
+    asked(form("\"Log in\"", fields), "", "inputRequests", MAY_NOT).await
+}
+
+async fn asks_for_a_password_in_other_letters() -> Tried {
+    asked(form("\"Log in\"", r#"{"pаsswоrd":{"type":"string"}}"#), "", "inputRequests", MAY_NOT).await
+}
+
 async fn asks_for_a_hidden_field() -> Tried {
     asked(form("\"Log in\"", r#"{"word":{"type":"string","format":"password"}}"#), "", "inputRequests", MAY_NOT).await
 }
@@ -128,6 +140,10 @@ async fn address_of_the_cloud_keeper() -> Tried {
 
 async fn address_of_the_gateway_itself() -> Tried {
     opens("https://gateway.example/approve").await
+}
+
+async fn address_of_the_gateway_with_a_port() -> Tried {
+    opens("https://GATEWAY.example.:8443/approve").await
 }
 
 async fn address_with_credentials() -> Tried {

@@ -6,15 +6,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use tokio::time::timeout;
-use toolwarden_conversations::Failure;
-use toolwarden_conversations::upstreams::{HttpLink, Link, StdioReply, Upstream, http_failure};
-use toolwarden_conversations::whole::Reply;
-use toolwarden_conversations::whole::error_of;
 use toolwarden_core::json::Limits;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::Item;
 use toolwarden_mcp::upstream::http::{EventStream, Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Id, Message, Response};
+
+use crate::failure::Failure;
+use crate::upstreams::{HttpLink, Link, StdioReply, Upstream, http_failure};
+use crate::whole::{Reply, error_of};
 
 const DEPTH: usize = 256;
 /// How often a stream that broke off is taken up again.
@@ -22,7 +22,7 @@ const MOST_RESUMED: usize = 16;
 
 /// One answer.
 #[derive(Debug)]
-pub(super) struct Source {
+pub struct Source {
     from: From,
     /// The id the request has on the wire.
     id: Id,
@@ -53,7 +53,7 @@ struct Events {
 }
 
 impl Source {
-    pub(super) async fn of(upstream: &Upstream, link: &Link, reply: Reply, id: Id) -> Result<Self, Failure> {
+    pub async fn of(upstream: &Upstream, link: &Link, reply: Reply, id: Id) -> Result<Self, Failure> {
         let patience = Some(upstream.call_time);
         let room = upstream.response_bytes;
         let from = match reply {
@@ -65,13 +65,13 @@ impl Source {
     }
 
     /// The same for a stream that waits for news.
-    pub(super) fn patient(mut self) -> Self {
+    pub fn patient(mut self) -> Self {
         self.patience = None;
         self
     }
 
     /// The next message. The response is the last one.
-    pub(super) async fn next(&mut self) -> Result<Message, Failure> {
+    pub async fn next(&mut self) -> Result<Message, Failure> {
         let message = match self.patience {
             Some(patience) => timeout(patience, self.from.next()).await.map_err(|_| Failure::Timeout)?,
             None => self.from.next().await,
@@ -96,7 +96,7 @@ impl Source {
     }
 
     /// Nobody waits any more: a child is told, a connection is closed.
-    pub(super) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         if let From::Child(reply) = &self.from {
             reply.guard.cancel();
         }
@@ -104,7 +104,7 @@ impl Source {
     }
 
     /// Whether the server has nothing more to do for this request.
-    pub(super) fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.is_finished
     }
 }
