@@ -31,6 +31,8 @@ pub struct Settings {
     /// How long each server has when lists of all servers are gathered.
     pub gather_time: Duration,
     pub session_idle: Duration,
+    /// How long a call that asked its client something waits at least, where others want its place.
+    pub answer_time: Duration,
     pub most_sessions: usize,
     /// Further methods that may pass: `[gateway] methods`.
     pub methods: Vec<String>,
@@ -64,6 +66,7 @@ impl Default for Settings {
             open_time: Duration::from_secs(30),
             gather_time: Duration::from_secs(10),
             session_idle: Duration::from_secs(30 * 60),
+            answer_time: Duration::from_secs(30),
             most_sessions: 10_000,
             methods: Vec::new(),
             allowed_hosts: Vec::new(),

@@ -38,6 +38,7 @@ pub(super) struct Given {
     pub(super) blocks: &'static [&'static str],
     /// How long something may be left unused.
     pub(super) session_idle: Option<Duration>,
+    pub(super) answer_time: Option<Duration>,
 }
 
 /// A gateway and what stands around it.
@@ -89,6 +90,7 @@ impl House {
         let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon)).ok()?;
         let mut settings = Settings::default();
         settings.session_idle = given.session_idle.unwrap_or(settings.session_idle);
+        settings.answer_time = given.answer_time.unwrap_or(settings.answer_time);
         let gateway = Gateway::new(Parts {
             policy: policy.ok()?,
             servers: input.servers,

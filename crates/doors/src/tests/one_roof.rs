@@ -20,6 +20,7 @@ const EVERYTHING: Given = Given {
     allowlist: &[],
     blocks: &[],
     session_idle: None,
+    answer_time: None,
 };
 const DOOR: Entrance = Entrance::Http(Reach::All);
 

@@ -14,11 +14,15 @@ use super::recorder::{Recorder, Speaks};
 pub(super) const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}}}"#;
 
 pub(super) async fn house(wire: Wire) -> (House, Puppet) {
+    house_with(wire, None).await
+}
+
+async fn house_with(wire: Wire, answer_time: Option<Duration>) -> (House, Puppet) {
     let puppet = Puppet::start(wire).await;
     assert!(puppet.is_ok());
     let Ok(puppet) = puppet else { unreachable!("asserted") };
     let config = "[auto_run]\nmode = \"run_everything\"\n";
-    let given = Given { config, server: "may_ask = [\"elicitation\", \"url\"]", ..Given::default() };
+    let given = Given { config, server: "may_ask = [\"elicitation\", \"url\"]", answer_time, ..Given::default() };
     let house = House::around(&given, Recorder::absent(puppet.url.clone(), Speaks::Both)).await;
     assert!(house.is_some());
     let Some(house) = house else { unreachable!("asserted") };
@@ -177,7 +181,7 @@ async fn addresses_that_must_be_opened_first_are_asked_and_the_call_is_made_agai
 
 #[tokio::test]
 async fn many_calls_wait_at_the_same_time_and_one_more_makes_room() {
-    let (house, puppet) = house(Wire::Oldest).await;
+    let (house, puppet) = house_with(Wire::Oldest, Some(Duration::from_millis(300))).await;
     let mut waiting = Vec::new();
     for _ in 0..9 {
         let said = call(&house, ada(), &["Ask"], EVERYTHING, &json!({})).await;

@@ -115,7 +115,7 @@ async fn turn(gateway: &Gateway, asked: &Asked, held: &Arc<Older>) -> Result<Tur
     let waiting = async {
         loop {
             match held.turn_now().await {
-                Err(Failure::Busy) => gateway.parks.give_up_oldest_of(held),
+                Err(Failure::Busy) => gateway.parks.give_up_oldest_of(held, gateway.settings.answer_time),
                 turn => return turn,
             }
             tokio::time::sleep(LOOK_AGAIN).await;

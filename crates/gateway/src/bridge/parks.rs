@@ -19,8 +19,6 @@ const LIFE: Duration = Duration::from_secs(5 * 60);
 /// Calls that wait at the same time, of everybody and of one principal.
 const MOST: usize = 10_000;
 const MOST_OF_ONE: usize = 256;
-/// Nobody's answer takes less: a call that began to wait a moment ago is not given up for another.
-const SOON: Duration = Duration::from_secs(30);
 
 /// All of them. Only the sealed state leads to one, and a state opens for its principal and call only.
 #[derive(Debug, Default)]
@@ -67,11 +65,11 @@ impl Parks {
     }
 
     /// Gives up the call that has waited longest at a conversation, and long enough.
-    pub(super) fn give_up_oldest_of(&self, older: &Arc<Older>) {
+    pub(super) fn give_up_oldest_of(&self, older: &Arc<Older>, long_enough: Duration) {
         let oldest = {
             let mut all = self.lock();
             let waits = |waiting: &Waiting| waiting.way.as_ref().is_some_and(|way| way.turn.is_of(older));
-            let own = all.iter().filter(|(_, parked)| waits(&parked.waiting) && parked.since.elapsed() >= SOON);
+            let own = all.iter().filter(|(_, parked)| waits(&parked.waiting) && parked.since.elapsed() >= long_enough);
             let name = own.min_by_key(|(_, parked)| parked.since).map(|(name, _)| name.clone());
             name.and_then(|name| all.remove(&name))
         };

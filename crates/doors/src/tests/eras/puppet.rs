@@ -199,6 +199,10 @@ impl Puppet {
     async fn respond(&self, request: Request<Incoming>) -> Answer {
         let session = request.uri().query().unwrap_or("one").to_owned();
         if request.method() != Method::POST {
+            let has_session = request.headers().contains_key("mcp-session-id");
+            if self.wire() == Wire::Legacy && !has_session {
+                return whole(StatusCode::BAD_REQUEST, String::new());
+            }
             return self.stream(&session);
         }
         let text = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -360,7 +364,11 @@ impl Puppet {
                     return say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "input_required",
                         "inputRequests": {"form": form}, "requestState": format!("{} {tag}", place + 1)}}));
                 }
-                "Ask" => self.ask(&session, &tag, place, &say).await,
+                "Ask" => {
+                    if !self.ask(&session, &tag, place, &say).await {
+                        return;
+                    }
+                }
                 "AskTwo" => {
                     let other = format!("{tag}b");
                     tokio::join!(self.ask(&session, &tag, place, &say), self.ask(&session, &other, place + 100, &say));
@@ -402,16 +410,19 @@ impl Puppet {
         say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "content": text}}));
     }
 
-    async fn ask(&self, session: &str, tag: &str, place: usize, say: &impl Fn(&Value)) {
+    /// Asks, and says whether it was answered.
+    async fn ask(&self, session: &str, tag: &str, place: usize, say: &impl Fn(&Value)) -> bool {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let id = json!(format!("q{place}-{number}-{tag}"));
         let (sender, answer) = oneshot::channel();
         lock(&self.waiting).insert(format!("{session} {id}"), sender);
         say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": tag,
             "requestedSchema": {"type": "object", "properties": {"tag": {"type": "string"}}}}}));
-        if let Ok(Ok(answer)) = tokio::time::timeout(Duration::from_secs(10), answer).await {
+        let answer = tokio::time::timeout(Duration::from_secs(10), answer).await.ok().and_then(Result::ok);
+        if let Some(answer) = &answer {
             self.check(tag, answer.get("result"));
         }
+        answer.is_some()
     }
 
     /// An answer that says something must say it for this call.
