@@ -55,7 +55,7 @@ impl Scribe {
 /// Who would be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Whom<'a> {
-    pub caller: &'a Caller,
+    pub caller: &'a Arc<Caller>,
     /// What the client said it can be asked.
     pub declared: Option<Value<'a>>,
 }
@@ -96,6 +96,10 @@ pub async fn judge(
 }
 
 fn judged(upstream: &Upstream, whom: Whom<'_>, method: &str, params: Option<Value<'_>>) -> Result<Put, Declined> {
+    // The policy may have become narrower since the call began (GATE-19).
+    if !upstream.is_open_to(whom.caller) {
+        return Err(Declined::Forbidden("the caller may not reach the server any more".to_owned()));
+    }
     if !upstream.may_ask.permits_question(whom.caller, method, params) {
         return Err(Declined::Forbidden("the server may not ask this: see `may_ask`".to_owned()));
     }

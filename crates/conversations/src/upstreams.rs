@@ -255,6 +255,11 @@ impl Upstream {
         self.tasks.may_hear(news, caller) && self.audience.may_hear(caller, &self.name, uri.as_deref())
     }
 
+    /// Whether a caller may have to do with the server at all, as of now.
+    pub fn is_open_to(&self, caller: &Arc<Caller>) -> bool {
+        self.audience.may_hear(caller, &self.name, None)
+    }
+
     /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,
     /// a child is shared.
     pub async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {

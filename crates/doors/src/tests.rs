@@ -9,6 +9,7 @@ mod giving_up;
 mod house;
 mod leaving;
 mod narrowing;
+mod of_the_moment;
 mod oldest;
 mod one_roof;
 mod oracle;

@@ -28,17 +28,29 @@ pub(crate) fn follow(
     upstream: &Arc<Upstream>,
     link: &Arc<HttpLink>,
 ) {
+    let mut changes = gateway.live.changes();
     let (gateway, caller) = (Arc::downgrade(gateway), session.caller.clone());
     let (listener, upstream, link) = (Arc::downgrade(session), upstream.clone(), link.clone());
     let is_open =
         move |server: &Arc<str>| gateway.upgrade().is_some_and(|gateway| may_reach(&gateway, &caller, server));
     let following = tokio::spawn(async move {
         let mut pauses = Backoff::new();
-        while is_open(&upstream.name) {
+        loop {
+            while !is_open(&upstream.name) {
+                // It may be opened again; without a gateway nobody opens it.
+                if listener.strong_count() == 0 || changes.changed().await.is_err() {
+                    return;
+                }
+            }
+            let closed = async { while is_open(&upstream.name) && changes.changed().await.is_ok() {} };
             let pause = match link.news().await {
                 News::Stream(events) => {
                     pauses = Backoff::new();
-                    listen(events, &listener, &upstream, &link).await;
+                    // GATE-19: a narrower policy closes what is open.
+                    tokio::select! {
+                        () = listen(events, &listener, &upstream, &link) => {}
+                        () = closed => {}
+                    }
                     AGAIN
                 }
                 News::Later => pauses.delay_after(Duration::ZERO),

@@ -23,6 +23,11 @@ pub(super) struct Pipe {
 impl Pipe {
     /// Opens the door; a legacy client says hello, too.
     pub(super) async fn open(house: &House, scope: Scope, speech: Speech) -> Self {
+        Self::open_as(house, scope, speech, &json!({})).await
+    }
+
+    /// The same for a client with these capabilities.
+    pub(super) async fn open_as(house: &House, scope: Scope, speech: Speech, capabilities: &Value) -> Self {
         let (client, server) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(server);
         let gateway = house.gateway.clone();
@@ -34,7 +39,7 @@ impl Pipe {
         let mut pipe = Self { write, lines: BufReader::new(read).lines(), serving };
         if speech == Speech::Legacy {
             pipe.say(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}))
+                "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}}}))
                 .await;
             let said = pipe.hear().await;
             assert!(said.get("result").is_some(), "{said}");

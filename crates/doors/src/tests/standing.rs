@@ -21,7 +21,10 @@ use tokio::time::timeout;
 use toolwarden_conversations::Scope;
 use toolwarden_mcp::headers;
 
+use super::doors::Speech;
+use super::giving_up::eventually;
 use super::house::{Given, House};
+use super::pipe::Pipe;
 use super::recorder::{Recorder, Speaks};
 use crate::{AnswerBody, serve_request, stdio};
 
@@ -225,6 +228,22 @@ async fn who_listens_to_a_session_that_was_forgotten_is_told() {
     let mut stream = listen(&house).await;
     let said = heard(&mut stream, "\"resultType\":\"complete\"").await;
     assert!(said.contains(CHANGED) && said.contains("\"resultType\":\"complete\""), "{said}");
+}
+
+#[tokio::test]
+async fn gate_19_a_narrower_policy_closes_the_stream_that_is_followed_for_a_pipe() {
+    let built = house(&[Says::News]).await;
+    assert!(built.is_some());
+    let Some((house, server)) = built else { return };
+    let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Legacy).await;
+    assert_eq!(pipe.hear().await.get("method"), Some(&json!(CHANGED)));
+    let streams = async |wanted: usize| eventually(async || server.open.load(Ordering::SeqCst) == wanted).await;
+    assert!(streams(1).await);
+    house.judge_by(&Given { server: "enabled = false", ..Given::default() });
+    assert!(streams(0).await, "it is still followed");
+    house.judge_by(&Given::default());
+    assert!(streams(1).await, "it is followed again");
+    assert_eq!(pipe.hear().await.get("method"), Some(&json!(CHANGED)));
 }
 
 #[tokio::test]

@@ -87,28 +87,32 @@ impl StdioLink {
                 self.to_flight(token.raw(), news, own, &["progressToken"]);
             }
             // On a shared child nobody can say whose log it is.
-            "notifications/message" if !weak::is(Weakness::Routes) => self.to_the_only_listener(line),
+            "notifications/message" if !weak::is(Weakness::Routes) => self.to_the_only_listener(line, news),
             "notifications/cancelled" if !weak::is(Weakness::Routes) => {}
             "notifications/resources/updated" => {
                 let uri = params.and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
                 let uri = uri.unwrap_or_default();
                 self.to_ears(news);
                 for session in self.sessions() {
-                    if self.is_own() || session.watches(&self.server, &uri) {
+                    let is_wanted = self.is_own() || session.watches(&self.server, &uri);
+                    if is_wanted && self.may_tell(news, &session.caller) {
                         session.tell(self.shown_to(&session, line, news));
                     }
                 }
             }
             _ => {
                 self.to_ears(news);
-                let upstream = self.upstream.upgrade();
                 for session in self.sessions() {
-                    if upstream.as_ref().is_some_and(|upstream| upstream.may_tell(news, &session.caller)) {
+                    if self.may_tell(news, &session.caller) {
                         session.tell(line.clone());
                     }
                 }
             }
         }
+    }
+
+    fn may_tell(&self, news: &Notification, caller: &Arc<Caller>) -> bool {
+        self.upstream.upgrade().is_some_and(|upstream| upstream.may_tell(news, caller))
     }
 
     fn to_ears(&self, news: &Notification) {
@@ -130,9 +134,7 @@ impl StdioLink {
         let flights = self.lock();
         let flight = raw.parse().ok().and_then(|number: u64| flights.get(&number));
         let (Some(flight), Some(params)) = (flight, &news.params) else { return };
-        let may_tell =
-            |caller: &Arc<Caller>| self.upstream.upgrade().is_some_and(|upstream| upstream.may_tell(news, caller));
-        if !flight.caller.as_ref().is_none_or(may_tell) {
+        if !flight.caller.as_ref().is_none_or(|caller| self.may_tell(news, caller)) {
             return;
         }
         let Some(own) = own(flight) else { return };
@@ -143,13 +145,18 @@ impl StdioLink {
         drop(flight.events.try_send(message));
     }
 
-    fn to_the_only_listener(&self, line: &Bytes) {
+    fn to_the_only_listener(&self, line: &Bytes, news: &Notification) {
         if let Some(session) = self.owning_session() {
-            return self.to_session(&session, line.clone());
+            if self.may_tell(news, &session.caller) {
+                self.to_session(&session, line.clone());
+            }
+            return;
         }
         let flights = self.lock();
         let mut listeners = flights.values().filter(|flight| flight.wants_logs);
-        if let (Some(only), None) = (listeners.next(), listeners.next()) {
+        if let (Some(only), None) = (listeners.next(), listeners.next())
+            && only.caller.as_ref().is_none_or(|caller| self.may_tell(news, caller))
+        {
             drop(only.events.try_send(line.clone()));
         }
     }

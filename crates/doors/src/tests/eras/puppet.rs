@@ -257,10 +257,29 @@ impl Puppet {
 
     /// Tells everybody who listens that its tools have changed.
     pub(in crate::tests) fn announce(&self) {
-        let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string();
+        self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+    }
+
+    /// Says something to everybody who listens.
+    pub(in crate::tests) fn tell(&self, message: &Value) {
         for stream in lock(&self.streams).values() {
-            let _ = stream.send(event("message", &news));
+            let _ = stream.send(event("message", &message.to_string()));
         }
+    }
+
+    /// Asks on every stream; gives the answer that comes first, or null. What was said before was heard by then.
+    pub(in crate::tests) async fn asks(&self, method: &str, params: &Value) -> Value {
+        let id = json!(format!("puppet-{}", self.asked.fetch_add(1, Ordering::Relaxed)));
+        let mut answers = Vec::new();
+        for session in lock(&self.streams).keys() {
+            let (sender, answer) = oneshot::channel();
+            lock(&self.waiting).insert(format!("{session} {id}"), sender);
+            answers.push(answer);
+        }
+        self.tell(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let first = futures_util::future::select_all(answers);
+        let first = tokio::time::timeout(Duration::from_secs(10), first).await;
+        first.ok().and_then(|(answer, _, _)| answer.ok()).unwrap_or_default()
     }
 
     /// Whether anybody listens.
