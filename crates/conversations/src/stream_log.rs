@@ -27,7 +27,9 @@ struct Inner {
     bytes: usize,
     next: u64,
     closed: bool,
-    readers: usize,
+    /// How many readers there were: the newest is served.
+    attached: u64,
+    has_reader: bool,
     /// The first event the reader has not taken.
     taken: u64,
 }
@@ -63,7 +65,7 @@ impl StreamLog {
             let waiting = self.read.notified();
             {
                 let mut inner = self.lock();
-                while inner.is_full() && (inner.readers == 0 || inner.oldest_is_taken()) {
+                while inner.is_full() && (!inner.has_reader || inner.oldest_is_taken()) {
                     inner.drop_oldest();
                 }
                 if !inner.is_full() {
@@ -99,13 +101,19 @@ impl StreamLog {
     }
 
     pub fn has_reader(&self) -> bool {
-        self.lock().readers > 0
+        self.lock().has_reader
     }
 
     /// How much an ended stream keeps; none while it goes on or is being read.
     pub fn ended_size(&self) -> Option<usize> {
         let inner = self.lock();
-        (inner.closed && inner.readers == 0).then_some(inner.bytes)
+        (inner.closed && !inner.has_reader).then_some(inner.bytes)
+    }
+
+    /// Whether the stream has ended, and nothing of it comes after this event.
+    pub fn ends_with(&self, event: u64) -> bool {
+        let inner = self.lock();
+        inner.closed && inner.events.back().is_none_or(|(number, _)| *number <= event)
     }
 
     /// The id of an event: stream and number.
@@ -119,13 +127,18 @@ impl StreamLog {
         Some((stream.parse().ok()?, event.parse().ok()?))
     }
 
-    /// Attaches a reader; another one before it is no longer served.
+    /// Attaches a reader. One before it ends: each event goes to one connection only.
     pub fn attach(self: &std::sync::Arc<Self>, from: Option<u64>) -> LogReader {
         let mut inner = self.lock();
-        inner.readers += 1;
+        inner.attached += 1;
+        inner.has_reader = true;
         let position = from.unwrap_or(inner.taken);
         inner.taken = position;
-        LogReader { log: self.clone(), position }
+        let attached = inner.attached;
+        drop(inner);
+        self.appended.notify_waiters();
+        self.read.notify_waiters();
+        LogReader { log: self.clone(), attached, position }
     }
 }
 
@@ -133,16 +146,21 @@ impl StreamLog {
 #[derive(Debug)]
 pub struct LogReader {
     log: std::sync::Arc<StreamLog>,
+    /// Which of its readers this is.
+    attached: u64,
     position: u64,
 }
 
 impl LogReader {
-    /// The next event with its id; none when the stream has ended.
+    /// The next event with its id; none when the stream has ended, or another reader took over.
     pub async fn next(&mut self) -> Option<(String, Bytes)> {
         loop {
             let waiting = self.log.appended.notified();
             {
                 let mut inner = self.log.lock();
+                if inner.attached != self.attached {
+                    return None;
+                }
                 let found = inner.events.iter().find(|(number, _)| *number >= self.position);
                 if let Some((number, data)) = found.map(|(number, data)| (*number, data.clone())) {
                     self.position = number + 1;
@@ -162,7 +180,9 @@ impl LogReader {
 impl Drop for LogReader {
     fn drop(&mut self) {
         let mut inner = self.log.lock();
-        inner.readers = inner.readers.saturating_sub(1);
+        if inner.attached == self.attached {
+            inner.has_reader = false;
+        }
         self.log.read.notify_waiters();
     }
 }

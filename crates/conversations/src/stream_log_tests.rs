@@ -52,6 +52,25 @@ async fn without_a_reader_the_oldest_give_way_and_with_one_writers_wait() {
     assert_eq!(seen, MOST_EVENTS - 1 + 2 * MOST_EVENTS);
 }
 
+#[tokio::test]
+async fn the_newest_reader_is_served_and_no_other() {
+    let log = Arc::new(StreamLog::new(0));
+    let mut first = log.attach(None);
+    log.put(data(0));
+    assert_eq!(first.next().await.map(|(_, data)| data), Some(data(0)));
+    let waiting = tokio::spawn(async move { (first.next().await, first) });
+    tokio::task::yield_now().await;
+    let mut second = log.attach(None);
+    log.put(data(1));
+    assert_eq!(second.next().await.map(|(_, data)| data), Some(data(1)));
+    let first = tokio::time::timeout(std::time::Duration::from_secs(10), waiting).await;
+    assert!(matches!(&first, Ok(Ok((None, _)))), "{first:?}");
+    drop(first);
+    assert!(log.has_reader(), "the first one went, not the second");
+    drop(second);
+    assert!(!log.has_reader());
+}
+
 #[test]
 fn ids_that_are_none_of_ours_are_told_apart() {
     for id in ["", "s", "s1", "s1.", "sx.1", "1.1", "s1.1.1", "s-1.2"] {

@@ -17,6 +17,7 @@ mod oracle_cases;
 mod parking;
 mod pipe;
 mod recorder;
+mod resuming;
 mod standing;
 mod tasks;
 mod transparency;

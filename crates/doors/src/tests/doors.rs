@@ -131,7 +131,17 @@ pub(super) async fn post_in_session(house: &House, session: &HeaderValue, text: 
 
 /// The standing stream of that session.
 pub(super) async fn get_in_session(house: &House, session: &HeaderValue) -> http::Response<AnswerBody> {
-    let mut request = post(Entrance::Http(Reach::One), "", &[(headers::SESSION, session.clone())]);
+    get(house, &[(headers::SESSION, session.clone())]).await
+}
+
+/// What of a stream of that session came after an event.
+pub(super) async fn resume(house: &House, session: &HeaderValue, event: &str) -> http::Response<AnswerBody> {
+    let event = HeaderValue::try_from(event).unwrap_or(HeaderValue::from_static("?"));
+    get(house, &[(headers::SESSION, session.clone()), (headers::LAST_EVENT, event)]).await
+}
+
+async fn get(house: &House, more: &[(HeaderName, HeaderValue)]) -> http::Response<AnswerBody> {
+    let mut request = post(Entrance::Http(Reach::One), "", more);
     *request.method_mut() = http::Method::GET;
     serve_request(&house.gateway, request).await
 }
