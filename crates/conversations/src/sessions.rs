@@ -3,10 +3,11 @@
 //! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
 //! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
 
+use std::any::Any;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -50,6 +51,28 @@ pub struct Question {
     pub to: AnswerTo,
 }
 
+/// Something that is there as long as the call in whose course a question was asked.
+pub type Course = Weak<dyn Any + Send + Sync>;
+
+/// A question, and what it was asked for, where that is known.
+#[derive(Debug)]
+struct Unanswered {
+    question: Question,
+    course: Option<Course>,
+}
+
+impl Unanswered {
+    /// Whether anybody still waits for the answer.
+    fn is_awaited(&self) -> bool {
+        let is_there = match &self.question.to {
+            AnswerTo::Server(Link::Stdio(child), _) => child.is_alive(),
+            AnswerTo::Server(Link::Http(http), _) => !http.is_over(),
+            AnswerTo::Waiter(_) => true,
+        };
+        is_there && self.course.as_ref().is_none_or(|course| course.strong_count() > 0)
+    }
+}
+
 /// Where an answer goes.
 #[derive(Debug)]
 pub enum AnswerTo {
@@ -85,7 +108,7 @@ pub struct ClientSession {
     flights: Mutex<HashMap<Id, Arc<Flight>>>,
     /// Ids of the last requests that ended.
     ended: Mutex<VecDeque<Id>>,
-    questions: Mutex<HashMap<Id, Question>>,
+    questions: Mutex<HashMap<Id, Unanswered>>,
     watched: Mutex<Vec<(Arc<str>, String)>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamLog>>>,
     /// None once the session has ended.
@@ -105,7 +128,7 @@ pub struct ClientSession {
 const MOST_AT_ONCE: usize = 256;
 const MOST_ENDED: usize = 64;
 const MOST_WATCHED: usize = 10_000;
-/// Questions that wait for an answer at the same time: nobody answers more, and each is remembered.
+/// Questions of one server that wait for an answer at the same time: nobody answers more, and each is remembered.
 const MOST_QUESTIONS: usize = 64;
 
 /// Ended streams a client can come back to: the last ones, as long as they are small together.
@@ -233,31 +256,52 @@ impl ClientSession {
         lock(&self.flights).get(id).cloned()
     }
 
-    /// Whether there is room for another question.
-    pub fn may_be_asked(&self) -> bool {
-        lock(&self.questions).len() < weak::limit(MOST_QUESTIONS)
+    /// Whether there is room for another question of this server. Those whose call has ended make room: before
+    /// that they are kept, for a child does not say for which call it asks.
+    pub fn may_be_asked(&self, server: &str) -> bool {
+        let mut questions = lock(&self.questions);
+        let own = |open: &&Unanswered| *open.question.server == *server;
+        if questions.values().filter(own).count() < weak::limit(MOST_QUESTIONS) {
+            return true;
+        }
+        questions.retain(|_, open| open.is_awaited());
+        questions.values().filter(own).count() < weak::limit(MOST_QUESTIONS)
     }
 
-    pub fn ask(&self, id: Id, question: Question) {
-        lock(&self.questions).insert(id, question);
+    /// Remembers a question that was asked in the course of a call, or of none that is known.
+    pub fn ask(&self, id: Id, question: Question, course: Option<Course>) {
+        lock(&self.questions).insert(id, Unanswered { question, course });
+    }
+
+    /// The course of a request that is on its way.
+    pub fn course_of(&self, id: &Id) -> Option<Course> {
+        let flight: Weak<Flight> = Arc::downgrade(lock(&self.flights).get(id)?);
+        Some(flight)
     }
 
     /// The server that asked a question that is still open.
     pub fn asked_by(&self, id: &Id) -> Option<Arc<str>> {
-        lock(&self.questions).get(id).map(|question| question.server.clone())
+        lock(&self.questions).get(id).map(|open| open.question.server.clone())
     }
 
     /// The id under which the client was asked what this server asked under that one.
-    pub fn asked_as(&self, server: &str, asked: &Id) -> Option<Id> {
+    fn asked_as(&self, server: &str, asked: &Id) -> Option<Id> {
         let is_it = |question: &Question| {
             *question.server == *server && matches!(&question.to, AnswerTo::Server(_, id) if id == asked)
         };
-        lock(&self.questions).iter().find(|(_, question)| is_it(question)).map(|(id, _)| id.clone())
+        lock(&self.questions).iter().find(|(_, open)| is_it(&open.question)).map(|(id, _)| id.clone())
     }
 
     /// The question an answer belongs to; each is answered once.
     pub fn answered(&self, id: &Id) -> Option<Question> {
-        lock(&self.questions).remove(id)
+        lock(&self.questions).remove(id).map(|open| open.question)
+    }
+
+    /// What this server asked under that id is not to be answered any more; gives the id the client knows it by.
+    pub fn taken_back(&self, server: &str, asked: &Id) -> Option<Id> {
+        let shown = self.asked_as(server, asked)?;
+        self.answered(&shown);
+        Some(shown)
     }
 
     /// A fresh id for a question of ours or of a shared link.

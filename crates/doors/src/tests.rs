@@ -12,6 +12,7 @@ mod narrowing;
 mod of_the_moment;
 mod oldest;
 mod one_roof;
+mod open_questions;
 mod oracle;
 mod oracle_cases;
 mod parking;

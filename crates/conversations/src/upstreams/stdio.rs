@@ -75,6 +75,8 @@ struct InFlight {
     token: Option<String>,
     wants_logs: bool,
     questions: TakesQuestions,
+    /// There as long as the request is on the list.
+    course: Arc<()>,
     events: mpsc::Sender<Bytes>,
     last: oneshot::Sender<Result<Last, Failure>>,
 }
@@ -273,6 +275,7 @@ impl StdioLink {
             token,
             wants_logs: wants_logs(outbound, further),
             questions,
+            course: Arc::default(),
             events,
             last,
         };

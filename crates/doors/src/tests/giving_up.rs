@@ -32,7 +32,7 @@ pub(super) fn call(speech: Speech, id: u64, steps: &[&str]) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-fn cancel(id: u64) -> Value {
+pub(super) fn cancel(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}})
 }
 

@@ -361,6 +361,9 @@ impl Errand {
         if Method::find(&method, Direction::ToClient, Form::Request, version).is_none() {
             return Err(broke("it asked for something this client's revision does not know"));
         }
+        if !self.session.may_be_asked(&self.asked.upstream.name) {
+            return Err(broke("too many of its questions wait for an answer"));
+        }
         let params = question.get("params");
         let asks = toolwarden_mcp::questions::read(&method, params, &[]).ok();
         let params = params.map(|params| legacy_question(params, asks.as_ref(), version));
@@ -370,21 +373,32 @@ impl Errand {
         let to = AnswerTo::Waiter(Mutex::new(Some(waiter)));
         let method: Arc<str> = method.into();
         let open = Question { server: self.asked.upstream.name.clone(), method: method.clone(), to };
-        self.session.ask(id.clone(), open);
+        self.session.ask(id.clone(), open, None);
+        // It is forgotten with whoever waits for the answer.
+        let unanswered = Unanswered { session: self.session.clone(), id: id.clone() };
         drop(told.send(Told::Event(compose::to_client(Some(&id), &method, params.as_deref()))).await);
-        let session = self.session.clone();
         Ok(async move {
             let given = timeout(QUESTION_TIME, answer).await;
+            drop(unanswered);
             match given {
                 Ok(Ok(Ok(result))) => Ok(result.raw().to_owned()),
                 Ok(Ok(Err(_))) => Err(broke("the client answered its question with an error")),
                 Ok(Err(_)) => Err(broke("the client went away")),
-                Err(_) => {
-                    drop(session.answered(&id));
-                    Err(broke("the client did not answer its question in time"))
-                }
+                Err(_) => Err(broke("the client did not answer its question in time")),
             }
         })
+    }
+}
+
+/// A question that is forgotten when nobody waits for its answer any more.
+struct Unanswered {
+    session: Arc<ClientSession>,
+    id: Id,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        drop(self.session.answered(&self.id));
     }
 }
 

@@ -147,14 +147,14 @@ impl Heard {
         }
     }
 
-    /// A server takes back what it asked; nobody hears of it where the question is not its own (GATE-19).
+    /// A server takes back what it asked, and is not answered any more; nobody hears of it where the question is not its own (GATE-19).
     fn taken_back(&self, news: &Notification, data: Bytes) -> Option<Bytes> {
         if weak::is(Weakness::Owners) {
             return Some(data);
         }
         let params = news.params.as_ref()?.value();
         let asked = Id::from_raw(params.get("requestId")?.raw())?;
-        let shown = self.session.as_ref()?.asked_as(&self.upstream.name, &asked)?;
+        let shown = self.session.as_ref()?.taken_back(&self.upstream.name, &asked)?;
         if shown == asked {
             return Some(data);
         }
@@ -218,7 +218,8 @@ impl Heard {
         }
         let params = question.params.as_ref().map(Part::value);
         let listed = Method::find(&question.method, Direction::ToClient, Form::Request, self.version).is_some();
-        if let (true, Some(session)) = (listed, self.session.as_ref().filter(|session| session.may_be_asked())) {
+        let has_room = |session: &&Arc<ClientSession>| session.may_be_asked(&self.upstream.name);
+        if let (true, Some(session)) = (listed, self.session.as_ref().filter(has_room)) {
             let declared = session.agreed().and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
             let whom = Whom { caller: &session.caller, declared };
             if let Ok(put) = questions::judge(&self.upstream, whom, &question.method, params).await {
@@ -230,7 +231,8 @@ impl Heard {
                     Scope::One(_) if session.asked_by(&question.id).is_none() => question.id.clone(),
                     Scope::One(_) | Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
                 };
-                session.ask(id.clone(), Question { server, method, to });
+                let course = self.id.as_ref().and_then(|call| session.course_of(call));
+                session.ask(id.clone(), Question { server, method, to }, course);
                 return Some((id, put.params));
             }
         }

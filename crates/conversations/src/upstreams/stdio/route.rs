@@ -15,7 +15,7 @@ use super::{InFlight, Last, StdioLink, TakesQuestions};
 use crate::failure::Failure;
 use crate::questions::{self, Whom};
 use crate::scope::Scope;
-use crate::sessions::{AnswerTo, ClientSession, Question};
+use crate::sessions::{AnswerTo, ClientSession, Course, Question};
 use crate::tasks::without_questions;
 use crate::upstreams::Link;
 
@@ -88,7 +88,7 @@ impl StdioLink {
             }
             // On a shared child nobody can say whose log it is.
             "notifications/message" if !weak::is(Weakness::Routes) => self.to_the_only_listener(line, news),
-            "notifications/cancelled" if !weak::is(Weakness::Routes) => {}
+            "notifications/cancelled" if !weak::is(Weakness::Routes) => self.take_back(news),
             "notifications/resources/updated" => {
                 let uri = params.and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
                 let uri = uri.unwrap_or_default();
@@ -108,6 +108,18 @@ impl StdioLink {
                     }
                 }
             }
+        }
+    }
+
+    /// The child takes back what it asked: whoever was asked need not answer.
+    fn take_back(&self, news: &Notification) {
+        let Some(session) = self.owning_session() else { return };
+        let Some(params) = news.params.as_ref() else { return };
+        let asked = params.value().get("requestId").and_then(|id| Id::from_raw(id.raw()));
+        let shown = asked.and_then(|asked| session.taken_back(&self.server, &asked));
+        if let Some(shown) = shown.filter(|_| self.may_tell(news, &session.caller)) {
+            let params = replaced(params, &["requestId"], shown.raw());
+            self.to_session(&session, compose::to_client(None, &news.method, Some(&params)));
         }
     }
 
@@ -186,7 +198,7 @@ impl StdioLink {
         if self.to_whoever_takes_questions(question) {
             return;
         }
-        let owner = self.owning_session().filter(|session| session.may_be_asked());
+        let owner = self.owning_session().filter(|session| session.may_be_asked(&self.server));
         let (Some(session), Some(upstream)) = (owner, self.upstream.upgrade()) else {
             return self.decline(question);
         };
@@ -199,7 +211,8 @@ impl StdioLink {
         };
         let Some(id) = Id::from_raw(&format!("\"tw-{}\"", session.next_number())) else { return };
         let to = AnswerTo::Server(Link::Stdio(self.clone()), question.id.clone());
-        session.ask(id.clone(), Question { server: self.server.clone(), method: question.method.clone(), to });
+        let open = Question { server: self.server.clone(), method: question.method.clone(), to };
+        session.ask(id.clone(), open, self.newest_course());
         let message = compose::to_client(Some(&id), &question.method, put.params.as_deref());
         self.to_session(&session, message);
     }
@@ -215,6 +228,15 @@ impl StdioLink {
             Some(flight) => drop(flight.events.try_send(message)),
             None => session.tell(message),
         }
+    }
+
+    /// That of the call that a question is most likely asked for.
+    fn newest_course(&self) -> Option<Course> {
+        let flights = self.lock();
+        let calls = flights.iter().filter(|(_, flight)| flight.questions == TakesQuestions::BySession);
+        let (_, newest) = calls.max_by_key(|(number, _)| **number)?;
+        let course: std::sync::Weak<()> = Arc::downgrade(&newest.course);
+        Some(course)
     }
 
     /// A call that has the child to itself is asked, whatever is asked.
