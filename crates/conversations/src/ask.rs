@@ -44,15 +44,25 @@ pub async fn ask(upstream: &Arc<Upstream>, link: &Link, method: &str, cursor: Op
             Link::Stdio(stdio) => Reply::Stdio(stdio.request(&outbound, &id, &[]).await?),
         };
         let said = result_of(upstream, reply, &id).await;
-        if let (Link::Http(http), Err(Failure::Answered { status: 404, .. } | Failure::Wordless { status: 404 })) =
-            (link, &said)
+        if let (Link::Http(http), Err(failure)) = (link, &said)
+            && era == Era::Legacy
+            && is_forgetful(failure)
         {
-            // A legacy server that does not know the session any more: the next one is opened anew.
+            // The next one is opened anew.
             http.forget();
         }
         said
     };
     tokio::time::timeout(upstream.call_time, asking).await.map_err(|_| Failure::Timeout)?
+}
+
+/// Whether a legacy server does not know the session any more. What it never knew is another matter.
+fn is_forgetful(failure: &Failure) -> bool {
+    match failure {
+        Failure::Answered { status: 404, error } => !error.contains("-32601"),
+        Failure::Wordless { status } => *status == 404,
+        _ => false,
+    }
 }
 
 /// The verdict on a child that did not answer, or ended.

@@ -65,8 +65,7 @@ impl Unanswered {
     /// Whether anybody still waits for the answer.
     fn is_awaited(&self) -> bool {
         let is_there = match &self.question.to {
-            AnswerTo::Server(Link::Stdio(child), _) => child.is_alive(),
-            AnswerTo::Server(Link::Http(http), _) => !http.is_over(),
+            AnswerTo::Server(link, _) => link.is_open(),
             AnswerTo::Waiter(_) => true,
         };
         is_there && self.course.as_ref().is_none_or(|course| course.strong_count() > 0)

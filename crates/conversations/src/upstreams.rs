@@ -386,6 +386,14 @@ impl Link {
         }
     }
 
+    /// Whether anything can still be said on it: a child may have ended, a server forgotten its session.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Http(http) => !http.is_over(),
+            Self::Stdio(child) => child.is_alive(),
+        }
+    }
+
     /// Ends what belongs to one session alone.
     pub async fn close(&self) {
         match self {

@@ -217,6 +217,13 @@ pub(crate) async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<
             session.keep_link(upstream.name.clone(), link.clone());
             Ok(link)
         }
+        Some(Link::Http(http)) if http.is_over() => Err(match &session.scope {
+            Scope::One(_) => Refusal::SessionGone,
+            Scope::All => {
+                session.forget_link(&upstream.name);
+                Refusal::Upstream(Failure::Forgotten)
+            }
+        }),
         Some(link) => Ok(link),
         None => Err(Refusal::Order("the conversation has not been opened with `initialize`")),
     }

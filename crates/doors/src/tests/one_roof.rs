@@ -247,6 +247,40 @@ async fn a_server_that_forgets_does_not_end_the_session_with_all() {
     assert!(has(1, "done") && has(2, "done"), "{said:?}");
 }
 
+/// A server that was started anew knows no session: its conversation is opened anew, too.
+#[tokio::test]
+async fn a_server_that_starts_anew_lists_at_once() {
+    let (house, other) = two([Speaks::Both, Speaks::Legacy]).await;
+    let mut pipe = Pipe::open(&house, Scope::All, Speech::Legacy).await;
+    for number in 1..4 {
+        pipe.say(&json!({"jsonrpc": "2.0", "id": number, "method": "tools/list"})).await;
+        let said = pipe.hear().await;
+        let result = said.get("result").cloned().unwrap_or_default();
+        assert_eq!(result.pointer("/_meta/toolwarden~1unavailable"), None, "{number}: {said}");
+        assert!(names(&result, "tools", "name").contains(&"other__write".to_owned()), "{number}: {said}");
+        other.starts_anew();
+    }
+}
+
+/// Where one server is the session, the client opens another.
+#[tokio::test]
+async fn a_session_that_is_over_carries_nothing_any_more() {
+    let (house, _other) = two([Speaks::Legacy, Speaks::Legacy]).await;
+    let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Legacy).await;
+    let call = |id: u64, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
+    pipe.say(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    assert!(pipe.hear().await.to_string().contains("write"));
+    house.recorder.starts_anew();
+    // A tool nobody knows is looked for in the server's list, and the server does not know who asks.
+    pipe.say(&call(2, "unheard_of")).await;
+    pipe.hear().await;
+    house.recorder.forget();
+    pipe.say(&call(3, "write")).await;
+    let said = pipe.hear().await;
+    assert!(said.get("error").is_some(), "{said}");
+    assert_eq!(house.recorder.all(), Vec::new());
+}
+
 /// The cursor of one server does not use up the room of the others'.
 #[tokio::test]
 async fn a_cursor_without_measure_costs_only_its_own_server() {

@@ -54,6 +54,8 @@ pub(super) struct Recorder {
     down: Arc<AtomicBool>,
     /// It does not know the sessions of calls any more.
     forgets: Arc<AtomicBool>,
+    /// It was started anew: it knows no session before the next is opened.
+    anew: Arc<AtomicBool>,
 }
 
 /// The tools it lists.
@@ -99,6 +101,7 @@ impl Recorder {
             pages: Arc::default(),
             down: Arc::default(),
             forgets: Arc::default(),
+            anew: Arc::default(),
         }
     }
 
@@ -134,6 +137,10 @@ impl Recorder {
 
     pub(super) fn forgets_sessions(&self, forgets: bool) {
         self.forgets.store(forgets, Ordering::Relaxed);
+    }
+
+    pub(super) fn starts_anew(&self) {
+        self.anew.store(true, Ordering::Relaxed);
     }
 
     fn page(&self, method: &str, message: &Value) -> Option<Value> {
@@ -180,7 +187,11 @@ impl Recorder {
             *broken.status_mut() = StatusCode::BAD_GATEWAY;
             return broken;
         }
-        if method == "tools/call" && self.forgets.load(Ordering::Relaxed) {
+        if method == "initialize" {
+            self.anew.store(false, Ordering::Relaxed);
+        }
+        let forgets_calls = method == "tools/call" && self.forgets.load(Ordering::Relaxed);
+        if forgets_calls || self.anew.load(Ordering::Relaxed) {
             let mut unknown = Response::new(Full::default());
             *unknown.status_mut() = StatusCode::NOT_FOUND;
             return unknown;

@@ -177,10 +177,8 @@ pub(super) async fn link_of(
         return crate::forward::for_modern(arrival, upstream).await;
     }
     let Some(session) = &arrival.session else { return Err(Failure::Died) };
-    match session.link(&upstream.name) {
-        Some(Link::Stdio(child)) if !child.is_alive() => {}
-        Some(link) => return Ok(link),
-        None => {}
+    if let Some(link) = session.link(&upstream.name).filter(Link::is_open) {
+        return Ok(link);
     }
     opening::conversation(gateway, session, upstream).await.map(|(link, _)| link)
 }
@@ -193,11 +191,17 @@ async fn of_one(
     mut cursor: Option<String>,
     pages: usize,
 ) -> Result<Listed, Failure> {
-    let link = link_of(gateway, arrival, upstream).await?;
+    let mut link = link_of(gateway, arrival, upstream).await?;
     let is_first = cursor.is_none();
+    let mut said = ask(upstream, &link, method, cursor.as_deref()).await;
+    if said.is_err() && !link.is_open() {
+        // It was started anew since: so is the conversation.
+        link = link_of(gateway, arrival, upstream).await?;
+        said = ask(upstream, &link, method, cursor.as_deref()).await;
+    }
     let mut listed = Listed { pages: Vec::new(), fresh: LONGEST_FRESH, more: None };
-    for _ in 0..weak::limit(pages) {
-        let page = match ask(upstream, &link, method, cursor.as_deref()).await {
+    loop {
+        let page = match said {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.
             Err(Failure::Answered { error, .. }) if error.contains("-32601") => return Ok(listed),
@@ -209,9 +213,10 @@ async fn of_one(
         listed.fresh = listed.fresh.min(fresh.unwrap_or(0));
         cursor = page.value().get("nextCursor").map(|next| next.raw().to_owned());
         listed.pages.push(in_words_of(arrival.version.era(), &link, method, page)?);
-        if cursor.is_none() {
+        if cursor.is_none() || listed.pages.len() >= weak::limit(pages) {
             break;
         }
+        said = ask(upstream, &link, method, cursor.as_deref()).await;
     }
     if cursor.is_some() && pages == MOST_PAGES {
         return Err(Failure::Protocol("its list has no end".to_owned()));
