@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::{OnceCell, OwnedMutexGuard};
+use tokio::sync::{OnceCell, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use toolwarden_core::json::Part;
 use toolwarden_mcp::Era;
@@ -40,6 +40,8 @@ pub struct Older {
     capabilities: String,
     opened: Opened,
     line: Line,
+    /// One for each child it may have; who comes first, is first.
+    places: Arc<Semaphore>,
     used: Mutex<Instant>,
 }
 
@@ -63,8 +65,16 @@ struct Own {
 pub struct Turn {
     pub link: Link,
     pub questions: TakesQuestions,
+    // Let go in this order: whoever gets the place finds the child free.
     _held: Option<OwnedMutexGuard<()>>,
+    _place: Place,
     older: Arc<Older>,
+}
+
+/// The right to one child of a conversation; nothing where it has none of its own.
+#[derive(Debug)]
+pub struct Place {
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Turn {
@@ -163,6 +173,7 @@ impl Older {
             capabilities: key.capabilities.clone(),
             opened,
             line,
+            places: Arc::new(Semaphore::new(MOST_CHILDREN)),
             used: Mutex::new(Instant::now()),
         })
     }
@@ -230,8 +241,17 @@ impl Older {
         }
     }
 
-    /// For one call, at once: busy where every child has one.
-    pub async fn turn_now(self: &Arc<Self>) -> Result<Turn, Failure> {
+    /// Waits until a child is free, or may be started.
+    pub async fn place(&self) -> Place {
+        match &self.line {
+            // Never closed, so there is always a place to wait for.
+            Line::Own(_) => Place { _permit: self.places.clone().acquire_owned().await.ok() },
+            Line::Http(_) | Line::Shared => Place { _permit: None },
+        }
+    }
+
+    /// For one call that has its place.
+    pub async fn turn(self: &Arc<Self>, place: Place) -> Result<Turn, Failure> {
         self.touch();
         let Line::Own(children) = &self.line else {
             let link = self.link().await?;
@@ -239,27 +259,24 @@ impl Older {
                 Link::Http(_) => TakesQuestions::Always,
                 Link::Stdio(_) => TakesQuestions::WhereAlone,
             };
-            return Ok(Turn { link, questions, _held: None, older: self.clone() });
+            return Ok(Turn { link, questions, _held: None, _place: place, older: self.clone() });
         };
         let mut all = children.lock().await;
         all.retain(|own| own.link.is_alive());
         for own in all.iter() {
             if let Ok(held) = own.turn.clone().try_lock_owned() {
-                return Ok(self.taken(own, held));
+                return Ok(self.taken(own, held, place));
             }
-        }
-        if all.len() >= MOST_CHILDREN {
-            return Err(Failure::Busy);
         }
         let own = Own::start(&self.upstream()?, &self.capabilities).await?;
         all.push(own.clone());
         let held = own.turn.clone().lock_owned().await;
-        Ok(self.taken(&own, held))
+        Ok(self.taken(&own, held, place))
     }
 
-    fn taken(self: &Arc<Self>, own: &Own, held: OwnedMutexGuard<()>) -> Turn {
+    fn taken(self: &Arc<Self>, own: &Own, held: OwnedMutexGuard<()>, place: Place) -> Turn {
         let link = Link::Stdio(own.link.clone());
-        Turn { link, questions: TakesQuestions::Always, _held: Some(held), older: self.clone() }
+        Turn { link, questions: TakesQuestions::Always, _held: Some(held), _place: place, older: self.clone() }
     }
 
     async fn end(&self) {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 use toolwarden_core::Caller;
@@ -247,4 +249,35 @@ async fn a_call_that_waits_is_not_driven_out_by_the_next() {
     assert!(said.to_string().contains("done t;"), "{said}");
     let said = tokio::time::timeout(Duration::from_secs(10), last).await.unwrap_or_default();
     assert!(said.to_string().contains("done t;"), "{said}");
+}
+
+/// Who comes first, is first, however many wait.
+#[tokio::test]
+async fn calls_that_wait_for_a_turn_get_it_in_the_order_they_came() {
+    let (house, _puppet) = house(Wire::Oldest).await;
+    let more = json!({});
+    let mut parked = Vec::new();
+    for _ in 0..8 {
+        parked.push(call(&house, ada(), &["Ask"], EVERYTHING, &more).await);
+    }
+    let next = |number: usize| {
+        let (house, more) = (&house, &more);
+        async move { (number, call(house, ada(), &[], EVERYTHING, more).await) }
+    };
+    let mut waiting = FuturesUnordered::new();
+    for number in 0..10 {
+        waiting.push(next(number));
+        let soon = tokio::time::timeout(Duration::from_millis(20), waiting.next()).await;
+        assert!(soon.is_err(), "all lines are taken: {soon:?}");
+    }
+    let first = parked.first().cloned().unwrap_or_default();
+    let back = json!({"requestState": state(&first), "inputResponses": answers(&keys(&first), &accept())});
+    let said = call(&house, ada(), &["Ask"], EVERYTHING, &back).await;
+    assert!(said.to_string().contains("done t;"), "{said}");
+    let mut order = Vec::new();
+    while let Ok(Some((number, said))) = tokio::time::timeout(Duration::from_secs(10), waiting.next()).await {
+        assert!(said.to_string().contains("done t;"), "{said}");
+        order.push(number);
+    }
+    assert_eq!(order, (0..10).collect::<Vec<_>>());
 }

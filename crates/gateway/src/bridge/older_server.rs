@@ -1,6 +1,7 @@
 //! A modern client at a legacy server: the gateway holds the session, and what the server asks in the
 //! middle of a call waits there while the client comes back with the answers.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +30,8 @@ use crate::refusal::Refusal;
 use crate::request_state::Carried;
 use crate::resolve::{Asked, What, query, text_member};
 
-/// How often a call that waits for its turn looks whether it has come.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often a call that waits for its turn looks for one that has waited for its client long enough.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) async fn carry(
     gateway: &Arc<Gateway>,
@@ -113,12 +114,14 @@ pub(super) async fn send(
 /// without one, this one waits.
 async fn turn(gateway: &Gateway, asked: &Asked, held: &Arc<Older>) -> Result<Turn, Failure> {
     let waiting = async {
+        let mut place = pin!(held.place());
+        let mut looking = tokio::time::interval(LOOK_AGAIN);
         loop {
-            match held.turn_now().await {
-                Err(Failure::Busy) => gateway.parks.give_up_oldest_of(held, gateway.settings.answer_time),
-                turn => return turn,
+            tokio::select! {
+                biased;
+                place = &mut place => return held.turn(place).await,
+                _ = looking.tick() => gateway.parks.give_up_oldest_of(held, gateway.settings.answer_time),
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
         }
     };
     timeout(asked.upstream.call_time, waiting).await.unwrap_or(Err(Failure::Busy))
