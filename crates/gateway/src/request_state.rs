@@ -3,8 +3,9 @@
 //! A state is bound to its principal, its server and its call, counts its rounds, expires, and opens
 //! once. It proves that an exchange goes on, never that a call is permitted: every round is judged.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -23,9 +24,11 @@ const LIFE: Duration = Duration::from_secs(30 * 60);
 const MOST_ROUNDS: u8 = 16;
 /// No real state comes near this.
 const LONGEST: usize = 256 * 1024;
-/// States that were opened and have not expired, of everybody and of one principal; beyond that none is opened.
+/// States that were used within one life, by everybody and by one principal; beyond that none is opened.
 const MOST_USED: usize = 100_000;
 const MOST_USED_BY_ONE: usize = 10_000;
+const TOO_MANY: &str = "100000 of all callers were used in the last 30 minutes, which is the most; try again later";
+const TOO_MANY_BY_ONE: &str = "10000 of yours were used in the last 30 minutes, which is the most; try again later";
 
 /// What a state stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +59,6 @@ struct Plain {
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
     number: u64,
-    expires: u64,
     /// How many rounds there were.
     pub(crate) round: u8,
     pub(crate) carried: Carried,
@@ -91,25 +93,39 @@ pub(crate) struct States {
 /// States that were opened.
 #[derive(Debug, Default)]
 struct Used {
-    /// Number and expiry, and whose it was.
-    states: HashMap<u64, (u64, String)>,
+    numbers: HashSet<u64>,
+    /// In the order of use, and so in the order in which they can be forgotten.
+    order: VecDeque<UsedState>,
     /// How many each principal has.
-    counts: HashMap<String, usize>,
+    counts: HashMap<Arc<str>, usize>,
+}
+
+#[derive(Debug)]
+struct UsedState {
+    /// It has surely expired by then.
+    until: u64,
+    number: u64,
+    owner: Arc<str>,
 }
 
 impl Used {
     fn forget_expired(&mut self, now: u64) {
-        let Self { states, counts } = self;
-        for (_, owner) in states.extract_if(|_, (expires, _)| *expires < now).map(|(_, used)| used) {
-            if let Some(count) = counts.get_mut(&owner) {
-                *count -= 1;
+        while let Some(old) = self.order.pop_front_if(|used| used.until < now) {
+            self.numbers.remove(&old.number);
+            if let Entry::Occupied(mut count) = self.counts.entry(old.owner) {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
             }
         }
-        counts.retain(|_, count| *count > 0);
     }
 
-    fn is_full(&self, owner: &str) -> bool {
-        self.states.len() >= MOST_USED || self.counts.get(owner).is_some_and(|count| *count >= MOST_USED_BY_ONE)
+    fn check_room(&self, owner: &str) -> Result<(), Refusal> {
+        if self.counts.get(owner).is_some_and(|count| *count >= MOST_USED_BY_ONE) {
+            return Err(Refusal::State(TOO_MANY_BY_ONE));
+        }
+        if self.numbers.len() >= MOST_USED { Err(Refusal::State(TOO_MANY)) } else { Ok(()) }
     }
 }
 
@@ -163,9 +179,9 @@ impl States {
         let sealed = headers::base64(&text).ok_or_else(foreign)?;
         let opened = keyring.open(Purpose::RequestState, principal(bound.caller).as_bytes(), &sealed);
         let plain: Plain = serde_json::from_slice(&opened.map_err(|_| foreign())?).map_err(|_| foreign())?;
-        let Plain { number, expires, round, ref carried, .. } = plain;
+        let Plain { number, round, ref carried, .. } = plain;
         if weak::is(Weakness::Seals) {
-            return Ok(Some(Opened { number, expires, round, carried: carried.clone() }));
+            return Ok(Some(Opened { number, round, carried: carried.clone() }));
         }
         if plain.run.is_empty() || plain.run != self.run {
             return Err(Refusal::State("the gateway was restarted since; make the call again"));
@@ -176,32 +192,25 @@ impl States {
         if self.after(Duration::ZERO) > plain.expires {
             return Err(Refusal::State("it has expired; make the call again"));
         }
-        if self.lock().states.contains_key(&plain.number) {
+        if self.lock().numbers.contains(&plain.number) {
             return Err(Refusal::State("it was used before"));
         }
-        let Plain { number, expires, round, carried, .. } = plain;
-        Ok(Some(Opened { number, expires, round, carried }))
+        let Plain { number, round, carried, .. } = plain;
+        Ok(Some(Opened { number, round, carried }))
     }
 
     /// Uses a state up; only one of two that come at the same time gets it.
     pub(crate) fn consume(&self, opened: &Opened, caller: &Caller) -> Result<(), Refusal> {
-        let now = self.after(Duration::ZERO);
-        let owner = principal(caller);
+        let owner: Arc<str> = principal(caller).into();
         let mut used = self.lock();
-        if used.is_full(&owner) {
-            used.forget_expired(now);
+        used.forget_expired(self.after(Duration::ZERO));
+        used.check_room(&owner)?;
+        if used.numbers.insert(opened.number) {
+            *used.counts.entry(owner.clone()).or_default() += 1;
+            used.order.push_back(UsedState { until: self.after(self.life), number: opened.number, owner });
+            return Ok(());
         }
-        if used.is_full(&owner) {
-            return Err(Refusal::State("too many exchanges are open"));
-        }
-        match used.states.insert(opened.number, (opened.expires, owner.clone())) {
-            None => {
-                *used.counts.entry(owner).or_default() += 1;
-                Ok(())
-            }
-            Some(_) if weak::is(Weakness::Seals) => Ok(()),
-            Some(_) => Err(Refusal::State("it was used before")),
-        }
+        if weak::is(Weakness::Seals) { Ok(()) } else { Err(Refusal::State("it was used before")) }
     }
 
     /// So long from now, counted from the start.

@@ -6,7 +6,7 @@ use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Keyring};
 use toolwarden_vault::FileKeyring;
 
-use super::{Bound, Carried, MOST_ROUNDS, States};
+use super::{Bound, Carried, MOST_ROUNDS, MOST_USED, MOST_USED_BY_ONE, States};
 use crate::refusal::Refusal;
 
 fn params(text: &str) -> Part {
@@ -136,16 +136,58 @@ async fn states_expire() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+fn opened(number: usize) -> super::Opened {
+    super::Opened { number: number as u64, round: 1, carried: Carried::Again }
+}
+
+/// What a refused use says.
+fn said(used: &Result<(), Refusal>) -> &'static str {
+    match used {
+        Err(Refusal::State(why)) => why,
+        _ => "used",
+    }
+}
+
 #[test]
 fn one_principal_does_not_use_up_the_states_of_others() -> Result<(), Box<dyn std::error::Error>> {
     let desk = desk()?;
-    let opened = |number: u64, expires: u64| super::Opened { number, expires, round: 1, carried: Carried::Again };
-    for number in 0..super::MOST_USED_BY_ONE as u64 {
-        assert!(desk.states.consume(&opened(number, u64::MAX), &desk.ada).is_ok());
+    for number in 0..MOST_USED_BY_ONE {
+        assert!(desk.states.consume(&opened(number), &desk.ada).is_ok());
     }
-    assert!(desk.states.consume(&opened(20_000, u64::MAX), &desk.ada).is_err());
-    let mut bob = desk.ada.clone();
-    bob.user = Some("bob".to_owned());
-    assert!(desk.states.consume(&opened(20_001, 0), &bob).is_ok());
+    let why = said(&desk.states.consume(&opened(MOST_USED), &desk.ada));
+    let minutes = super::LIFE.as_secs() / 60;
+    assert!(why.starts_with(&format!("{MOST_USED_BY_ONE} of yours")) && why.contains(&format!("{minutes} minutes")));
+    assert!(desk.states.consume(&opened(MOST_USED + 1), &Caller::person("bob")).is_ok());
+    assert_eq!(said(&desk.states.consume(&opened(0), &Caller::person("bob"))), "it was used before");
+    Ok(())
+}
+
+/// Whoever is refused costs the others nothing: nothing is looked through for it.
+#[test]
+fn refusing_costs_the_same_however_many_were_used() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    for number in 0..MOST_USED {
+        let who = Caller::person(format!("user-{}", number / MOST_USED_BY_ONE));
+        assert_eq!(said(&desk.states.consume(&opened(number), &who)), "used");
+    }
+    assert!(said(&desk.states.consume(&opened(MOST_USED), &desk.ada)).starts_with(&format!("{MOST_USED} of all")));
+    let since = tokio::time::Instant::now();
+    for _ in 0..20_000 {
+        assert!(desk.states.consume(&opened(MOST_USED), &desk.ada).is_err());
+    }
+    assert!(since.elapsed() < std::time::Duration::from_secs(4), "{:?}", since.elapsed());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_used_is_forgotten_when_it_has_expired() -> Result<(), Box<dyn std::error::Error>> {
+    let mut desk = desk()?;
+    desk.states.life = std::time::Duration::from_millis(5);
+    assert!(desk.states.consume(&opened(1), &desk.ada).is_ok());
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    desk.states.life = super::LIFE;
+    assert!(desk.states.consume(&opened(2), &desk.ada).is_ok());
+    let used = desk.states.lock();
+    assert_eq!((used.numbers.len(), used.order.len(), used.counts.values().sum::<usize>()), (1, 1, 1));
     Ok(())
 }
