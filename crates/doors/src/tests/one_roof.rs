@@ -1,8 +1,10 @@
 //! Several servers under one roof: paging, names that never meet, freshness, and one that is down.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use toolwarden_conversations::Scope;
 
 use super::doors::{Entrance, META, Reach, Speech, request, send, walk};
@@ -374,9 +376,35 @@ async fn a_stream_that_ends_is_opened_again() {
     pipe.hear().await;
     first.hang_up();
     assert!(eventually(async || first.is_heard()).await);
+    // What changed while nobody listened was told to nobody.
+    let missed = pipe.hear().await;
+    assert_eq!(missed.get("method"), Some(&json!("notifications/tools/list_changed")), "{missed}");
+    assert_eq!(missed.pointer("/params/_meta/io.modelcontextprotocol~1subscriptionId"), Some(&json!(3)), "{missed}");
     for puppet in [&first, &second] {
         puppet.announce();
         let news = pipe.hear().await;
         assert!(news.to_string().contains("tools/list_changed"), "{news}");
     }
+}
+
+/// A server that hangs keeps nobody waiting who listens to the others, and joins them when it can.
+#[tokio::test]
+async fn a_slow_server_joins_later() {
+    let (house, [first, second]) = two_puppets([Wire::Modern, Wire::Modern]).await;
+    second.holds_back(true);
+    let mut pipe = Pipe::open(&house, Scope::All, Speech::Modern).await;
+    let since = Instant::now();
+    pipe.say(&listen(&json!({"toolsListChanged": true}))).await;
+    let agreed = pipe.hear().await;
+    assert_eq!(agreed.pointer("/params/notifications"), Some(&json!({"toolsListChanged": true})), "{agreed}");
+    assert!(since.elapsed() < Duration::from_secs(6), "{:?}", since.elapsed());
+    first.announce();
+    let news = pipe.hear().await;
+    assert!(news.to_string().contains("tools/list_changed"), "{news}");
+    second.holds_back(false);
+    let joined = pipe.hear().await;
+    assert!(joined.to_string().contains("tools/list_changed"), "{joined}");
+    second.announce();
+    let news = pipe.hear().await;
+    assert!(news.to_string().contains("tools/list_changed"), "{news}");
 }

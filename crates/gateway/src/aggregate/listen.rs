@@ -1,18 +1,19 @@
 //! `subscriptions/listen` at the common door: one stream, fed by every server that offers one.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use futures_util::future::join_all;
-use futures_util::stream::{self, select_all};
-use tokio::time::timeout;
+use futures_util::stream::{self, FuturesUnordered, select, select_all};
+use tokio::time::{Instant, timeout, timeout_at};
 use toolwarden_conversations::alias::Alias;
 use toolwarden_conversations::upstreams::{Upstream, Wanted, acknowledged};
 use toolwarden_core::json::{Kind, Limits, Part};
+use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::Event;
-use toolwarden_mcp::{Id, Message, compose};
+use toolwarden_mcp::{Backoff, Id, Message, compose};
 
 use super::{named, with_params};
 use crate::answer::{Answer, Events};
@@ -22,9 +23,8 @@ use crate::pipeline::pass;
 use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve};
 
-/// A server's stream that ended, or could not be opened, is tried again after this; twice as long each time.
-const AGAIN: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// So long the client waits to hear what is agreed on; slower servers join later.
+const AGREEMENT: Duration = Duration::from_secs(2);
 
 pub(super) async fn listen(
     gateway: &Arc<Gateway>,
@@ -38,19 +38,22 @@ pub(super) async fn listen(
     let opening = named(gateway, &arrival).into_iter().map(|(alias, upstream)| {
         // Each server has a request of its own, which ends with this one.
         let arrival = Arrival { session: None, course: Course::default(), ..arrival.clone() };
-        let gateway = Arc::downgrade(gateway);
-        Voice { gateway, arrival, params: params.clone(), wanted: wanted.clone(), alias, upstream }.begin()
+        let (gateway, params, wanted) = (Arc::downgrade(gateway), params.clone(), wanted.clone());
+        Voice { gateway, arrival, id: id.clone(), params, wanted, alias, upstream }.begin()
     });
+    let mut opening: FuturesUnordered<_> = opening.collect();
     let mut agreed = Wanted::default();
     let mut sources: Vec<Events> = Vec::new();
-    for (said, news) in join_all(opening).await {
+    let deadline = Instant::now() + AGREEMENT;
+    while let Ok(Some((said, news))) = timeout_at(deadline, opening.next()).await {
         agreed.join(said);
-        sources.push(news);
+        sources.push(news.events());
     }
     let first = acknowledged(&agreed, id);
+    let late = opening.map(|(said, news)| news.after_a_gap(&said).events()).flatten_unordered(None);
     // The stream stays open where no server has news: the policy may change what is visible.
     sources.push(Box::pin(stream::pending()));
-    let events = stream::once(async move { Event::of(first) }).chain(select_all(sources));
+    let events = stream::once(async move { Event::of(first) }).chain(select(select_all(sources), late));
     Ok(Answer::Events { events: Box::pin(events), resumable: true })
 }
 
@@ -58,6 +61,8 @@ pub(super) async fn listen(
 struct Voice {
     gateway: Weak<Gateway>,
     arrival: Arrival,
+    /// Of the client's request, which names the subscription.
+    id: Id,
     params: Part,
     wanted: Part,
     alias: Alias,
@@ -65,28 +70,14 @@ struct Voice {
 }
 
 impl Voice {
-    /// What the server agreed to tell, and its news from now on: a stream that ends is opened again.
-    async fn begin(self) -> (Wanted, Events) {
+    /// What the server agreed to tell, and its news from now on.
+    async fn begin(self) -> (Wanted, Told) {
         let (agreed, open) = match self.open().await {
             Some((agreed, events)) => (agreed, Some(events)),
             None => (Wanted::default(), None),
         };
-        let news = stream::unfold((self, open, AGAIN), |(voice, mut open, mut pause)| async move {
-            loop {
-                while let Some(event) = next_of(&mut open).await {
-                    if let Some(event) = shown(event, &voice.alias) {
-                        return Some((event, (voice, open, AGAIN)));
-                    }
-                }
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-                if voice.gateway.strong_count() == 0 {
-                    return None;
-                }
-                open = voice.open().await.map(|(_, events)| events);
-            }
-        });
-        (agreed, Box::pin(news))
+        let told = Told { voice: self, open, since: Instant::now(), waiting: VecDeque::new(), pauses: Backoff::new() };
+        (agreed, told)
     }
 
     /// Opens the stream of the server, and waits for what it agrees to tell.
@@ -112,9 +103,76 @@ impl Voice {
     }
 }
 
-/// The next event; none where nothing is open, or it has ended.
-async fn next_of(open: &mut Option<Events>) -> Option<Event> {
-    open.as_mut()?.next().await
+/// The news of one server: a stream that ends, or could not be opened, is tried again.
+struct Told {
+    voice: Voice,
+    open: Option<Events>,
+    since: Instant,
+    /// What is told before anything the server says.
+    waiting: VecDeque<Event>,
+    pauses: Backoff,
+}
+
+impl Told {
+    fn events(self) -> Events {
+        Box::pin(stream::unfold(self, |mut told| async move {
+            let event = told.next().await?;
+            Some((event, told))
+        }))
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            while let Some(event) = self.said().await {
+                if let Some(event) = shown(event, &self.voice.alias) {
+                    return Some(event);
+                }
+            }
+            let lasted = self.open.take().map_or(Duration::ZERO, |_| self.since.elapsed());
+            tokio::time::sleep(self.pauses.delay_after(lasted)).await;
+            if self.voice.gateway.strong_count() == 0 {
+                return None;
+            }
+            if let Some((agreed, events)) = self.voice.open().await {
+                (self.open, self.since) = (Some(events), Instant::now());
+                self.waiting = missed(&agreed, &self.voice.id);
+            }
+        }
+    }
+
+    /// What the server says next; none where nothing is open, or it has ended.
+    async fn said(&mut self) -> Option<Event> {
+        self.open.as_mut()?.next().await
+    }
+
+    /// The client listened before the server did: what it agreed to tell may have changed meanwhile.
+    fn after_a_gap(mut self, agreed: &Wanted) -> Self {
+        self.waiting = missed(agreed, &self.voice.id);
+        self
+    }
+}
+
+/// Says that everything may have changed that was agreed on.
+fn missed(agreed: &Wanted, id: &Id) -> VecDeque<Event> {
+    let meta = format!("\"_meta\":{{\"{META_SUBSCRIPTION}\":{}}}", id.raw());
+    let changed = |kind: &str, params: &str| {
+        let method = format!("notifications/{kind}");
+        Event::of(compose::to_client(None, &method, Some(params)))
+    };
+    let lists = [
+        ("tools/list_changed", agreed.tools),
+        ("prompts/list_changed", agreed.prompts),
+        ("resources/list_changed", agreed.resources),
+    ];
+    let lists = lists.into_iter().filter(|(_, is_agreed)| *is_agreed);
+    let lists = lists.map(|(kind, _)| changed(kind, &format!("{{{meta}}}")));
+    let watched = agreed.uris.iter();
+    let watched =
+        watched.map(|uri| changed("resources/updated", &format!("{{\"uri\":{},{meta}}}", compose::quoted(uri))));
+    lists.chain(watched).collect()
 }
 
 /// What a server agrees to tell, under the names of the common door; none where it says something else first.

@@ -51,6 +51,8 @@ pub(in crate::tests) struct Puppet {
     slow: Arc<AtomicBool>,
     /// The call whose stream it broke off.
     late: Arc<Mutex<Option<Value>>>,
+    /// Whoever wants to listen has to wait.
+    holds_back: Arc<AtomicBool>,
 }
 
 /// A call that is not answered until its connection closes.
@@ -108,6 +110,7 @@ impl Puppet {
             calls: Arc::default(),
             slow: Arc::default(),
             late: Arc::default(),
+            holds_back: Arc::default(),
         };
         let serving = puppet.clone();
         tokio::spawn(async move {
@@ -249,6 +252,9 @@ impl Puppet {
             return events(receiver);
         }
         if message.get("method").and_then(Value::as_str) == Some("subscriptions/listen") {
+            while self.holds_back.load(Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
             return self.listened(&message, &id, receiver, sender);
         }
         let result = self.plain(&message);
@@ -280,6 +286,10 @@ impl Puppet {
         let first = futures_util::future::select_all(answers);
         let first = tokio::time::timeout(Duration::from_secs(10), first).await;
         first.ok().and_then(|(answer, _, _)| answer.ok()).unwrap_or_default()
+    }
+
+    pub(in crate::tests) fn holds_back(&self, holds_back: bool) {
+        self.holds_back.store(holds_back, Ordering::Relaxed);
     }
 
     /// Whether anybody listens.
