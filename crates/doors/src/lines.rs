@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::HeaderMap;
-use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::json::Limits;
@@ -92,8 +91,8 @@ pub(crate) async fn say(lines: &mpsc::Sender<Bytes>, answer: Answer) {
         Answer::Accepted => {}
         Answer::Message(reply) => drop(lines.send(one_line(reply.body)).await),
         Answer::Body(body) => {
-            if let Ok(whole) = body.collect().await {
-                drop(lines.send(one_line(whole.to_bytes())).await);
+            if let Some(whole) = answer::gathered(body).await {
+                drop(lines.send(one_line(whole)).await);
             }
         }
         Answer::Events { mut events, .. } => {

@@ -269,7 +269,7 @@ async fn last_message(answer: Answer) -> Option<Bytes> {
     match answer {
         Answer::Accepted => None,
         Answer::Message(reply) => Some(reply.body),
-        Answer::Body(body) => body.collect().await.ok().map(http_body_util::Collected::to_bytes),
+        Answer::Body(body) => answer::gathered(body).await,
         Answer::Events { mut events, .. } => {
             let mut last = None;
             while let Some(event) = events.next().await {

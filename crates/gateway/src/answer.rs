@@ -6,6 +6,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures_util::Stream;
 use http::StatusCode;
+use http_body_util::BodyExt;
 use serde_json::json;
 use toolwarden_conversations::Failure;
 use toolwarden_core::{Decision, Reason, name};
@@ -13,7 +14,7 @@ use toolwarden_mcp::ladder::Rung;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
 
-use crate::inspect::InspectedBody;
+use crate::inspect::{BodyError, InspectedBody};
 use crate::refusal::{Denial, Refusal};
 
 /// Events on their way to a client.
@@ -251,6 +252,17 @@ fn decision(denial: &Denial) -> serde_json::Value {
 }
 
 /// A server's failure as the response to a request.
+/// The whole of a large answer, where nothing of it was sent yet: one that breaks off can still be said to. None
+/// where its client gave it up.
+pub async fn gathered(body: Box<InspectedBody>) -> Option<Bytes> {
+    let id = body.id().clone();
+    match body.collect().await {
+        Ok(whole) => Some(whole.to_bytes()),
+        Err(BodyError(Failure::GivenUp)) => None,
+        Err(BodyError(failure)) => Some(failure_message(Some(&id), &failure)),
+    }
+}
+
 pub(crate) fn failure_message(id: Option<&Id>, failure: &Failure) -> Bytes {
     compose::error(id, INTERNAL_ERROR, &failure.to_string(), None)
 }

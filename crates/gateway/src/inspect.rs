@@ -20,6 +20,7 @@ use toolwarden_mcp::scan::{Facts, Outcome};
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Era, Id, compose};
 
+pub(crate) use body::BodyError;
 pub use body::InspectedBody;
 pub(crate) use events::{Heard, stream_events};
 pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, shows};

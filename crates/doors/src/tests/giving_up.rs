@@ -241,3 +241,25 @@ done
     assert_eq!(count("notifications/cancelled"), 20);
     Ok(())
 }
+
+/// One that breaks off by itself is answered, though nothing of it can be said.
+#[tokio::test]
+async fn a_large_answer_that_breaks_off_is_an_error_on_a_pipe() {
+    for (scope, uri) in [(Scope::One("notes".into()), "note://a"), (Scope::All, "toolwarden://notes/note://a")] {
+        for (wire, speech) in [(Wire::Modern, Speech::Modern), (Wire::Legacy, Speech::Legacy)] {
+            let (house, _puppet) = house(wire).await;
+            let mut pipe = Pipe::open(&house, scope.clone(), speech).await;
+            let mut read = call(speech, 7, &["BreakALargeAnswer"]);
+            if let Some(params) = read.pointer_mut("/params").and_then(Value::as_object_mut) {
+                params.insert("uri".to_owned(), json!(uri));
+            }
+            if let Some(method) = read.pointer_mut("/method") {
+                *method = json!("resources/read");
+            }
+            pipe.say(&read).await;
+            let said = pipe.hear().await;
+            assert_eq!(said.get("id"), Some(&json!(7)), "{scope:?} {wire:?}: {said}");
+            assert!(said.get("error").is_some(), "{scope:?} {wire:?}: {said}");
+        }
+    }
+}

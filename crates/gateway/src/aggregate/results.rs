@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use http_body_util::BodyExt;
+use futures_util::{StreamExt, stream};
 use toolwarden_conversations::alias::Alias;
 use toolwarden_core::json::{Document, Kind, Limits, Value};
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, gathered};
 
 /// The answer with the URIs of its server under their common names. A large answer that is not the
 /// reading of a resource passes as it is: it streams.
@@ -19,9 +18,9 @@ pub(super) async fn shown(answer: Answer, alias: Alias, method: &str) -> Answer 
             reply.body = rewritten(reply.body, &alias);
             Answer::Message(reply)
         }
-        Answer::Body(body) if method == "resources/read" => match body.collect().await {
-            Ok(whole) => Answer::message(rewritten(whole.to_bytes(), &alias)),
-            Err(error) => Answer::message(toolwarden_mcp::compose::error(None, -32603, &error.to_string(), None)),
+        Answer::Body(body) if method == "resources/read" => match gathered(body).await {
+            Some(whole) => Answer::message(rewritten(whole, &alias)),
+            None => Answer::Events { events: Box::pin(stream::empty()), resumable: true },
         },
         Answer::Events { events, resumable } => {
             let events = events.map(move |mut event| {

@@ -165,6 +165,11 @@ pub struct InspectedBody {
 }
 
 impl InspectedBody {
+    /// Of the request it answers.
+    pub(crate) fn id(&self) -> &Id {
+        &self.id
+    }
+
     /// The server's next bytes, or the news that it sends none for too long.
     fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         if let Some(failure) = self.cuts.poll(context) {
@@ -254,4 +259,4 @@ impl http_body::Body for InspectedBody {
 /// Why a large answer was cut off.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct BodyError(Failure);
+pub struct BodyError(pub(crate) Failure);

@@ -237,6 +237,13 @@ impl Puppet {
         if does("HalfALargeAnswer") {
             return self.half(&id);
         }
+        if does("BreakALargeAnswer") {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            let _ = sender.send(format!("{{\"id\":{id},\"result\":{{\"x\":\"{}\"", "x".repeat(200 * 1024)));
+            let mut response = events(receiver);
+            response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+            return response;
+        }
         if message.pointer("/params/arguments/steps/0").and_then(Value::as_str) == Some("Refuse") {
             return whole(StatusCode::PAYLOAD_TOO_LARGE, String::new());
         }
