@@ -169,14 +169,14 @@ fn modern(visit: &Visit, message: &Message) -> Result<Placed, Refusal> {
 }
 
 fn legacy(gateway: &Gateway, visit: &Visit, message: &Message) -> Result<Placed, Refusal> {
-    let said = legacy_version(&visit.headers)?;
+    legacy_version(&visit.headers)?;
     if let Message::Request(request) = message
         && &*request.method == "initialize"
     {
         return Ok((Version::LATEST_LEGACY, None));
     }
     let session = session(gateway, visit)?;
-    Ok((said.filter(|said| said.era() == Era::Legacy).map_or(session.version(), |_| session.version()), Some(session)))
+    Ok((session.version(), Some(session)))
 }
 
 pub(crate) fn session(gateway: &Gateway, visit: &Visit) -> Result<Arc<ClientSession>, Refusal> {
