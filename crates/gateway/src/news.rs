@@ -21,13 +21,16 @@ use crate::inspect::{Heard, stream_events};
 /// A stream that ended is opened again after this.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Follows a server's stream for a session, as long as there is one.
+/// Follows a server's stream for a session, as long as there is one; once, however often it is asked for.
 pub(crate) fn follow(
     gateway: &Arc<Gateway>,
     session: &Arc<ClientSession>,
     upstream: &Arc<Upstream>,
     link: &Arc<HttpLink>,
 ) {
+    if !link.takes_follower() {
+        return;
+    }
     let mut changes = gateway.live.changes();
     let (gateway, caller) = (Arc::downgrade(gateway), session.caller.clone());
     let (listener, upstream, link) = (Arc::downgrade(session), upstream.clone(), link.clone());

@@ -272,3 +272,20 @@ async fn a_client_on_a_pipe_hears_of_it_too() {
     assert_eq!(server.asked(), PASSES.len());
     serving.abort();
 }
+
+/// A client may say more than once that it is ready.
+#[tokio::test]
+async fn a_stream_is_followed_once() {
+    let built = house(&[Says::News]).await;
+    assert!(built.is_some());
+    let Some((house, server)) = built else { return };
+    let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Legacy).await;
+    for _ in 0..3 {
+        pipe.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    }
+    assert_eq!(pipe.hear().await.get("method"), Some(&json!(CHANGED)));
+    pipe.say(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    let next = pipe.hear().await;
+    assert_eq!(next.get("id"), Some(&json!(1)), "news come once: {next}");
+    assert_eq!((server.asked(), server.open.load(Ordering::SeqCst)), (1, 1));
+}
