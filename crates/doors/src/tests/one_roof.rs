@@ -299,6 +299,27 @@ async fn a_cursor_without_measure_costs_only_its_own_server() {
     assert_eq!(pages, expected);
 }
 
+/// Where the cursors of all servers do not fit into one, those that do count, and the others are named.
+#[tokio::test]
+async fn many_long_cursors_cost_only_some_servers() {
+    let recorder = Recorder::start(Speaks::Modern).await;
+    assert!(recorder.is_ok());
+    let Ok(recorder) = recorder else { return };
+    let server = |number: usize| format!("[servers.s{number}]\nurl = \"{}\"\n", recorder.url);
+    let servers: String = (0..40).map(server).collect();
+    let config = format!("{}\n{servers}", EVERYTHING.config);
+    let house = House::configured(&EVERYTHING, &config, recorder).await;
+    assert!(house.is_some());
+    let Some(house) = house else { return };
+    let page = json!({"resources": [{"uri": "note://a", "name": "a"}], "nextCursor": "\\x".repeat(2_000)});
+    house.recorder.lists("resources/list", vec![page]);
+    let first = list(&house, Speech::Modern, "resources/list", None).await;
+    let missing = first.pointer("/_meta/toolwarden~1unavailable").and_then(Value::as_array).map_or(0, Vec::len);
+    assert!((1..39).contains(&missing), "{missing}");
+    let pages = all(&house, Speech::Modern, "resources/list", "resources", "uri").await;
+    assert_eq!(pages.iter().map(Vec::len).sum::<usize>(), 40 + 40 - missing, "{pages:?}");
+}
+
 /// Whoever lists the address of another server does not get to hear who reads it.
 #[tokio::test]
 async fn an_address_that_two_servers_list_is_read_at_neither() {

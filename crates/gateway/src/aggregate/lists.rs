@@ -39,13 +39,17 @@ pub(super) async fn list(
 ) -> Result<Answer, Refusal> {
     let Some((key, _)) = list_kind(method) else { return Err(Refusal::Method(method.to_owned())) };
     let place = cursors::open(gateway, arrival, method, params)?;
-    let page = match (method, place) {
+    let mut page = match (method, place) {
         // There may be very many, so they are not gathered whole.
         ("resources/list", place) => resources(gateway, arrival, place).await?,
         (_, None) => after(gather(gateway, arrival, method, None, MOST_PAGES).await, None)?,
         (_, Some(Place::After(last))) => after(gather(gateway, arrival, method, None, MOST_PAGES).await, Some(&last))?,
         (_, Some(Place::At(_))) => return Err(cursors::foreign()),
     };
+    for server in page.next.as_mut().map(cursors::fit).unwrap_or_default() {
+        tracing::warn!(%server, method, "too many servers have long cursors: the rest of its list is missing");
+        page.missing.push(server);
+    }
     let entries: Vec<&str> = page.entries.iter().map(|entry| entry.text.as_str()).collect();
     let mut members = vec![format!("\"{key}\":[{}]", entries.join(","))];
     if let Some(cursor) = page.next.and_then(|next| cursors::seal(gateway, arrival, method, &next)) {
