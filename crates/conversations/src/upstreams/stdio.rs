@@ -157,6 +157,22 @@ impl Drop for StdioGuard {
     }
 }
 
+/// A request that is on the list and yet to be sent. Where it is not, be it that it was dropped while it waited for
+/// the child to read, no answer will ever take it off.
+struct Leaving<'a> {
+    link: &'a StdioLink,
+    number: u64,
+    is_sent: bool,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            self.link.lock().remove(&self.number);
+        }
+    }
+}
+
 impl StdioLink {
     pub(super) fn over(upstream: &Arc<Upstream>, (pipe, lines): (Pipe, Lines), era: Era, depth: usize) -> Arc<Self> {
         let link = Arc::new(Self {
@@ -280,15 +296,14 @@ impl StdioLink {
             last,
         };
         self.depart(number, flight)?;
-        let guard = StdioGuard { link: self.clone(), number };
+        let mut leaving = Leaving { link: self, number, is_sent: false };
         let wire_id = Id::number(number);
         let mut edits = vec![Edit::ProgressToken(wire_id.raw())];
         edits.extend_from_slice(further);
         let wire = Wire::with_id(outbound, &wire_id, &edits);
-        if let Err(failure) = self.pipe.send(wire).await {
-            self.lock().remove(&number);
-            return Err(failure);
-        }
+        self.pipe.send(wire).await?;
+        leaving.is_sent = true;
+        let guard = StdioGuard { link: self.clone(), number };
         Ok(StdioReply { events: receiver, last: Ending(last_receiver), held: None, guard })
     }
 

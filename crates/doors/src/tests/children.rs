@@ -175,3 +175,35 @@ async fn idle_children_are_ended_by_the_way() -> Outcome {
     keeping.abort();
     Ok(())
 }
+
+/// The requests a child has on its list, as nothing but its own account of itself tells.
+fn listed(child: &StdioLink) -> usize {
+    format!("{child:?}").matches("InFlight {").count()
+}
+
+#[tokio::test]
+async fn a_request_that_was_dropped_before_it_was_sent_is_on_no_list() -> Outcome {
+    // It greets, and then reads nothing any more.
+    let config = r#"
+[servers.child]
+command = "sh"
+args = ["-c", '''
+read -r line
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"c","version":"1"}}}'
+sleep 60
+''']
+"#;
+    let (_house, upstream) = built(config).await?;
+    let child = upstream.legacy_shared("ada").await?;
+    let params = Part::composed(format!(r#"{{"cursor":"{}"}}"#, "x".repeat(100 * 1024)))?;
+    let asked = housekeeping("child".into(), "resources/list", Some(params))?;
+    let mut sent = 0;
+    // Until its pipe and the queue before it are full.
+    while let Ok(reply) = timeout(Duration::from_millis(300), child.request(&asked, &Id::number(1), &[])).await {
+        drop(reply?);
+        sent += 1;
+        assert!(sent < 5_000);
+    }
+    assert_eq!(listed(&child), sent, "what was sent may be answered; the last one was not sent");
+    Ok(())
+}
