@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
+use toolwarden_core::json::Part;
 use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
-use toolwarden_policy::{Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, is_visible};
+use toolwarden_mcp::compose::quoted;
+use toolwarden_policy::{
+    Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping, is_visible,
+};
 
 use crate::gateway::Gateway;
 use crate::refusal::{Denial, Refusal};
-use crate::resolve::{Asked, What, query};
+use crate::resolve::{Asked, What, query, text_member};
 use crate::review;
+
+const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// What may leave, and why.
 #[derive(Debug)]
@@ -35,13 +41,23 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
     }
     if !matches!(asked.what, What::Call) {
         let admitted = admit(&policy, &asked.query, asked.admitted());
-        return admitted.map(Judged::Message).map_err(|why| refuse_message(&asked.upstream.name, *why));
+        let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
+        return admitted.map(Judged::Message);
     }
     match judge(&policy, &asked.query) {
         Verdict::Allow(permit) => Ok(Judged::Call(permit)),
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
         Verdict::Deny(why) => Err(refuse(&policy, &asked.query, *why)),
     }
+}
+
+/// Whoever may not watch a resource any more may still let go of it. Nothing else is said to the server.
+fn let_go(asked: &Asked) -> Option<Outbound> {
+    let server = &asked.upstream.name;
+    let uri = text_member(asked.query.call.params.as_ref(), "uri").filter(|_| &*asked.method == UNSUBSCRIBE)?;
+    let is_watched = asked.arrival.session.as_ref()?.watched(server).contains(&uri);
+    let params = Part::composed(format!("{{\"uri\":{}}}", quoted(&uri))).ok().filter(|_| is_watched)?;
+    housekeeping(server.clone(), UNSUBSCRIBE, Some(params)).ok()
 }
 
 /// Whether a message that was admitted would be admitted now. What would only be held goes on.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Content, Outbound};
 
-/// Methods the gateway may send on its own account.
-pub const METHODS: [&str; 10] = [
+/// Methods the gateway may send on its own account. The last two only end something: whoever may not begin it any
+/// more may still let go of it.
+pub const METHODS: [&str; 11] = [
     "initialize",
     "notifications/initialized",
     "server/discover",
@@ -17,6 +18,7 @@ pub const METHODS: [&str; 10] = [
     "resources/templates/list",
     "subscriptions/listen",
     "notifications/cancelled",
+    "resources/unsubscribe",
 ];
 
 /// A method that needs a caller and a permit.

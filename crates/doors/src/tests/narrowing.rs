@@ -10,9 +10,10 @@ use toolwarden_mcp::message::read_one;
 use super::doors::{META, Speech, get_in_session, open_session, post_in_session};
 use super::eras::puppet::Wire;
 use super::giving_up::{CONFIG, call, eventually};
-use super::house::{Given, ada};
+use super::house::{Given, House, ada};
 use super::parking::{self, house, statuses};
 use super::pipe::Pipe;
+use super::recorder::Speaks;
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -199,5 +200,44 @@ async fn gate_19_news_reach_only_whom_the_policy_of_the_moment_permits() {
     house.judge_by(&without_the_server());
     for (method, params) in all {
         assert!(!hears(method, params), "{method}");
+    }
+}
+
+/// Whoever may not watch a resource any more may still let go of it: else its server tells of it for ever.
+#[tokio::test]
+async fn gate_19_what_was_watched_is_let_go_of_under_any_policy() {
+    let unsubscribed = |house: &House| {
+        let received = house.recorder.all();
+        received.iter().filter(|(method, _)| method == "resources/unsubscribe").count()
+    };
+    for speech in [Speech::Modern, Speech::Legacy] {
+        let house = House::before(&Given { config: CONFIG, ..Given::default() }, Speaks::Legacy).await;
+        assert!(house.is_some());
+        let Some(house) = house else { return };
+        let mut pipe = Pipe::open(&house, Scope::One("notes".into()), speech).await;
+        let watch =
+            |method: &str| json!({"jsonrpc": "2.0", "id": method, "method": method, "params": {"uri": "note://a"}});
+        if speech == Speech::Modern {
+            let mut listen = listen();
+            if let Some(filter) = listen.pointer_mut("/params/notifications") {
+                *filter = json!({"resourceSubscriptions": ["note://a"]});
+            }
+            pipe.say(&listen).await;
+        } else {
+            pipe.say(&watch("resources/subscribe")).await;
+        }
+        let begun = pipe.hear().await;
+        assert!(begun.get("error").is_none() && !begun.is_null(), "{speech:?}: {begun}");
+        house.judge_by(&without_the_server());
+        if speech == Speech::Legacy {
+            pipe.say(&watch("resources/unsubscribe")).await;
+            let ended = pipe.hear().await;
+            assert!(ended.get("result").is_some(), "{ended}");
+            // What it does not watch is judged.
+            pipe.say(&watch("resources/unsubscribe")).await;
+            let refused = pipe.hear().await;
+            assert!(refused.get("error").is_some(), "{refused}");
+        }
+        assert!(eventually(async || unsubscribed(&house) == 1).await, "{speech:?}: {:?}", house.recorder.all());
     }
 }

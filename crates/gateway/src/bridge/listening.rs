@@ -22,7 +22,7 @@ use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::upstream::http::EventStream;
 use toolwarden_mcp::{Backoff, Id, Message, Notification, headers};
-use toolwarden_policy::{Message as Admitted, admit};
+use toolwarden_policy::{Message as Admitted, admit, housekeeping};
 
 use crate::answer::Answer;
 use crate::gateway::Gateway;
@@ -248,7 +248,7 @@ pub(super) async fn listen(
         Link::Stdio(child) => child.ears.open(caller, wanted.clone(), id.clone()),
     };
     let first = acknowledged(&wanted, &id);
-    let watch = Watch { gateway: Arc::downgrade(gateway), asked: asked.clone(), link, uris: wanted.uris };
+    let watch = Watch { asked: asked.clone(), link, uris: wanted.uris };
     let state = (news, Some((watch, held.clone(), id)));
     let rest = stream::unfold(state, |(mut news, held)| async move {
         let held = held?;
@@ -270,7 +270,7 @@ async fn agreed(gateway: &Gateway, asked: &Asked, held: &Older, link: &Link, wan
     };
     let mut uris = Vec::new();
     for uri in wanted.uris.iter().filter(|_| offers("resources", "subscribe")) {
-        if watch(gateway, asked, link, "resources/subscribe", uri).await {
+        if watch(gateway, asked, link, uri).await {
             uris.push(uri.clone());
         }
     }
@@ -282,11 +282,26 @@ async fn agreed(gateway: &Gateway, asked: &Asked, held: &Older, link: &Link, wan
     }
 }
 
-/// Subscribes to a resource, or no longer; each is judged as reading it is.
-async fn watch(gateway: &Gateway, asked: &Asked, link: &Link, method: &str, uri: &str) -> bool {
-    let params = format!("{{\"uri\":{}}}", quoted(uri));
-    let Ok(outbound) = admitted(gateway, &asked.arrival.caller, &asked.upstream, method, params) else { return false };
-    let Ok((mut source, _)) = super::older_server::send(asked, &outbound, link, TakesQuestions::Never).await else {
+/// Subscribes to a resource, which is judged as reading it is.
+async fn watch(gateway: &Gateway, asked: &Asked, link: &Link, uri: &str) -> bool {
+    let (caller, params) = (&asked.arrival.caller, format!("{{\"uri\":{}}}", quoted(uri)));
+    match admitted(gateway, caller, &asked.upstream, "resources/subscribe", params) {
+        Ok(outbound) => is_done(asked, link, &outbound).await,
+        Err(_) => false,
+    }
+}
+
+/// Lets go of one, which is always permitted: a narrower policy must not leave the server telling of it.
+async fn unwatch(asked: &Asked, link: &Link, uri: &str) {
+    let Ok(params) = Part::composed(format!("{{\"uri\":{}}}", quoted(uri))) else { return };
+    if let Ok(outbound) = housekeeping(asked.upstream.name.clone(), "resources/unsubscribe", Some(params)) {
+        is_done(asked, link, &outbound).await;
+    }
+}
+
+/// Whether the server does what it is told.
+async fn is_done(asked: &Asked, link: &Link, outbound: &Outbound) -> bool {
+    let Ok((mut source, _)) = super::older_server::send(asked, outbound, link, TakesQuestions::Never).await else {
         return false;
     };
     loop {
@@ -300,7 +315,6 @@ async fn watch(gateway: &Gateway, asked: &Asked, link: &Link, method: &str, uri:
 
 /// Lets go of what one listener watched, when it goes.
 struct Watch {
-    gateway: Weak<Gateway>,
     asked: Arc<Asked>,
     link: Link,
     uris: Vec<String>,
@@ -308,21 +322,20 @@ struct Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let (gateway, asked, link) = (self.gateway.clone(), self.asked.clone(), self.link.clone());
+        let (asked, link) = (self.asked.clone(), self.link.clone());
         let uris = std::mem::take(&mut self.uris);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if uris.is_empty() {
             return;
         }
         runtime.spawn(async move {
-            let Some(gateway) = gateway.upgrade() else { return };
             for uri in uris {
                 let is_watched = match &link {
                     Link::Http(http) => http.ears.watch(&uri),
                     Link::Stdio(child) => child.is_watched(&uri),
                 };
                 if !is_watched {
-                    watch(&gateway, &asked, &link, "resources/unsubscribe", &uri).await;
+                    unwatch(&asked, &link, &uri).await;
                 }
             }
         });
