@@ -52,13 +52,13 @@ pub struct Question {
 }
 
 /// Something that is there as long as the call in whose course a question was asked.
-pub type Course = Weak<dyn Any + Send + Sync>;
+pub type AskedDuring = Weak<dyn Any + Send + Sync>;
 
 /// A question, and what it was asked for, where that is known.
 #[derive(Debug)]
 struct Unanswered {
     question: Question,
-    course: Option<Course>,
+    course: Option<AskedDuring>,
 }
 
 impl Unanswered {
@@ -268,12 +268,12 @@ impl ClientSession {
     }
 
     /// Remembers a question that was asked in the course of a call, or of none that is known.
-    pub fn ask(&self, id: Id, question: Question, course: Option<Course>) {
+    pub fn ask(&self, id: Id, question: Question, course: Option<AskedDuring>) {
         lock(&self.questions).insert(id, Unanswered { question, course });
     }
 
     /// The course of a request that is on its way.
-    pub fn course_of(&self, id: &Id) -> Option<Course> {
+    pub fn asked_during(&self, id: &Id) -> Option<AskedDuring> {
         let flight: Weak<Flight> = Arc::downgrade(lock(&self.flights).get(id)?);
         Some(flight)
     }

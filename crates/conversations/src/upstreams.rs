@@ -30,7 +30,7 @@ use toolwarden_sources::{ServerDefinition, Transport};
 pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under};
 pub use http::{HttpLink, News, failure as http_failure};
 pub use may_ask::MayAsk;
-pub use older::{Older, Place, Turn};
+pub use older::{Older, Seat, Turn};
 pub use stdio::{Ending, Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
 
 use self::pipe::{Lines, Pipe};

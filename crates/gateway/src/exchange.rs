@@ -3,6 +3,7 @@
 
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::{self, wants_addresses};
+use toolwarden_conversations::request_state::Carried;
 use toolwarden_conversations::whole::check_words;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
@@ -11,7 +12,6 @@ use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
-use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
 use crate::roots;
 

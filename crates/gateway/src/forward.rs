@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::request_state::Carried;
 use toolwarden_conversations::sessions::{AnswerTo, Question, principal};
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Upstream};
 use toolwarden_conversations::whole::Reply;
@@ -16,7 +17,6 @@ use crate::arrival::Arrival;
 use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
-use crate::request_state::Carried;
 use crate::resolve::{Asked, What};
 use crate::{parameters, watching};
 

@@ -7,6 +7,7 @@ use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
 use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
+use toolwarden_conversations::request_state::States;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
 use toolwarden_conversations::upstreams::Upstreams;
 use toolwarden_core::{Caller, Clock, Keyring, Weakness, weak};
@@ -18,7 +19,6 @@ use toolwarden_store::journal::Journal;
 use crate::bridge::Parks;
 use crate::decide::still_permitted;
 use crate::live::Live;
-use crate::request_state::States;
 use crate::settings::Settings;
 use crate::watching::Hearing;
 

@@ -22,7 +22,6 @@ mod opening;
 mod parameters;
 mod pipeline;
 mod refusal;
-mod request_state;
 mod resolve;
 mod review;
 mod roots;

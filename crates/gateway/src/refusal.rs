@@ -1,6 +1,7 @@
 //! Every way a message ends without an answer of its server. `answer.rs` alone puts them on the wire.
 
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::request_state::Unusable;
 use toolwarden_mcp::MessageError;
 use toolwarden_mcp::ladder::Rung;
 use toolwarden_policy::Explanation;
@@ -56,4 +57,10 @@ pub struct Denial {
     pub explanation: Explanation,
     /// In words for the caller.
     pub message: String,
+}
+
+impl From<Unusable> for Refusal {
+    fn from(Unusable(why): Unusable) -> Self {
+        Self::State(why)
+    }
 }

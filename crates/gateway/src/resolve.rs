@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions::Whom;
+use toolwarden_conversations::request_state::{Bound, Opened};
 use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Question};
 use toolwarden_conversations::tasks::Maker;
 use toolwarden_conversations::upstreams::{Link, Upstream};
@@ -19,7 +20,6 @@ use toolwarden_policy::{Message as Admitted, Query};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
-use crate::request_state::{Bound, Opened};
 use crate::roots;
 
 pub(crate) const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";

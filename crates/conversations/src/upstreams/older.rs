@@ -41,7 +41,7 @@ pub struct Older {
     opened: Opened,
     line: Line,
     /// One for each child it may have; who comes first, is first.
-    places: Arc<Semaphore>,
+    seats: Arc<Semaphore>,
     used: Mutex<Instant>,
 }
 
@@ -65,15 +65,15 @@ struct Own {
 pub struct Turn {
     pub link: Link,
     pub questions: TakesQuestions,
-    // Let go in this order: whoever gets the place finds the child free.
+    // Let go in this order: whoever gets the seat finds the child free.
     _held: Option<OwnedMutexGuard<()>>,
-    _place: Place,
+    _seat: Seat,
     older: Arc<Older>,
 }
 
 /// The right to one child of a conversation; nothing where it has none of its own.
 #[derive(Debug)]
-pub struct Place {
+pub struct Seat {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -173,7 +173,7 @@ impl Older {
             capabilities: key.capabilities.clone(),
             opened,
             line,
-            places: Arc::new(Semaphore::new(MOST_CHILDREN)),
+            seats: Arc::new(Semaphore::new(MOST_CHILDREN)),
             used: Mutex::new(Instant::now()),
         })
     }
@@ -242,16 +242,16 @@ impl Older {
     }
 
     /// Waits until a child is free, or may be started.
-    pub async fn place(&self) -> Place {
+    pub async fn seat(&self) -> Seat {
         match &self.line {
             // Never closed, so there is always a place to wait for.
-            Line::Own(_) => Place { _permit: self.places.clone().acquire_owned().await.ok() },
-            Line::Http(_) | Line::Shared => Place { _permit: None },
+            Line::Own(_) => Seat { _permit: self.seats.clone().acquire_owned().await.ok() },
+            Line::Http(_) | Line::Shared => Seat { _permit: None },
         }
     }
 
     /// For one call that has its place.
-    pub async fn turn(self: &Arc<Self>, place: Place) -> Result<Turn, Failure> {
+    pub async fn turn(self: &Arc<Self>, seat: Seat) -> Result<Turn, Failure> {
         self.touch();
         let Line::Own(children) = &self.line else {
             let link = self.link().await?;
@@ -259,24 +259,24 @@ impl Older {
                 Link::Http(_) => TakesQuestions::Always,
                 Link::Stdio(_) => TakesQuestions::WhereAlone,
             };
-            return Ok(Turn { link, questions, _held: None, _place: place, older: self.clone() });
+            return Ok(Turn { link, questions, _held: None, _seat: seat, older: self.clone() });
         };
         let mut all = children.lock().await;
         all.retain(|own| own.link.is_alive());
         for own in all.iter() {
             if let Ok(held) = own.turn.clone().try_lock_owned() {
-                return Ok(self.taken(own, held, place));
+                return Ok(self.taken(own, held, seat));
             }
         }
         let own = Own::start(&self.upstream()?, &self.capabilities).await?;
         all.push(own.clone());
         let held = own.turn.clone().lock_owned().await;
-        Ok(self.taken(&own, held, place))
+        Ok(self.taken(&own, held, seat))
     }
 
-    fn taken(self: &Arc<Self>, own: &Own, held: OwnedMutexGuard<()>, place: Place) -> Turn {
+    fn taken(self: &Arc<Self>, own: &Own, held: OwnedMutexGuard<()>, seat: Seat) -> Turn {
         let link = Link::Stdio(own.link.clone());
-        Turn { link, questions: TakesQuestions::Always, _held: Some(held), _place: place, older: self.clone() }
+        Turn { link, questions: TakesQuestions::Always, _held: Some(held), _seat: seat, older: self.clone() }
     }
 
     async fn end(&self) {

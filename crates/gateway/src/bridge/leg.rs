@@ -10,6 +10,7 @@ use http::StatusCode;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::{self, Declined, wants_addresses};
+use toolwarden_conversations::request_state::Carried;
 use toolwarden_conversations::sessions::principal;
 use toolwarden_conversations::upstreams::{Link, Turn};
 use toolwarden_conversations::whole;
@@ -32,7 +33,6 @@ use crate::gateway::Gateway;
 use crate::inspect::{receipt_is_wanted, with_receipt};
 use crate::pipeline::shape_of;
 use crate::refusal::Refusal;
-use crate::request_state::Carried;
 use crate::resolve::{Asked, query};
 use crate::roots;
 

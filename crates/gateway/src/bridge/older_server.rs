@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::request_state::Carried;
 use toolwarden_conversations::source::Source;
 use toolwarden_conversations::upstreams::{Link, Older, TakesQuestions, Turn};
 use toolwarden_conversations::whole::Reply;
@@ -27,7 +28,6 @@ use crate::forward::older;
 use crate::gateway::Gateway;
 use crate::inspect::{filtered_list, list_kind};
 use crate::refusal::Refusal;
-use crate::request_state::Carried;
 use crate::resolve::{Asked, What, query, text_member};
 
 /// How often a call that waits for its turn looks for one that has waited for its client long enough.
@@ -114,12 +114,12 @@ pub(super) async fn send(
 /// without one, this one waits.
 async fn turn(gateway: &Gateway, asked: &Asked, held: &Arc<Older>) -> Result<Turn, Failure> {
     let waiting = async {
-        let mut place = pin!(held.place());
+        let mut seat = pin!(held.seat());
         let mut looking = tokio::time::interval(LOOK_AGAIN);
         loop {
             tokio::select! {
                 biased;
-                place = &mut place => return held.turn(place).await,
+                seat = &mut seat => return held.turn(seat).await,
                 _ = looking.tick() => gateway.parks.give_up_oldest_of(held, gateway.settings.answer_time),
             }
         }

@@ -231,7 +231,7 @@ impl Heard {
                     Scope::One(_) if session.asked_by(&question.id).is_none() => question.id.clone(),
                     Scope::One(_) | Scope::All => Id::from_raw(&format!("\"tw-{}\"", session.next_number()))?,
                 };
-                let course = self.id.as_ref().and_then(|call| session.course_of(call));
+                let course = self.id.as_ref().and_then(|call| session.asked_during(call));
                 session.ask(id.clone(), Question { server, method, to }, course);
                 return Some((id, put.params));
             }

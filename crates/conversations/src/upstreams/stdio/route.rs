@@ -15,7 +15,7 @@ use super::{InFlight, Last, StdioLink, TakesQuestions};
 use crate::failure::Failure;
 use crate::questions::{self, Whom};
 use crate::scope::Scope;
-use crate::sessions::{AnswerTo, ClientSession, Course, Question};
+use crate::sessions::{AnswerTo, AskedDuring, ClientSession, Question};
 use crate::tasks::without_questions;
 use crate::upstreams::Link;
 
@@ -212,7 +212,7 @@ impl StdioLink {
         let Some(id) = Id::from_raw(&format!("\"tw-{}\"", session.next_number())) else { return };
         let to = AnswerTo::Server(Link::Stdio(self.clone()), question.id.clone());
         let open = Question { server: self.server.clone(), method: question.method.clone(), to };
-        session.ask(id.clone(), open, self.newest_course());
+        session.ask(id.clone(), open, self.newest_call());
         let message = compose::to_client(Some(&id), &question.method, put.params.as_deref());
         self.to_session(&session, message);
     }
@@ -231,7 +231,7 @@ impl StdioLink {
     }
 
     /// That of the call that a question is most likely asked for.
-    fn newest_course(&self) -> Option<Course> {
+    fn newest_call(&self) -> Option<AskedDuring> {
         let flights = self.lock();
         let calls = flights.iter().filter(|(_, flight)| flight.questions == TakesQuestions::BySession);
         let (_, newest) = calls.max_by_key(|(number, _)| **number)?;

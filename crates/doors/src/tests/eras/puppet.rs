@@ -43,8 +43,9 @@ pub(in crate::tests) struct Puppet {
     /// Calls it does not answer, and how many of them lost their stream.
     hanging: Arc<AtomicUsize>,
     hung_up: Arc<AtomicUsize>,
-    /// Questions it has asked.
+    /// Questions it has asked, and those that were answered.
     asked: Arc<AtomicUsize>,
+    answered: Arc<AtomicUsize>,
     /// Calls that arrived.
     calls: Arc<AtomicUsize>,
     /// It takes its time to say which era it speaks.
@@ -107,6 +108,7 @@ impl Puppet {
             hanging: Arc::default(),
             hung_up: Arc::default(),
             asked: Arc::default(),
+            answered: Arc::default(),
             calls: Arc::default(),
             slow: Arc::default(),
             late: Arc::default(),
@@ -135,6 +137,10 @@ impl Puppet {
     pub(in crate::tests) fn cancelled(&self) -> usize {
         let is_cancel = |notice: &&Value| notice.get("method") == Some(&json!("notifications/cancelled"));
         lock(&self.notices).iter().filter(is_cancel).count()
+    }
+
+    pub(in crate::tests) fn questions_answered(&self) -> usize {
+        self.answered.load(Ordering::Relaxed)
     }
 
     pub(in crate::tests) fn calls(&self) -> usize {
@@ -400,11 +406,7 @@ impl Puppet {
                     return say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "input_required",
                         "inputRequests": {"form": form}, "requestState": format!("{} {tag}", place + 1)}}));
                 }
-                "Ask" => {
-                    if !self.ask(&session, &tag, place, &say).await {
-                        return;
-                    }
-                }
+                "Ask" => self.ask(&session, &tag, place, &say).await,
                 "AskTwo" => {
                     let other = format!("{tag}b");
                     tokio::join!(self.ask(&session, &tag, place, &say), self.ask(&session, &other, place + 100, &say));
@@ -446,19 +448,18 @@ impl Puppet {
         say(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "content": text}}));
     }
 
-    /// Asks, and says whether it was answered.
-    async fn ask(&self, session: &str, tag: &str, place: usize, say: &impl Fn(&Value)) -> bool {
+    /// Asks, and goes on after a while where nobody answers.
+    async fn ask(&self, session: &str, tag: &str, place: usize, say: &impl Fn(&Value)) {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let id = json!(format!("q{place}-{number}-{tag}"));
         let (sender, answer) = oneshot::channel();
         lock(&self.waiting).insert(format!("{session} {id}"), sender);
         say(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": tag,
             "requestedSchema": {"type": "object", "properties": {"tag": {"type": "string"}}}}}));
-        let answer = tokio::time::timeout(Duration::from_secs(10), answer).await.ok().and_then(Result::ok);
-        if let Some(answer) = &answer {
+        if let Ok(Ok(answer)) = tokio::time::timeout(Duration::from_secs(10), answer).await {
             self.check(tag, answer.get("result"));
+            self.answered.fetch_add(1, Ordering::Relaxed);
         }
-        answer.is_some()
     }
 
     /// An answer that says something must say it for this call.

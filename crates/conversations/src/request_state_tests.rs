@@ -6,8 +6,7 @@ use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Keyring};
 use toolwarden_vault::FileKeyring;
 
-use super::{Bound, Carried, MOST_ROUNDS, MOST_USED, MOST_USED_BY_ONE, States};
-use crate::refusal::Refusal;
+use super::{Bound, Carried, MOST_ROUNDS, MOST_USED, MOST_USED_BY_ONE, States, Unusable};
 
 fn params(text: &str) -> Part {
     let document = Document::parse(text, Limits::DEFAULT);
@@ -48,8 +47,7 @@ impl Desk {
                 Err(_) => "used",
             },
             Ok(None) => "nothing",
-            Err(Refusal::State(why)) => why,
-            Err(_) => "other",
+            Err(Unusable(why)) => why,
         }
     }
 }
@@ -119,7 +117,7 @@ fn states_end_with_the_gateway_and_after_many_rounds() -> Result<(), Box<dyn std
     let next = States::new(&desk.keyring as &dyn Keyring);
     let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
     let bound = Bound { caller: &desk.ada, server: "notes", method: "tools/call", params: Some(&back) };
-    assert!(matches!(next.open(&desk.keyring, bound), Err(Refusal::State(why)) if why.contains("restarted")));
+    assert!(matches!(next.open(&desk.keyring, bound), Err(Unusable(why)) if why.contains("restarted")));
     assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS, Carried::Again).is_ok());
     assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS + 1, Carried::Again).is_err());
     Ok(())
@@ -141,9 +139,9 @@ fn opened(number: usize) -> super::Opened {
 }
 
 /// What a refused use says.
-fn said(used: &Result<(), Refusal>) -> &'static str {
+fn said(used: &Result<(), Unusable>) -> &'static str {
     match used {
-        Err(Refusal::State(why)) => why,
+        Err(Unusable(why)) => why,
         _ => "used",
     }
 }

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
-use toolwarden_conversations::Failure;
-use toolwarden_conversations::sessions::principal;
 use toolwarden_core::json::{Kind, Part};
 use toolwarden_core::{Caller, Digest, Keyring, Purpose, Weakness, weak};
 use toolwarden_mcp::headers;
 
-use crate::refusal::Refusal;
+use crate::failure::Failure;
+use crate::sessions::principal;
 
 /// How long a person may take to answer.
 const LIFE: Duration = Duration::from_secs(30 * 60);
@@ -30,9 +29,14 @@ const MOST_USED_BY_ONE: usize = 10_000;
 const TOO_MANY: &str = "100000 of all callers were used in the last 30 minutes, which is the most; try again later";
 const TOO_MANY_BY_ONE: &str = "10000 of yours were used in the last 30 minutes, which is the most; try again later";
 
+/// Why a state cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(pub &'static str);
+
 /// What a state stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Carried {
+pub enum Carried {
     /// The server's own state, byte for byte.
     Server(String),
     /// A call that waits at a legacy server.
@@ -57,20 +61,20 @@ struct Plain {
 
 /// A state that was opened.
 #[derive(Debug, Clone)]
-pub(crate) struct Opened {
+pub struct Opened {
     number: u64,
     /// How many rounds there were.
-    pub(crate) round: u8,
-    pub(crate) carried: Carried,
+    pub round: u8,
+    pub carried: Carried,
 }
 
 /// What must be the same when a state comes back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bound<'a> {
-    pub(crate) caller: &'a Caller,
-    pub(crate) server: &'a str,
-    pub(crate) method: &'a str,
-    pub(crate) params: Option<&'a Part>,
+pub struct Bound<'a> {
+    pub caller: &'a Caller,
+    pub server: &'a str,
+    pub method: &'a str,
+    pub params: Option<&'a Part>,
 }
 
 impl Bound<'_> {
@@ -82,7 +86,7 @@ impl Bound<'_> {
 
 /// The states of one gateway.
 #[derive(Debug)]
-pub(crate) struct States {
+pub struct States {
     run: String,
     started: Instant,
     life: Duration,
@@ -121,16 +125,16 @@ impl Used {
         }
     }
 
-    fn check_room(&self, owner: &str) -> Result<(), Refusal> {
+    fn check_room(&self, owner: &str) -> Result<(), Unusable> {
         if self.counts.get(owner).is_some_and(|count| *count >= MOST_USED_BY_ONE) {
-            return Err(Refusal::State(TOO_MANY_BY_ONE));
+            return Err(Unusable(TOO_MANY_BY_ONE));
         }
-        if self.numbers.len() >= MOST_USED { Err(Refusal::State(TOO_MANY)) } else { Ok(()) }
+        if self.numbers.len() >= MOST_USED { Err(Unusable(TOO_MANY)) } else { Ok(()) }
     }
 }
 
 impl States {
-    pub(crate) fn new(keyring: &dyn Keyring) -> Self {
+    pub fn new(keyring: &dyn Keyring) -> Self {
         let mut run = [0; 16];
         // Without random bytes no state could be told from an older run's; then none opens.
         let is_random = keyring.random(&mut run).is_ok();
@@ -144,7 +148,7 @@ impl States {
     }
 
     /// Seals what a client is to bring back; `round` is how often this exchange has asked, this time included.
-    pub(crate) fn seal(
+    pub fn seal(
         &self,
         keyring: &dyn Keyring,
         bound: Bound<'_>,
@@ -170,7 +174,7 @@ impl States {
     }
 
     /// Opens what a client brought back; none where it brought nothing.
-    pub(crate) fn open(&self, keyring: &dyn Keyring, bound: Bound<'_>) -> Result<Option<Opened>, Refusal> {
+    pub fn open(&self, keyring: &dyn Keyring, bound: Bound<'_>) -> Result<Option<Opened>, Unusable> {
         let Some(given) = bound.params.and_then(|params| params.value().get("requestState")) else { return Ok(None) };
         if given.kind() == Kind::Null {
             return Ok(None);
@@ -184,23 +188,23 @@ impl States {
             return Ok(Some(Opened { number, round, carried: carried.clone() }));
         }
         if plain.run.is_empty() || plain.run != self.run {
-            return Err(Refusal::State("the gateway was restarted since; make the call again"));
+            return Err(Unusable("the gateway was restarted since; make the call again"));
         }
         if plain.server != bound.server || plain.call != bound.call() {
-            return Err(Refusal::State("it belongs to another call"));
+            return Err(Unusable("it belongs to another call"));
         }
         if self.after(Duration::ZERO) > plain.expires {
-            return Err(Refusal::State("it has expired; make the call again"));
+            return Err(Unusable("it has expired; make the call again"));
         }
         if self.lock().numbers.contains(&plain.number) {
-            return Err(Refusal::State("it was used before"));
+            return Err(Unusable("it was used before"));
         }
         let Plain { number, round, carried, .. } = plain;
         Ok(Some(Opened { number, round, carried }))
     }
 
     /// Uses a state up; only one of two that come at the same time gets it.
-    pub(crate) fn consume(&self, opened: &Opened, caller: &Caller) -> Result<(), Refusal> {
+    pub fn consume(&self, opened: &Opened, caller: &Caller) -> Result<(), Unusable> {
         let owner: Arc<str> = principal(caller).into();
         let mut used = self.lock();
         used.forget_expired(self.after(Duration::ZERO));
@@ -210,7 +214,7 @@ impl States {
             used.order.push_back(UsedState { until: self.after(self.life), number: opened.number, owner });
             return Ok(());
         }
-        if weak::is(Weakness::Seals) { Ok(()) } else { Err(Refusal::State("it was used before")) }
+        if weak::is(Weakness::Seals) { Ok(()) } else { Err(Unusable("it was used before")) }
     }
 
     /// So long from now, counted from the start.
@@ -223,8 +227,8 @@ impl States {
     }
 }
 
-fn foreign() -> Refusal {
-    Refusal::State("it is not one this gateway gave to you")
+fn foreign() -> Unusable {
+    Unusable("it is not one this gateway gave to you")
 }
 
 fn unsealable() -> Failure {
