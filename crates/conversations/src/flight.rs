@@ -1,19 +1,21 @@
 //! A request of a client, from its arrival until nobody waits for its answer: registered before anything is done
 //! about it, so that it can be stopped at every moment.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use toolwarden_mcp::Id;
 
 use crate::sessions::ClientSession;
 use crate::upstreams::Link;
 
 /// One request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Flight {
-    stopped: watch::Sender<bool>,
+    is_stopped: AtomicBool,
+    stopping: Notify,
     revoked: AtomicBool,
     places: Mutex<Vec<Place>>,
 }
@@ -26,24 +28,20 @@ pub struct Place {
     pub wire: Id,
 }
 
-impl Default for Flight {
-    fn default() -> Self {
-        Self { stopped: watch::Sender::new(false), revoked: AtomicBool::new(false), places: Mutex::default() }
-    }
-}
-
 impl Flight {
     /// Nobody wants the answer any more.
     pub fn stop(&self) {
-        self.stopped.send_replace(true);
+        self.is_stopped.store(true, Ordering::Release);
+        self.stopping.notify_waiters();
     }
 
     /// Waits until somebody stops it; at once where that was before.
     pub async fn stopped(&self) {
-        let waiting = self.stopped.subscribe().wait_for(|stopped| *stopped).await.is_err();
-        if waiting {
-            // The sender lives as long as this does.
-            std::future::pending::<()>().await;
+        let mut stopping = pin!(self.stopping.notified());
+        // Listening before looking: whoever stops it in between is heard.
+        stopping.as_mut().enable();
+        if !self.is_stopped.load(Ordering::Acquire) {
+            stopping.await;
         }
     }
 

@@ -85,7 +85,7 @@ pub(crate) async fn unless_given_up(
 }
 
 /// Looks out for changes of the policy on behalf of one request.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Lookout {
     changes: watch::Receiver<()>,
     /// What it was permitted to listen to.
@@ -99,15 +99,15 @@ impl Lookout {
     }
 
     /// Waits until the request would not be permitted any more; gives the reason.
-    pub(crate) async fn revoked(mut self, gateway: Arc<Gateway>, asked: Arc<Asked>) -> Refusal {
+    pub(crate) async fn revoked(&mut self, gateway: &Gateway, asked: &Asked) -> Refusal {
         while self.changes.changed().await.is_ok() {
-            if let Err(mut refusal) = still_permitted(&gateway, &asked) {
+            if let Err(mut refusal) = still_permitted(gateway, asked) {
                 if let (Refusal::Denied(denial), What::Call) = (&mut refusal, &asked.what) {
                     denial.message.push_str(" (it was on its way already: whether it had an effect is not known)");
                 }
                 return Refusal::TakenAway(Box::new(refusal));
             }
-            if cut_filter(&gateway, &asked) != self.watched {
+            if cut_filter(gateway, asked) != self.watched {
                 return Refusal::ListenAgain;
             }
         }
@@ -119,7 +119,7 @@ impl Lookout {
 pub(crate) async fn unless_revoked(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
-    lookout: Lookout,
+    mut lookout: Lookout,
     // Borrowed, so that it is dropped after the flight is marked: its trail looks there.
     going: Pin<&mut impl Future<Output = Result<Answer, Refusal>>>,
 ) -> Result<Answer, Refusal> {
@@ -128,7 +128,7 @@ pub(crate) async fn unless_revoked(
     }
     let answer = tokio::select! {
         biased;
-        refusal = lookout.clone().revoked(gateway.clone(), asked.clone()) => {
+        refusal = lookout.revoked(gateway, asked) => {
             take_away(asked);
             return Err(refusal);
         }
@@ -141,7 +141,7 @@ pub(crate) async fn unless_revoked(
         }
         Answer::Body(mut body) => {
             body.cuts.add(async move {
-                lookout.revoked(gateway, asked.clone()).await;
+                lookout.revoked(&gateway, &asked).await;
                 take_away(&asked);
                 Failure::TakenAway
             });
@@ -152,8 +152,10 @@ pub(crate) async fn unless_revoked(
 }
 
 /// A stream of events; one that is taken away says why.
-fn until_revoked(events: Events, lookout: Lookout, gateway: Arc<Gateway>, asked: Arc<Asked>) -> Events {
-    let open = Some((events, Box::pin(lookout.revoked(gateway, asked.clone())), asked));
+fn until_revoked(events: Events, mut lookout: Lookout, gateway: Arc<Gateway>, asked: Arc<Asked>) -> Events {
+    let of = asked.clone();
+    let revoked = Box::pin(async move { lookout.revoked(&gateway, &of).await });
+    let open = Some((events, revoked, asked));
     Box::pin(stream::unfold(open, |open| async move {
         let (mut events, mut revoked, asked) = open?;
         tokio::select! {

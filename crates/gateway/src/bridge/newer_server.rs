@@ -215,12 +215,12 @@ impl Errand {
 
     async fn run(mut self, outbound: Outbound, told: mpsc::Sender<Told>) {
         let (gateway, asked) = (self.gateway.clone(), self.asked.clone());
-        let lookout = Lookout::of(&gateway, &asked);
+        let mut lookout = Lookout::of(&gateway, &asked);
         let ended = tokio::select! {
             biased;
             // Whoever was told so has answered the client.
             () = asked.arrival.course.flight().stopped() => None,
-            refusal = lookout.revoked(gateway, asked.clone()) => {
+            refusal = lookout.revoked(&gateway, &asked) => {
                 take_away(&asked);
                 Some(Err(refusal))
             }
