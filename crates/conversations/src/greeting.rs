@@ -26,37 +26,36 @@ pub fn belongs(link: &Link, upstream: &Upstream, cut: &str, session: &Arc<Client
     }
 }
 
+/// How a legacy client introduces itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Hello<'a> {
+    pub outbound: &'a Outbound,
+    pub id: &'a Id,
+    /// What of its capabilities the server may hear of, raw.
+    pub capabilities: &'a str,
+    /// The principal it belongs to.
+    pub principal: &'a str,
+}
+
 /// Opens a conversation for a legacy client: in its own era where the server has it, else across.
-pub async fn greet(
-    upstream: &Arc<Upstream>,
-    hello: &Outbound,
-    id: &Id,
-    cut: &str,
-    who: &str,
-) -> Result<(Link, Opened), Failure> {
-    match greet_as_known(upstream, hello, id, cut, who).await {
+pub async fn greet(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(Link, Opened), Failure> {
+    match greet_as_known(upstream, hello).await {
         // It was replaced by one of another transport, and nothing is known of it any more.
-        Err(Failure::Forgotten) => greet_as_known(upstream, hello, id, cut, who).await,
+        Err(Failure::Forgotten) => greet_as_known(upstream, hello).await,
         greeted => greeted,
     }
 }
 
-async fn greet_as_known(
-    upstream: &Arc<Upstream>,
-    hello: &Outbound,
-    id: &Id,
-    cut: &str,
-    who: &str,
-) -> Result<(Link, Opened), Failure> {
+async fn greet_as_known(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(Link, Opened), Failure> {
     if upstream.known_legacy() == Some(false) {
-        match greet_modern(upstream, hello).await {
+        match greet_modern(upstream, hello.outbound).await {
             // It may have been replaced: whatever was known of it is asked again.
             Err(Failure::OtherEra(_) | Failure::Answered { .. } | Failure::Wordless { .. }) => upstream.doubt(),
             greeted => return greeted,
         }
     }
     let was_by_events = upstream.is_by_events();
-    let refused = match greet_legacy(upstream, hello, id, cut, who).await {
+    let refused = match greet_legacy(upstream, hello).await {
         Ok(greeted) => {
             upstream.found_legacy(true);
             return Ok(greeted);
@@ -64,7 +63,7 @@ async fn greet_as_known(
         Err(failure) => failure,
     };
     if !was_by_events && upstream.turns_out_by_events(&refused).await {
-        return greet_legacy(upstream, hello, id, cut, who).await;
+        return greet_legacy(upstream, hello).await;
     }
     let may_be_modern = matches!(refused, Failure::Answered { .. } | Failure::Wordless { .. });
     if matches!(&refused, Failure::Answered { error, .. } if is_of_modern_server(error)) {
@@ -75,7 +74,7 @@ async fn greet_as_known(
         return Err(refused);
     }
     upstream.found_legacy(false);
-    greet_modern(upstream, hello).await
+    greet_modern(upstream, hello.outbound).await
 }
 
 /// Whether the refusal of `initialize` is one a modern server gives.
@@ -95,27 +94,21 @@ async fn greet_modern(upstream: &Arc<Upstream>, hello: &Outbound) -> Result<(Lin
     Ok((link, Opened { result: Part::composed(text)?, version }))
 }
 
-pub async fn greet_legacy(
-    upstream: &Arc<Upstream>,
-    hello: &Outbound,
-    id: &Id,
-    cut: &str,
-    who: &str,
-) -> Result<(Link, Opened), Failure> {
-    let edits = [Edit::OpeningCapabilities(cut)];
+async fn greet_legacy(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(Link, Opened), Failure> {
+    let edits = [Edit::OpeningCapabilities(hello.capabilities)];
     match &upstream.reach {
         Reach::Http(http) if !upstream.is_by_events() => {
-            let (link, opened) = greet_over_http(upstream, http, hello, id, &edits).await?;
+            let (link, opened) = greet_over_http(upstream, http, hello.outbound, hello.id, &edits).await?;
             Ok((Link::Http(link), opened))
         }
-        Reach::Http(_) | Reach::Command(_) if upstream.wants_own_child(cut) => {
+        Reach::Http(_) | Reach::Command(_) if upstream.wants_own_child(hello.capabilities) => {
             let child = upstream.legacy_own().await?;
-            let opening = timeout(upstream.open_time, child.open(hello, id, &edits));
+            let opening = timeout(upstream.open_time, child.open(hello.outbound, hello.id, &edits));
             let opened = opening.await.unwrap_or(Err(Failure::Timeout))?;
             Ok((Link::Stdio(child), opened))
         }
         Reach::Http(_) | Reach::Command(_) => {
-            let child = upstream.legacy_shared(who).await?;
+            let child = upstream.legacy_shared(hello.principal).await?;
             let opened = child.opened().cloned().ok_or(Failure::Died)?;
             Ok((Link::Stdio(child), opened))
         }

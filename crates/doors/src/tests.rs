@@ -16,6 +16,7 @@ mod open_questions;
 mod oracle;
 mod oracle_cases;
 mod parking;
+mod patience;
 mod pipe;
 mod recorder;
 mod resuming;

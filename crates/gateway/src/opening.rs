@@ -8,7 +8,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
-use toolwarden_conversations::greeting::{belongs, greet};
+use toolwarden_conversations::greeting::{Hello, belongs, greet};
 use toolwarden_conversations::sessions::{Agreed, ClientSession, Push, principal};
 use toolwarden_conversations::upstreams::Opened;
 use toolwarden_conversations::whole;
@@ -33,7 +33,7 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
     let caller = &asked.arrival.caller;
     let cut = capabilities.as_ref().map_or("{}".to_owned(), |part| asked.upstream.may_ask.cut(caller, part.value()));
     let who = principal(&asked.arrival.caller);
-    let opening = greet(&asked.upstream, hello, id, &cut, &who);
+    let opening = greet(&asked.upstream, Hello { outbound: hello, id, capabilities: &cut, principal: &who });
     let greeted = timeout(asked.upstream.call_time, opening).await.map_err(|_| Failure::Timeout);
     let (link, opened) = greeted.and_then(|greeted| greeted).map_err(|failure| {
         asked.upstream.fails(&failure);

@@ -14,6 +14,7 @@ use toolwarden_mcp::Id;
 use toolwarden_policy::housekeeping;
 
 use super::house::{Given, House, ada};
+use super::patience::eventually;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -57,17 +58,6 @@ async fn built_as(given: &Given) -> Result<(House, Arc<Upstream>), Box<dyn Error
     Ok((house, upstream))
 }
 
-/// Waits until something is so, for some seconds.
-async fn eventually(check: impl Fn() -> bool) -> bool {
-    for _ in 0..500 {
-        if check() {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    false
-}
-
 #[tokio::test]
 async fn a_child_that_starts_slowly_keeps_only_those_waiting_who_want_it() -> Outcome {
     let directory = tempfile::tempdir()?;
@@ -79,7 +69,7 @@ async fn a_child_that_starts_slowly_keeps_only_those_waiting_who_want_it() -> Ou
         tokio::spawn(async move { upstream.legacy_shared(who).await })
     };
     let first = open("ada");
-    assert!(eventually(|| directory.path().join("first").exists()).await, "the first child was not started");
+    assert!(eventually(async || directory.path().join("first").exists()).await, "the first child was not started");
     let second = open("ada");
     let other = timeout(PATIENCE, open("bob")).await.map_err(|_| "bob waits for the child of ada")???;
     assert!(!first.is_finished() && !second.is_finished());
@@ -171,7 +161,7 @@ async fn idle_children_are_ended_by_the_way() -> Outcome {
     let child = upstream.legacy_shared("ada").await?;
     tokio::time::sleep(Duration::from_millis(5)).await;
     let keeping = tokio::spawn(house.gateway.clone().keep_house());
-    assert!(eventually(|| !child.is_alive()).await, "it is left running");
+    assert!(eventually(async || !child.is_alive()).await, "it is left running");
     keeping.abort();
     Ok(())
 }

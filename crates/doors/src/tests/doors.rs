@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use http_body_util::{BodyExt, Full};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::greeting::greet;
+use toolwarden_conversations::greeting::{Hello, greet};
 use toolwarden_conversations::sessions::{Agreed, ClientSession, Push, principal};
 use toolwarden_conversations::stream_log::StreamLog;
 use toolwarden_core::Caller;
@@ -207,8 +207,10 @@ async fn greet_notes(house: &House, session: &Arc<ClientSession>) {
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
     let Ok(hello) = housekeeping(server.clone(), "initialize", params) else { return };
+    let who = principal(&session.caller);
+    let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: &who };
     if house.gateway.may_reach(&session.caller, &server)
-        && let Ok((link, _)) = greet(upstream, &hello, &Id::number(0), "{}", &principal(&session.caller)).await
+        && let Ok((link, _)) = greet(upstream, hello).await
     {
         session.keep_link(server, link);
     }

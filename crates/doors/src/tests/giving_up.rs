@@ -11,6 +11,7 @@ use super::doors::{META, Speech, open_session, post_in_session};
 use super::eras::puppet::{Puppet, Wire};
 use super::house::{Given, House};
 use super::parking::{house, statuses};
+use super::patience::eventually;
 use super::pipe::Pipe;
 
 /// The `_meta` of a request of an era.
@@ -34,16 +35,6 @@ pub(super) fn call(speech: Speech, id: u64, steps: &[&str]) -> Value {
 
 pub(super) fn cancel(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}})
-}
-
-pub(super) async fn eventually(mut is_so: impl AsyncFnMut() -> bool) -> bool {
-    for _ in 0..500 {
-        if is_so().await {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    false
 }
 
 /// What the server must have seen: a stream that closed, words, or both.

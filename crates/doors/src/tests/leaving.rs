@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::greeting::greet;
+use toolwarden_conversations::greeting::{Hello, greet};
 use toolwarden_conversations::sessions::{ClientSession, Push};
 use toolwarden_conversations::upstreams::Link;
 use toolwarden_core::json::Part;
@@ -45,7 +45,10 @@ async fn greeted(house: &House) -> Option<Link> {
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
     let hello = housekeeping("notes".into(), "initialize", params).ok()?;
-    greet(upstream, &hello, &Id::number(0), "{}", "ada").await.ok().map(|(link, _)| link)
+    greet(upstream, Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: "ada" })
+        .await
+        .ok()
+        .map(|(link, _)| link)
 }
 
 #[tokio::test]

@@ -9,9 +9,10 @@ use toolwarden_mcp::message::read_one;
 
 use super::doors::{META, Speech, get_in_session, open_session, post_in_session};
 use super::eras::puppet::Wire;
-use super::giving_up::{CONFIG, call, eventually};
+use super::giving_up::{CONFIG, call};
 use super::house::{Given, House, ada};
 use super::parking::{self, house, statuses};
+use super::patience::eventually;
 use super::pipe::Pipe;
 use super::recorder::Speaks;
 

@@ -2,25 +2,26 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST};
-use http::{HeaderValue, Request, StatusCode};
-use http_body_util::Full;
+use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use toolwarden_conversations::Scope;
 use toolwarden_core::Caller;
-use toolwarden_mcp::headers::SESSION;
 
-use super::doors::{SPEECHES, Speech, walk};
+use super::doors::{SPEECHES, Speech, open_session, post_in_session, walk};
 use super::eras::puppet::{Puppet, Wire};
 use super::house::{Given, House, ada};
 use super::recorder::{Recorder, Speaks};
-use crate::serve_request;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-async fn house(server: &'static str) -> Option<(House, Puppet)> {
+async fn house(server: &'static str) -> (House, Puppet) {
+    let built = built(server).await;
+    assert!(built.is_some());
+    built.unwrap_or_else(|| unreachable!("asserted"))
+}
+
+async fn built(server: &'static str) -> Option<(House, Puppet)> {
     let puppet = Puppet::start(Wire::Oldest).await.ok()?;
     let given = Given { config: "[auto_run]\nmode = \"run_everything\"\n", server, ..Given::default() };
     let house = House::around(&given, Recorder::absent(puppet.url.clone(), Speaks::Both)).await?;
@@ -47,9 +48,7 @@ async fn call_as(house: &House, caller: Caller, speech: Speech, steps: &[&str]) 
 #[tokio::test]
 async fn a_refused_request_fails_at_once_and_alone() {
     for speech in SPEECHES {
-        let built = house("").await;
-        assert!(built.is_some());
-        let Some((house, puppet)) = built else { return };
+        let (house, puppet) = house("").await;
         // The tools become known, and the line is opened.
         assert!(call(&house, speech, &[]).await.contains("done t;"));
         let lines = puppet.lines();
@@ -85,9 +84,7 @@ async fn calls_until_done(house: &House, speech: Speech, tries: usize) -> Vec<St
 async fn a_server_that_was_replaced_by_one_of_another_transport_is_found_out_anew() {
     for speech in SPEECHES {
         for next in [Wire::Legacy, Wire::Modern] {
-            let built = house("").await;
-            assert!(built.is_some());
-            let Some((house, puppet)) = built else { return };
+            let (house, puppet) = house("").await;
             assert!(call(&house, speech, &[]).await.contains("done t;"));
             puppet.becomes(next);
             assert_eq!(calls_until_done(&house, speech, 30).await, Vec::<String>::new(), "{speech:?} {next:?}");
@@ -104,9 +101,7 @@ async fn a_server_that_was_replaced_by_one_of_another_transport_is_found_out_ane
 async fn the_first_to_meet_a_replaced_server_need_not_come_twice() {
     for speech in SPEECHES {
         for next in [Wire::Legacy, Wire::Modern] {
-            let built = house("").await;
-            assert!(built.is_some());
-            let Some((house, puppet)) = built else { return };
+            let (house, puppet) = house("").await;
             assert!(call(&house, speech, &[]).await.contains("done t;"));
             puppet.becomes(next);
             let mut bob = ada();
@@ -128,9 +123,7 @@ async fn the_first_to_meet_a_replaced_server_need_not_come_twice() {
 
 #[tokio::test]
 async fn a_server_whose_file_says_sse_is_taken_at_its_word() {
-    let built = house("type = \"sse\"").await;
-    assert!(built.is_some());
-    let Some((house, puppet)) = built else { return };
+    let (house, puppet) = house("type = \"sse\"").await;
     assert!(call(&house, Speech::Modern, &[]).await.contains("done t;"));
     puppet.becomes(Wire::Legacy);
     // It stays an error of the server's, with a rest after each try.
@@ -139,41 +132,23 @@ async fn a_server_whose_file_says_sse_is_taken_at_its_word() {
     assert!(!failed.concat().contains("has forgotten"), "{failed:?}");
 }
 
-fn post(body: &str, session: Option<&HeaderValue>) -> Request<Full<Bytes>> {
-    let mut request = Request::new(Full::from(body.to_owned()));
-    *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = http::Uri::from_static("/mcp/notes");
-    let headers = request.headers_mut();
-    headers.insert(HOST, HeaderValue::from_static("localhost"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    headers.extend(session.map(|session| (SESSION, session.clone())));
-    request
-}
-
 #[tokio::test]
 async fn a_session_with_a_server_that_was_replaced_is_over() {
-    const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-    let built = house("").await;
-    assert!(built.is_some());
-    let Some((house, puppet)) = built else { return };
-    let opened = serve_request(&house.gateway, post(HELLO, None)).await;
-    let session = opened.headers().get(SESSION).cloned();
-    let listed = serve_request(&house.gateway, post(LIST, session.as_ref())).await;
-    assert_eq!((opened.status(), listed.status()), (StatusCode::OK, StatusCode::OK));
+    let (house, puppet) = house("").await;
+    let session = open_session(&house).await;
+    assert_eq!(post_in_session(&house, &session, LIST).await.status(), StatusCode::OK);
     puppet.becomes(Wire::Legacy);
     let mut statuses = Vec::new();
     // The line that broke has a short rest first.
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        statuses.push(serve_request(&house.gateway, post(LIST, session.as_ref())).await.status());
+        statuses.push(post_in_session(&house, &session, LIST).await.status());
         if statuses.ends_with(&[StatusCode::NOT_FOUND]) {
             break;
         }
     }
     assert!(statuses.ends_with(&[StatusCode::NOT_FOUND]), "so that the client opens another: {statuses:?}");
-    let opened = serve_request(&house.gateway, post(HELLO, None)).await;
-    let listed = serve_request(&house.gateway, post(LIST, opened.headers().get(SESSION))).await;
-    assert_eq!((opened.status(), listed.status()), (StatusCode::OK, StatusCode::OK));
+    let session = open_session(&house).await;
+    assert_eq!(post_in_session(&house, &session, LIST).await.status(), StatusCode::OK);
 }

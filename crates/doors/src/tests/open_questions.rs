@@ -8,9 +8,10 @@ use toolwarden_conversations::Scope;
 
 use super::doors::Speech;
 use super::eras::puppet::{Puppet, Wire};
-use super::giving_up::{call, cancel, eventually};
+use super::giving_up::{call, cancel};
 use super::house::House;
 use super::parking::house;
+use super::patience::eventually;
 use super::pipe::Pipe;
 
 /// More than a session remembers of one server.

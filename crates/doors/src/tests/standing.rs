@@ -22,8 +22,8 @@ use toolwarden_conversations::Scope;
 use toolwarden_mcp::headers;
 
 use super::doors::Speech;
-use super::giving_up::eventually;
 use super::house::{Given, House};
+use super::patience::eventually;
 use super::pipe::Pipe;
 use super::recorder::{Recorder, Speaks};
 use crate::{AnswerBody, serve_request, stdio};

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
@@ -17,6 +16,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use toolwarden_mcp::headers::{LAST_EVENT, SESSION};
 
 use super::house::{Given, House};
+use super::patience::eventually;
 use crate::{AnswerBody, Listener, Workers, serve, serve_request, tls};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -175,17 +175,6 @@ fn silent_child(file: &std::path::Path) -> &'static str {
     Box::leak(format!("[servers.child]\ncommand = \"sh\"\nargs = [\"-c\", \"{script}\"]\n").into_boxed_str())
 }
 
-/// Waits until something is so, for some seconds.
-async fn eventually(check: impl Fn() -> bool) -> bool {
-    for _ in 0..500 {
-        if check() {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    false
-}
-
 #[tokio::test]
 async fn a_child_whose_opening_was_given_up_ends() -> Outcome {
     let directory = tempfile::tempdir()?;
@@ -198,8 +187,8 @@ async fn a_child_whose_opening_was_given_up_ends() -> Outcome {
     let opening = serve_request(&house.gateway, request(Method::POST, &own, None, None));
     tokio::select! {
         _ = opening => return Err("a child that says nothing was opened".into()),
-        started = eventually(&alive) => assert!(started, "no child was started"),
+        started = eventually(async || alive()) => assert!(started, "no child was started"),
     }
-    assert!(eventually(|| !alive()).await, "its child is left behind");
+    assert!(eventually(async || !alive()).await, "its child is left behind");
     Ok(())
 }

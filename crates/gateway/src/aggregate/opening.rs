@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use tokio::time::timeout;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::ask::ask;
-use toolwarden_conversations::greeting::{belongs, greet};
+use toolwarden_conversations::greeting::{Hello, belongs, greet};
 use toolwarden_conversations::sessions::{Agreed, ClientSession, principal};
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Document, Limits, Part};
@@ -107,8 +107,9 @@ pub(crate) async fn conversation(
     let asked = query(gateway, &session.caller, call);
     let hello = admit(&gateway.live.policy(), &asked, Admitted::Listed { method: "initialize".to_owned() });
     let hello = hello.map_err(|why| Failure::Unreachable(why.reason.sentence().to_owned()))?;
-    let id = Id::number(0);
-    let (link, opened) = greet(upstream, &hello, &id, &cut, &principal(&session.caller)).await?;
+    let who = principal(&session.caller);
+    let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: &cut, principal: &who };
+    let (link, opened) = greet(upstream, hello).await?;
     belongs(&link, upstream, &cut, session);
     if link.era() == Era::Modern {
         crate::bridge::listen_for(gateway, session, upstream);
