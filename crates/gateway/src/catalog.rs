@@ -15,9 +15,9 @@ use toolwarden_core::{Operation, weak};
 use crate::decide::reach;
 use crate::forward::link;
 use crate::gateway::Gateway;
-use crate::live;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, What};
+use toolwarden_guard::live;
 
 /// Names nobody listed are asked about again after this.
 const AGAIN: Duration = Duration::from_secs(2);

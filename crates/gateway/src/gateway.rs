@@ -18,9 +18,9 @@ use toolwarden_store::journal::Journal;
 
 use crate::bridge::Parks;
 use crate::decide::still_permitted;
-use crate::live::Live;
 use crate::settings::Settings;
 use crate::watching::Hearing;
+use toolwarden_guard::Live;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);

@@ -16,7 +16,6 @@ mod forward;
 mod gateway;
 mod identify;
 mod inspect;
-mod live;
 mod news;
 mod opening;
 mod parameters;

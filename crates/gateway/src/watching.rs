@@ -10,8 +10,8 @@ use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_policy::{Message, Query, admit};
 
 use crate::gateway::Gateway;
-use crate::live::Live;
 use crate::resolve::Asked;
+use toolwarden_guard::Live;
 
 const URIS: &str = "resourceSubscriptions";
 

@@ -21,8 +21,8 @@ use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::inspect::{list_kind, shows};
-use crate::live;
 use crate::refusal::Refusal;
+use toolwarden_guard::live;
 
 /// Entries of one page.
 const PAGE: usize = 500;

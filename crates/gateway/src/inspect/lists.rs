@@ -18,9 +18,9 @@ use super::broke;
 use super::whole_result;
 use crate::answer::Answer;
 use crate::gateway::Gateway;
-use crate::live;
 use crate::refusal::Refusal;
 use crate::resolve::{Asked, query};
+use toolwarden_guard::live;
 
 fn list_of(asked: &Asked) -> ListOf<'_> {
     ListOf { method: &asked.method, caller: &asked.arrival.caller }

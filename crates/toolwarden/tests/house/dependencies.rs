@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -14,12 +14,16 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("mcp", &["core"]),
     ("store", &["core"]),
     ("vault", &["core"]),
+    ("guard", &["core", "policy", "sources"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
-    ("gateway", &["core", "policy", "sources", "mcp", "store", "conversations"]),
+    ("gateway", &["core", "policy", "sources", "mcp", "store", "guard", "conversations"]),
     ("doors", &["core", "mcp", "conversations", "gateway"]),
     ("control", &["core", "policy", "sources", "store"]),
     ("console", &["core", "control"]),
-    ("toolwarden", &["core", "policy", "sources", "mcp", "store", "vault", "gateway", "doors", "control", "console"]),
+    (
+        "toolwarden",
+        &["core", "policy", "sources", "mcp", "store", "vault", "guard", "gateway", "doors", "control", "console"],
+    ),
 ];
 
 /// Heavy crate → rooms that may name it.
@@ -30,7 +34,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
     ("jsonschema", &["policy"]),
     ("anyhow", &["toolwarden"]),
     ("clap", &["toolwarden"]),
-    ("tokio", &["mcp", "store", "conversations", "gateway", "doors", "control", "console", "toolwarden"]),
+    ("tokio", &["mcp", "store", "guard", "conversations", "gateway", "doors", "control", "console", "toolwarden"]),
     ("hyper", &["mcp", "doors", "console", "toolwarden"]),
     ("axum", &["console"]),
     ("reqwest", &[]),

@@ -19,27 +19,27 @@ const MOST_TOOLS: usize = 5_000;
 
 /// The snapshot and the server layer it was built from.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub struct Live {
     policy: ArcSwap<PolicySet>,
     servers: Mutex<Vec<ServerInput>>,
     changes: watch::Sender<()>,
 }
 
 impl Live {
-    pub(crate) fn new(policy: PolicySet, servers: Vec<ServerInput>) -> Self {
+    pub fn new(policy: PolicySet, servers: Vec<ServerInput>) -> Self {
         Self { policy: ArcSwap::from_pointee(policy), servers: Mutex::new(servers), changes: watch::Sender::new(()) }
     }
 
-    pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<PolicySet>> {
+    pub fn policy(&self) -> arc_swap::Guard<Arc<PolicySet>> {
         self.policy.load()
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<PolicySet> {
+    pub fn snapshot(&self) -> Arc<PolicySet> {
         self.policy.load_full()
     }
 
     /// Tells of every policy that takes the place of another.
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+    pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
@@ -47,7 +47,7 @@ impl Live {
     ///
     /// # Errors
     /// A rule that does not fit the tools that are known.
-    pub(crate) fn replace(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
+    pub fn replace(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         for server in &mut servers {
             let known = held.iter().find(|known| known.name == server.name && known.launch == server.launch);
@@ -64,7 +64,7 @@ impl Live {
 
     /// Learns tools of a server. Tools are added or replaced, not forgotten: lists differ between
     /// clients, and whether a tool is still there is for its server to say.
-    pub(crate) fn learn(&self, server: &str, listed: &[ToolDefinition]) {
+    pub fn learn(&self, server: &str, listed: &[ToolDefinition]) {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = false;
         for input in held.iter_mut().filter(|input| input.name == server) {
@@ -111,7 +111,7 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
 }
 
 /// The definitions of a `tools/list` result.
-pub(crate) fn definitions(tools: Value<'_>) -> Vec<ToolDefinition> {
+pub fn definitions(tools: Value<'_>) -> Vec<ToolDefinition> {
     tools.items().filter_map(definition).collect()
 }
 
