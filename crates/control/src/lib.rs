@@ -6,6 +6,7 @@
 mod actor;
 mod changes;
 mod clerk;
+mod definitions;
 mod error;
 mod operation;
 pub mod operations;
@@ -17,6 +18,7 @@ mod servers;
 pub use actor::{Actor, Via};
 pub use changes::{Changes, Follower};
 pub use clerk::{Clerk, ClerkParts};
+pub use definitions::{DefinitionView, WaitingView};
 pub use error::{ControlError, Fault};
 pub use operation::{Kind, Needs, Operation};
 pub use place::Place;

@@ -1,5 +1,5 @@
 //! Who may hear of a server at the moment there is something to tell: the policy may have changed since
-//! somebody began to listen (GATE-19).
+//! somebody began to listen (GATE-19). And what is to be known of a server before it is used.
 
 use std::sync::Arc;
 
@@ -9,4 +9,10 @@ use toolwarden_core::Caller;
 pub trait Audience: std::fmt::Debug + Send + Sync {
     /// Whether a caller may hear of a server, and of this resource of it.
     fn may_hear(&self, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool;
+
+    /// Whether a server may be started or reached: what starts it is as a person accepted it (GATE-12).
+    fn may_start(&self, server: &str) -> bool;
+
+    /// A server may list something else than before: it says so, or was started anew.
+    fn may_have_changed(&self, server: &str);
 }

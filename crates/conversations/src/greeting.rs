@@ -96,7 +96,7 @@ async fn greet_modern(upstream: &Arc<Upstream>, hello: &Outbound) -> Result<(Lin
 
 async fn greet_legacy(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(Link, Opened), Failure> {
     let edits = [Edit::OpeningCapabilities(hello.capabilities)];
-    match &upstream.reach {
+    match upstream.reach() {
         Reach::Http(http) if !upstream.is_by_events() => {
             let (link, opened) = greet_over_http(upstream, http, hello.outbound, hello.id, &edits).await?;
             Ok((Link::Http(link), opened))

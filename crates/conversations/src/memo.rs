@@ -21,6 +21,7 @@ struct Remembered {
     raw: Part,
     policy: Arc<PolicySet>,
     caller: Arc<Caller>,
+    standing: u64,
     filtered: Arc<str>,
     made: Instant,
 }
@@ -30,6 +31,8 @@ struct Remembered {
 pub struct ListOf<'a> {
     pub method: &'a Arc<str>,
     pub caller: &'a Arc<Caller>,
+    /// Of what is known of definitions: counts up when one stands otherwise than before.
+    pub standing: u64,
 }
 
 const MOST_REMEMBERED: usize = 32;
@@ -41,6 +44,7 @@ impl ListMemo {
             known.method == *of.method
                 && Arc::ptr_eq(&known.policy, policy)
                 && *known.caller == **of.caller
+                && known.standing == of.standing
                 && known.made.elapsed() < FRESH
                 && is_same(&known.raw)
         });
@@ -54,7 +58,7 @@ impl ListMemo {
             memo.clear();
         }
         let (method, raw) = (of.method.clone(), result.clone());
-        let caller = of.caller.clone();
-        memo.push(Remembered { method, raw, policy, caller, filtered, made: Instant::now() });
+        let (caller, standing) = (of.caller.clone(), of.standing);
+        memo.push(Remembered { method, raw, policy, caller, standing, filtered, made: Instant::now() });
     }
 }

@@ -97,7 +97,9 @@ pub struct Upstream {
     pub name: Arc<str>,
     /// How it is called behind the common door.
     pub alias: Alias,
-    pub reach: Reach,
+    reach: Reach,
+    /// Instead of it, as long as nobody accepted what starts it.
+    barred: Reach,
     /// As it was written when the gateway started.
     pub launch: Launch,
     pub may_ask: MayAsk,
@@ -188,6 +190,11 @@ impl Upstream {
         let name: Arc<str> = definition.input.name.as_str().into();
         Self {
             reach: reach(&name, definition, bounds),
+            barred: Reach::Nothing(format!(
+                "what starts it changed since it was accepted; compare with `toolwarden tools diff {0}`, accept with \
+                 `toolwarden tools accept {0}`",
+                name::shown(&name)
+            )),
             name,
             alias,
             launch: definition.input.launch.clone(),
@@ -216,6 +223,11 @@ impl Upstream {
             tasks: Tasks::default(),
             asked_for_tools: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// How it is reached, if it may be.
+    pub fn reach(&self) -> &Reach {
+        if self.audience.may_start(&self.name) { &self.reach } else { &self.barred }
     }
 
     fn health(&self) -> std::sync::MutexGuard<'_, Health> {
@@ -251,6 +263,9 @@ impl Upstream {
         if &*news.method == "notifications/progress" {
             return true;
         }
+        if news.method.ends_with("/list_changed") {
+            self.audience.may_have_changed(&self.name);
+        }
         let uri = news.params.as_ref().and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
         self.tasks.may_hear(news, caller) && self.audience.may_hear(caller, &self.name, uri.as_deref())
     }
@@ -263,7 +278,7 @@ impl Upstream {
     /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,
     /// a child is shared.
     pub async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {
-        match &self.reach {
+        match self.reach() {
             Reach::Http(http) if self.speaks_modern().await? => {
                 Ok(Link::Http(Arc::new(HttpLink::modern(http.clone()))))
             }
@@ -286,7 +301,7 @@ impl Upstream {
 
     /// A new line to the server: a child, or a stream of the oldest HTTP transport.
     async fn spawn(self: &Arc<Self>, era: Era) -> Result<Arc<StdioLink>, Failure> {
-        if matches!(self.reach, Reach::Http(_)) && !self.is_by_events() {
+        if matches!(self.reach(), Reach::Http(_)) && !self.is_by_events() {
             // It was replaced since: whoever had a line to it opens a conversation anew.
             return Err(Failure::Forgotten);
         }
@@ -303,7 +318,7 @@ impl Upstream {
             };
             return Err(Failure::Resting { why, seconds: wait.as_secs() + 1 });
         }
-        let opened = match &self.reach {
+        let opened = match self.reach() {
             Reach::Command(spec) => Child::spawn(spec)
                 .map(|(child, lines)| (Pipe::Child(child), Lines::Child(lines)))
                 .map_err(|error| Failure::Unreachable(error.to_string())),
@@ -322,6 +337,7 @@ impl Upstream {
             self.ended(Duration::ZERO);
         })?;
         self.works();
+        self.audience.may_have_changed(&self.name);
         Ok(StdioLink::over(self, opened, era, self.depth))
     }
 

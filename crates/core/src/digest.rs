@@ -41,6 +41,14 @@ impl Digest {
         Self::of_value(params.value())
     }
 
+    /// The digest of any JSON value, whatever the order of its keys.
+    #[must_use]
+    pub fn of_json(value: Value<'_>) -> Self {
+        let mut hasher = Sha256::new();
+        write_value(&mut hasher, value);
+        Self(hasher.finalize().into())
+    }
+
     fn of_value(params: Value<'_>) -> Self {
         let mut hasher = Sha256::new();
         write_object(&mut hasher, params, &LEFT_OUT, Place::Params);

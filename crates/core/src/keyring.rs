@@ -16,11 +16,13 @@ pub enum Purpose {
     ArgumentDigest,
     /// Checkpoints of the journal.
     Checkpoint,
+    /// Values of the environment that servers are started with, in what is pinned of them.
+    Launch,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 5] =
-        [Self::Session, Self::RequestState, Self::Cursor, Self::ArgumentDigest, Self::Checkpoint];
+    pub const ALL: [Self; 6] =
+        [Self::Session, Self::RequestState, Self::Cursor, Self::ArgumentDigest, Self::Checkpoint, Self::Launch];
 
     /// The stable name that goes into key derivation.
     #[must_use]
@@ -31,6 +33,7 @@ impl Purpose {
             Self::Cursor => "cursor",
             Self::ArgumentDigest => "argument_digest",
             Self::Checkpoint => "checkpoint",
+            Self::Launch => "launch",
         }
     }
 }

@@ -46,10 +46,12 @@ pub enum Weakness {
     Children,
     /// Logs show what servers write, byte for byte.
     Logs,
+    /// Definitions of servers count as they come.
+    Pins,
 }
 
 impl Weakness {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Judge,
         Self::Names,
         Self::Ladder,
@@ -68,6 +70,7 @@ impl Weakness {
         Self::Trust,
         Self::Children,
         Self::Logs,
+        Self::Pins,
     ];
 }
 

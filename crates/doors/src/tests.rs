@@ -17,6 +17,7 @@ mod oracle;
 mod oracle_cases;
 mod parking;
 mod patience;
+mod pinned;
 mod pipe;
 mod recorder;
 mod resuming;

@@ -23,8 +23,8 @@ use crate::audit::Trail;
 use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass, stop};
-use crate::refusal::Refusal;
 use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, cancelled_id, has_ended, resolve};
+use toolwarden_refusals::Refusal;
 
 /// Walks a message of the common door.
 pub(crate) async fn handle(

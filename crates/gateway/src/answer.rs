@@ -1,4 +1,4 @@
-//! Step 11: outcomes become wire. The only file that knows status codes and JSON-RPC codes.
+//! Step 11: what a door sends back.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,15 +7,13 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::StatusCode;
 use http_body_util::BodyExt;
-use serde_json::json;
 use toolwarden_conversations::Failure;
-use toolwarden_core::{Decision, Reason, name};
-use toolwarden_mcp::ladder::Rung;
+use toolwarden_mcp::Era;
 use toolwarden_mcp::sse::Event;
-use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
+use toolwarden_refusals::{MISSING_CAPABILITY, Refusal, failure_message};
+pub use toolwarden_refusals::{Reply, Shape};
 
 use crate::inspect::{BodyError, InspectedBody};
-use crate::refusal::{Denial, Refusal};
 
 /// Events on their way to a client.
 pub type Events = Pin<Box<dyn Stream<Item = Event> + Send>>;
@@ -34,15 +32,6 @@ pub enum Answer {
         /// Whether ids of a server stand in it, by which the client can resume.
         resumable: bool,
     },
-}
-
-/// One message with the status it travels under.
-#[derive(Debug, Clone)]
-pub struct Reply {
-    pub status: StatusCode,
-    pub body: Bytes,
-    /// The id of a session that was just opened.
-    pub session: Option<String>,
 }
 
 impl fmt::Debug for Answer {
@@ -76,182 +65,12 @@ impl Answer {
     }
 }
 
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const INTERNAL_ERROR: i64 = -32603;
-const HEADER_MISMATCH: i64 = -32020;
-const MISSING_CAPABILITY: i64 = -32021;
-const UNSUPPORTED_VERSION: i64 = -32022;
-/// Our own refusals: outside every range the protocol reserves.
-const NOT_PERMITTED: i64 = 4030;
-/// Where a decision is said: in the `_meta` of a result, in the `data` of an error.
-const DECISION: &str = "toolwarden/decision";
-
-/// What a refusal must be shaped to.
-#[derive(Debug, Clone)]
-pub struct Shape {
-    pub id: Option<Id>,
-    /// Whether anybody waits for an answer.
-    pub wants_answer: bool,
-    pub is_tool_call: bool,
-    pub era: Era,
-}
-
 /// A refusal in wire form.
 #[must_use]
 pub fn refuse(shape: &Shape, refusal: &Refusal) -> Answer {
-    let (status, code, message) = match refusal {
-        Refusal::TakenAway(now) => return refuse(shape, now),
-        Refusal::Denied(denial) | Refusal::Held(denial) if shape.is_tool_call && shape.id.is_some() => {
-            return decided(shape, denial);
-        }
-        Refusal::Denied(denial) | Refusal::Held(denial) => {
-            let data = json!({ DECISION: decision(denial) });
-            let body = compose::error(shape.id.as_ref(), NOT_PERMITTED, &in_words(denial), Some(&data));
-            return reply(shape, StatusCode::OK, body);
-        }
-        Refusal::Rung(Rung::Version(version)) => {
-            let supported: Vec<_> = Version::modern().map(Version::as_str).collect();
-            let data = json!({ "supported": supported, "requested": version });
-            let body =
-                compose::error(shape.id.as_ref(), UNSUPPORTED_VERSION, "Unsupported protocol version", Some(&data));
-            return reply(shape, StatusCode::BAD_REQUEST, body);
-        }
-        Refusal::Capability(name) => {
-            let data = json!({ "requiredCapabilities": { *name: {} } });
-            let words =
-                format!("the server needs a client that offers `{name}`; what it did before it asked is not known");
-            let body = compose::error(shape.id.as_ref(), MISSING_CAPABILITY, &words, Some(&data));
-            return reply(shape, StatusCode::BAD_REQUEST, body);
-        }
-        Refusal::Upstream(Failure::Answered { status, error }) => {
-            let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::OK);
-            return reply(shape, status, compose::raw_error(shape.id.as_ref(), error));
-        }
-        other => codes(shape.era, other),
-    };
-    reply(shape, status, compose::error(shape.id.as_ref(), code, &message, None))
+    toolwarden_refusals::refuse(shape, refusal).map_or(Answer::Accepted, Answer::Message)
 }
 
-fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
-    let bad = StatusCode::BAD_REQUEST;
-    match refusal {
-        Refusal::Unauthorized => {
-            (StatusCode::UNAUTHORIZED, INVALID_REQUEST, "the credential is not known here".to_owned())
-        }
-        Refusal::UnknownMode(mode) => {
-            (bad, INVALID_REQUEST, format!("no mode is called `{}`; see `toolwarden modes list`", name::shown(mode)))
-        }
-        Refusal::Malformed(error @ (MessageError::NotUtf8 | MessageError::NotJson(_))) => {
-            (bad, PARSE_ERROR, error.to_string())
-        }
-        Refusal::Malformed(error) => (bad, INVALID_REQUEST, error.to_string()),
-        Refusal::Batch => (bad, INVALID_REQUEST, "batches are part of 2025-03-26 only".to_owned()),
-        Refusal::Rung(Rung::Meta(what)) => (bad, INVALID_PARAMS, (*what).to_owned()),
-        Refusal::Rung(Rung::Header(what)) => (bad, HEADER_MISMATCH, what.clone()),
-        Refusal::Method(method) => {
-            let status = if era == Era::Modern { StatusCode::NOT_FOUND } else { StatusCode::OK };
-            (status, METHOD_NOT_FOUND, format!("Method not found: {}", name::shown(method)))
-        }
-        Refusal::Order(what) => (bad, INVALID_REQUEST, (*what).to_owned()),
-        Refusal::RepeatedId => (StatusCode::OK, INVALID_REQUEST, "a request of this id is still on its way".to_owned()),
-        Refusal::SessionMissing => (bad, INVALID_REQUEST, "Bad Request: Mcp-Session-Id header is required".to_owned()),
-        Refusal::SessionGone => {
-            (StatusCode::NOT_FOUND, INVALID_REQUEST, "Session not found: initialize again".to_owned())
-        }
-        Refusal::TooManySessions => {
-            (StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, "too many sessions are open; try again later".to_owned())
-        }
-        Refusal::VersionHeader(version) => {
-            (bad, INVALID_REQUEST, format!("Bad Request: Unsupported protocol version: {}", name::shown(version)))
-        }
-        Refusal::Params(what) => (StatusCode::OK, INVALID_PARAMS, what.clone()),
-        Refusal::ForeignTask => (StatusCode::OK, INVALID_PARAMS, "no such task".to_owned()),
-        Refusal::State(why) => (StatusCode::OK, INVALID_PARAMS, format!("`requestState` cannot be used: {why}")),
-        Refusal::UnknownServer(server) => {
-            (StatusCode::NOT_FOUND, INVALID_PARAMS, format!("no server is called `{}`", name::shown(server)))
-        }
-        Refusal::UnknownTool(tool) | Refusal::Hidden(tool, _) => {
-            (StatusCode::OK, INVALID_PARAMS, format!("Unknown tool: {}", name::shown(tool)))
-        }
-        Refusal::NoRecord => {
-            (StatusCode::OK, INTERNAL_ERROR, "the call was not sent: its audit record could not be written".to_owned())
-        }
-        Refusal::Upstream(failure) => (StatusCode::OK, INTERNAL_ERROR, failure.to_string()),
-        Refusal::ListenAgain => {
-            (StatusCode::OK, INVALID_REQUEST, "what may be listened to has changed: listen again".to_owned())
-        }
-        // Answered before this table is asked.
-        Refusal::Denied(_)
-        | Refusal::Held(_)
-        | Refusal::TakenAway(_)
-        | Refusal::Capability(_)
-        | Refusal::Rung(Rung::Version(_)) => (bad, NOT_PERMITTED, "not permitted".to_owned()),
-    }
-}
-
-fn reply(shape: &Shape, status: StatusCode, body: Bytes) -> Answer {
-    if !shape.wants_answer && status == StatusCode::OK {
-        return Answer::Accepted;
-    }
-    Answer::Message(Reply { status, body, session: None })
-}
-
-/// A decision against a tool call is a result the model can read.
-fn decided(shape: &Shape, denial: &Denial) -> Answer {
-    let mut result = json!({
-        "content": [{ "type": "text", "text": in_words(denial) }],
-        "isError": true,
-        "_meta": { DECISION: decision(denial) },
-    });
-    if let (Era::Modern, Some(result)) = (shape.era, result.as_object_mut()) {
-        result.insert("resultType".to_owned(), "complete".into());
-    }
-    let id = shape.id.clone().unwrap_or_else(|| Id::number(0));
-    reply(shape, StatusCode::OK, compose::result(&id, &result.to_string()))
-}
-
-fn in_words(denial: &Denial) -> String {
-    let explanation = &denial.explanation;
-    let verb = match explanation.decision {
-        Decision::Hold => "Held by Toolwarden, nothing was run",
-        _ => "Denied by Toolwarden",
-    };
-    let detail = explanation.detail.as_deref().map(|detail| format!(" ({})", name::shown(detail))).unwrap_or_default();
-    let mut text =
-        format!("{verb}: {}{detail}. Reason: {}.", denial.message.trim_end_matches('.'), explanation.reason.code());
-    let remedy = remedy(explanation.reason, &explanation.candidates);
-    if !remedy.is_empty() {
-        text.push(' ');
-        text.push_str(&remedy);
-    }
-    text
-}
-
-fn remedy(reason: Reason, candidates: &[String]) -> String {
-    match candidates.first() {
-        Some(entry) => format!("A person can permit it with: toolwarden allow '{}'", name::shown(entry)),
-        None if reason.remedy().is_empty() => String::new(),
-        None => format!("What helps: {}.", reason.remedy()),
-    }
-}
-
-fn decision(denial: &Denial) -> serde_json::Value {
-    let explanation = &denial.explanation;
-    let rule = explanation.rule.as_ref().map(|rule| json!({ "text": &*rule.text, "source": rule.origin.to_string() }));
-    json!({
-        "decision": explanation.decision.as_str(),
-        "stage": explanation.stage.as_str(),
-        "reason": explanation.reason.code(),
-        "rule": rule,
-        "candidates": explanation.candidates,
-        "policy_version": explanation.policy_version,
-    })
-}
-
-/// A server's failure as the response to a request.
 /// The whole of a large answer, where nothing of it was sent yet: one that breaks off can still be said to. None
 /// where its client gave it up.
 pub async fn gathered(body: Box<InspectedBody>) -> Option<Bytes> {
@@ -261,8 +80,4 @@ pub async fn gathered(body: Box<InspectedBody>) -> Option<Bytes> {
         Err(BodyError(Failure::GivenUp)) => None,
         Err(BodyError(failure)) => Some(failure_message(Some(&id), &failure)),
     }
-}
-
-pub(crate) fn failure_message(id: Option<&Id>, failure: &Failure) -> Bytes {
-    compose::error(id, INTERNAL_ERROR, &failure.to_string(), None)
 }

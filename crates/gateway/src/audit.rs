@@ -15,8 +15,8 @@ use toolwarden_store::journal::{JournalError, Receipt};
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What, text_member};
+use toolwarden_refusals::Refusal;
 
 /// Longest name that is recorded whole.
 const LONGEST_NAME: usize = 256;

@@ -25,8 +25,8 @@ use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::audit::Trail;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What, text_member};
+use toolwarden_refusals::Refusal;
 
 /// Carries a judged message to a server of the other era.
 pub(crate) async fn carry(

@@ -1,18 +1,21 @@
 //! Step 5: the judge's word. Calls are judged whole; other messages as far as they reach a server.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use toolwarden_core::json::Part;
 use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
+use toolwarden_guard::pins::Kind;
 use toolwarden_mcp::compose::quoted;
 use toolwarden_policy::{
-    Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping, is_visible,
+    Definition, Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping,
+    is_visible,
 };
 
 use crate::gateway::Gateway;
-use crate::refusal::{Denial, Refusal};
 use crate::resolve::{Asked, What, query, text_member};
 use crate::review;
+use toolwarden_refusals::{Denial, Refusal};
 
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
@@ -44,11 +47,31 @@ pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
         return admitted.map(Judged::Message);
     }
-    match judge(&policy, &asked.query) {
+    let definition = standing(gateway, asked);
+    let query = match definition {
+        Definition::Accepted => Cow::Borrowed(&asked.query),
+        definition => Cow::Owned(Query { definition, ..asked.query.clone() }),
+    };
+    match judge(&policy, &query) {
         Verdict::Allow(permit) => Ok(Judged::Call(permit)),
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
-        Verdict::Deny(why) => Err(refuse(&policy, &asked.query, *why)),
+        Verdict::Deny(why) => Err(refuse(&policy, &query, *why)),
     }
+}
+
+/// How the definition of what is called stands (GATE-12).
+fn standing(gateway: &Gateway, asked: &Asked) -> Definition {
+    let call = &asked.query.call;
+    let prompt = match call.requested_operation() {
+        Operation::GetPrompt => text_member(call.params.as_ref(), "name"),
+        _ => None,
+    };
+    let called = match (call.requested_operation(), &prompt) {
+        (Operation::CallTool, _) => Some((Kind::Tool, &*call.tool)),
+        (_, Some(prompt)) => Some((Kind::Prompt, prompt.as_str())),
+        _ => None,
+    };
+    gateway.pins.standing(&asked.upstream.name, called, &asked.arrival.caller)
 }
 
 /// Whoever may not watch a resource any more may still let go of it. Nothing else is said to the server.

@@ -20,9 +20,9 @@ use crate::arrival::Course;
 use crate::decide::{may_reach, still_permitted};
 use crate::gateway::Gateway;
 use crate::pipeline::shape_of;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What};
 use crate::watching::cut_filter;
+use toolwarden_refusals::Refusal;
 
 type Ending = Pin<Box<dyn Future<Output = Failure> + Send>>;
 

@@ -11,9 +11,9 @@ use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What};
 use crate::roots;
+use toolwarden_refusals::Refusal;
 
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 

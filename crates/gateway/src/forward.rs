@@ -16,9 +16,9 @@ use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 use crate::arrival::Arrival;
 use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What};
 use crate::{parameters, watching};
+use toolwarden_refusals::Refusal;
 
 /// A request on its way.
 #[derive(Debug)]

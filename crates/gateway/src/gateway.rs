@@ -21,6 +21,7 @@ use crate::decide::still_permitted;
 use crate::settings::Settings;
 use crate::watching::Hearing;
 use toolwarden_guard::Live;
+use toolwarden_guard::pins::Book;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -36,6 +37,8 @@ pub struct Parts {
     pub policy: PolicySet,
     pub servers: Vec<ServerInput>,
     pub definitions: Vec<ServerDefinition>,
+    /// What was accepted of the servers' definitions.
+    pub pins: Book,
     pub settings: Settings,
     pub journal: Journal,
     pub keyring: Arc<dyn Keyring>,
@@ -48,6 +51,7 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Gateway {
     pub(crate) live: Arc<Live>,
+    pub(crate) pins: Arc<Book>,
     pub(crate) upstreams: Upstreams,
     pub(crate) sessions: Sessions,
     /// Exchanges with modern clients that go on in another request.
@@ -66,19 +70,38 @@ impl Gateway {
     pub fn new(parts: Parts) -> Arc<Self> {
         let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
         let live = Arc::new(Live::new(parts.policy, parts.servers));
-        let audience: Arc<dyn Audience> = Arc::new(Hearing::new(live.clone(), parts.clock.clone()));
-        Arc::new(Self {
+        let pins = Arc::new(parts.pins);
+        let audience: Arc<dyn Audience> = Arc::new(Hearing::new(live.clone(), pins.clone(), parts.clock.clone()));
+        let gateway = Arc::new(Self {
             upstreams: Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience),
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
             live,
+            pins,
             sessions: Sessions::default(),
             journal: parts.journal,
             keyring: parts.keyring,
             clock: parts.clock,
             settings: parts.settings,
             local: Arc::new(Caller::local_person(parts.local_user)),
-        })
+        });
+        for (server, noted) in gateway.pins.noted_at_start() {
+            gateway.tell_pinned(server, std::slice::from_ref(noted));
+        }
+        for upstream in gateway.upstreams.all() {
+            let known = gateway.pins.definitions(&upstream.name);
+            if !known.is_empty() {
+                gateway.live.learn(&upstream.name, &known);
+            }
+        }
+        gateway
+    }
+
+    /// Takes over what others accepted meanwhile. Blocks.
+    pub fn refresh_pins(&self) {
+        for server in self.pins.refresh() {
+            self.live.renew(&server, &self.pins.definitions(&server));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use toolwarden_core::{Caller, Weakness, weak};
 
 use crate::arrival::Credential;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
+use toolwarden_refusals::Refusal;
 
 /// Who is calling.
 ///

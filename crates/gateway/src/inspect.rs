@@ -23,7 +23,7 @@ use toolwarden_mcp::{Era, Id, compose};
 pub(crate) use body::BodyError;
 pub use body::InspectedBody;
 pub(crate) use events::{Heard, stream_events};
-pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, shows};
+pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
 pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};
 
 use crate::answer::Answer;
@@ -31,8 +31,9 @@ use crate::audit::Trail;
 use crate::exchange;
 use crate::forward::Forwarded;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
+use crate::pinning;
 use crate::resolve::{Asked, What, text_member};
+use toolwarden_refusals::Refusal;
 
 /// The whole result of a request, where somebody must look into it.
 async fn whole_result(asked: &Asked, reply: Reply) -> Result<Part, Refusal> {
@@ -48,7 +49,14 @@ pub(crate) async fn inspect(
 ) -> Result<Answer, Refusal> {
     match (&asked.what, forwarded.reply) {
         (_, Reply::Sent) => Ok(Answer::Accepted),
-        (What::List, reply) => lists::answer(gateway, asked, reply).await,
+        (What::List, reply) => lists::answer(gateway, asked, &forwarded.link, reply).await,
+        (What::Opening, reply) => {
+            let said = whole_result(asked, reply).await?;
+            whole::check_words(Ok(said.value())).map_err(Refusal::Upstream)?;
+            let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
+            let said = pinning::opening(gateway, upstream, caller, said).await.map_err(Refusal::Upstream)?;
+            Ok(Answer::message(compose::result(&asked.answer_id(), said.raw())))
+        }
         (What::Task(None), reply) => {
             let result = whole_result(asked, reply).await?;
             whole::check_words(Ok(result.value())).map_err(Refusal::Upstream)?;

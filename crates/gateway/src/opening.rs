@@ -20,8 +20,9 @@ use toolwarden_mcp::{Era, Version};
 use crate::answer::{Answer, Reply};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
+use crate::pinning;
 use crate::resolve::Asked;
+use toolwarden_refusals::Refusal;
 
 /// Opens a legacy conversation with one server.
 pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound) -> Result<Answer, Refusal> {
@@ -41,13 +42,15 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
     })?;
     whole::check_words(Ok(opened.result.value())).map_err(Refusal::Upstream)?;
     asked.upstream.works();
+    let said = pinning::opening(gateway, &asked.upstream, caller, opened.result.clone()).await;
+    let said = said.map_err(Refusal::Upstream)?;
     let session = session(gateway, &asked.arrival)?;
     let version = shown_version(hello.params(), &opened);
     let client = hello.params().and_then(|params| params.member("clientInfo"));
     session.agree(Agreed { version, capabilities, client });
     belongs(&link, &asked.upstream, &cut, &session);
     session.keep_link(asked.upstream.name.clone(), link);
-    let body = compose::result(id, &with_version(&opened.result, version));
+    let body = compose::result(id, &with_version(&said, version));
     Ok(Answer::Message(Reply { status: StatusCode::OK, body, session: Some(session.id.clone()) }))
 }
 

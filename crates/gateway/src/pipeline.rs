@@ -20,9 +20,9 @@ use crate::decide::{Judged, decide};
 use crate::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, Resolved, What, cancelled_id, resolve};
 use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared};
+use toolwarden_refusals::Refusal;
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {

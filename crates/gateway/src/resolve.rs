@@ -19,8 +19,8 @@ use toolwarden_policy::{Message as Admitted, Query};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::roots;
+use toolwarden_refusals::Refusal;
 
 pub(crate) const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
 pub(crate) const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";

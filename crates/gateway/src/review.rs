@@ -3,8 +3,8 @@
 
 use toolwarden_policy::Pending;
 
-use crate::refusal::{Denial, Refusal};
 use crate::settings::Hold;
+use toolwarden_refusals::{Denial, Refusal};
 
 pub(crate) fn hold(habit: Hold, pending: &Pending) -> Refusal {
     let message = pending.explanation().message(pending.query());

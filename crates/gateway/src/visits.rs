@@ -16,8 +16,8 @@ use crate::decide::may_reach;
 use crate::ending::while_reachable;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
-use crate::refusal::Refusal;
 use crate::settings::Settings;
+use toolwarden_refusals::Refusal;
 
 /// The stream a legacy client opened to hear of what is no answer.
 pub enum Standing {

@@ -6,12 +6,13 @@ use toolwarden_conversations::Audience;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::{Part, Value};
 use toolwarden_core::{Call, Caller, Clock, Door, Operation};
+use toolwarden_guard::Live;
+use toolwarden_guard::pins::Book;
 use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_policy::{Message, Query, admit};
 
 use crate::gateway::Gateway;
 use crate::resolve::Asked;
-use toolwarden_guard::Live;
 
 const URIS: &str = "resourceSubscriptions";
 
@@ -55,17 +56,26 @@ fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<s
 #[derive(Debug)]
 pub(crate) struct Hearing {
     live: Arc<Live>,
+    pins: Arc<Book>,
     clock: Arc<dyn Clock>,
 }
 
 impl Hearing {
-    pub(crate) fn new(live: Arc<Live>, clock: Arc<dyn Clock>) -> Self {
-        Self { live, clock }
+    pub(crate) fn new(live: Arc<Live>, pins: Arc<Book>, clock: Arc<dyn Clock>) -> Self {
+        Self { live, pins, clock }
     }
 }
 
 impl Audience for Hearing {
     fn may_hear(&self, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool {
         is_heard(&self.live, &*self.clock, caller, server, uri)
+    }
+
+    fn may_start(&self, server: &str) -> bool {
+        self.pins.may_start(server)
+    }
+
+    fn may_have_changed(&self, server: &str) {
+        self.pins.forget_looks(server);
     }
 }

@@ -3,5 +3,6 @@
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
 pub mod live;
+pub mod pins;
 
 pub use live::Live;

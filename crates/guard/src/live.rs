@@ -65,8 +65,16 @@ impl Live {
     /// Learns tools of a server. Tools are added or replaced, not forgotten: lists differ between
     /// clients, and whether a tool is still there is for its server to say.
     pub fn learn(&self, server: &str, listed: &[ToolDefinition]) {
+        self.take(server, listed, false);
+    }
+
+    /// The same, and what was made by the former snapshot counts no more, whether anything is new or not.
+    pub fn renew(&self, server: &str, listed: &[ToolDefinition]) {
+        self.take(server, listed, true);
+    }
+
+    fn take(&self, server: &str, listed: &[ToolDefinition], mut changed: bool) {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = false;
         for input in held.iter_mut().filter(|input| input.name == server) {
             changed |= input.catalog.is_none();
             changed |= merge(input.catalog.get_or_insert_default(), server, listed);
@@ -110,12 +118,9 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
     changed
 }
 
-/// The definitions of a `tools/list` result.
-pub fn definitions(tools: Value<'_>) -> Vec<ToolDefinition> {
-    tools.items().filter_map(definition).collect()
-}
-
-fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
+/// One definition of a list.
+#[must_use]
+pub fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
     let name = tool.get("name")?.as_str()?.into_owned();
     let schema = tool.get("inputSchema").filter(|schema| schema.kind() == Kind::Object);
     Some(ToolDefinition {

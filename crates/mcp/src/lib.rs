@@ -7,6 +7,7 @@ pub mod headers;
 pub mod ladder;
 pub mod message;
 pub mod methods;
+pub mod parameters;
 pub mod questions;
 pub mod scan;
 pub mod sse;

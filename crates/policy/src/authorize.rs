@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use toolwarden_core::{CallKind, Door, Operation, Reason, Stage, Weakness, weak};
 
 use crate::modes::Asked;
-use crate::query::Tracing;
+use crate::query::{Definition, Tracing};
 use crate::rules::Facts;
 use crate::servers::ServerState;
 use crate::shell;
@@ -99,6 +99,12 @@ fn server(subject: &Subject<'_>) -> Step {
         ServerState::Disabled => Step::because(Reason::ServerDisabled).by(here()),
         ServerState::Conflict(other) => {
             Step::because(Reason::ServerConflict).by(here()).noting(format!("the other definition is at {other}"))
+        }
+        // Prompts are never held (MODE-4), so what nobody accepted is refused (GATE-12).
+        ServerState::Enabled
+            if subject.operation() == Operation::GetPrompt && subject.query.definition != Definition::Accepted =>
+        {
+            Step::because(Reason::PromptNotAccepted).by(here())
         }
         ServerState::Enabled if !subject.names.tool_known => {
             unknown(subject, "unknown tool: judged as if its server listed it")

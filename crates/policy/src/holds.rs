@@ -24,6 +24,9 @@ fn definition(subject: &Subject<'_>) -> Option<Step> {
     match subject.query.definition {
         Definition::Accepted => None,
         Definition::Changed => Some(Step::because(Reason::DefinitionChanged)),
+        Definition::ServerChanged => {
+            Some(Step::because(Reason::DefinitionChanged).noting("what its server says of itself changed"))
+        }
         Definition::New => Some(Step::because(Reason::DefinitionNew)),
     }
 }

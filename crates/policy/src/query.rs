@@ -13,6 +13,8 @@ pub enum Definition {
     #[default]
     Accepted,
     Changed,
+    /// What starts its server, or the server's instructions, changed.
+    ServerChanged,
     /// First seen after its server's baseline.
     New,
 }

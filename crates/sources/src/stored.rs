@@ -4,7 +4,7 @@
 //! that others could read or change, or that cannot be parsed, is an error, never an empty record.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -116,19 +116,53 @@ impl StoredUser {
 
 /// Reads a record; none stored yet = an empty one.
 pub(crate) fn read<R: Record>(locations: &Locations) -> Result<R, StoredError> {
-    let path = R::path(locations);
+    read_at(locations, Path::new(R::FILE)).map(Option::unwrap_or_default)
+}
+
+/// Reads a record by its place below the data directory.
+///
+/// # Errors
+/// It cannot be read, or others may read or change it.
+pub fn read_at<R: DeserializeOwned>(locations: &Locations, place: &Path) -> Result<Option<R>, StoredError> {
+    let path = locations.data_dir.join(place);
     let label = files::shown(&path);
     let failed = |error| StoredError::File { path: label.clone(), error };
-    files::check_owner_only(&locations.data_dir, locations.user_id, 0o700)
-        .map_err(|error| StoredError::File { path: files::shown(&locations.data_dir), error })?;
+    for directory in path.ancestors().skip(1).take_while(|directory| directory.starts_with(&locations.data_dir)) {
+        files::check_owner_only(directory, locations.user_id, 0o700)
+            .map_err(|error| StoredError::File { path: files::shown(directory), error })?;
+    }
     files::check_owner_only(&path, locations.user_id, 0o600).map_err(failed)?;
-    let Some(bytes) = files::read(&path, LARGEST_RECORD).map_err(failed)? else { return Ok(R::default()) };
-    serde_json::from_slice(&bytes).map_err(|error| StoredError::Syntax {
+    let Some(bytes) = files::read(&path, LARGEST_RECORD).map_err(failed)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| StoredError::Syntax {
         path: label.clone(),
         line: error.line(),
         column: error.column(),
         message: syntax_message(&error),
     })
+}
+
+/// Replaces a record by its place below the data directory.
+///
+/// # Errors
+/// It cannot be written, or would be too large to be read again.
+pub fn replace_at<R: Serialize>(
+    locations: &Locations,
+    _held: &DataLock,
+    place: &Path,
+    record: &R,
+) -> Result<(), StoredError> {
+    let path = locations.data_dir.join(place);
+    let failed = |error| StoredError::File { path: files::shown(&path), error };
+    let written = |error: std::io::Error| failed(FileError::Write(error));
+    let mut text = serde_json::to_string_pretty(record).map_err(|error| written(error.into()))?;
+    text.push('\n');
+    if text.len() as u64 > LARGEST_RECORD {
+        return Err(written(std::io::Error::other("the record would be too large")));
+    }
+    if let Some(directory) = path.parent() {
+        files::make_private_directory(directory).map_err(failed)?;
+    }
+    files::replace(&path, text.as_bytes(), 0o600).map_err(failed)
 }
 
 /// Without serde's own "at line 1 column 2", which is already in front.
@@ -148,7 +182,10 @@ pub fn make_data_directory(locations: &Locations) -> Result<(), StoredError> {
 }
 
 /// Makes the data directory where there is none, and takes its lock.
-pub(crate) fn lock(locations: &Locations) -> Result<DataLock, StoredError> {
+///
+/// # Errors
+/// Somebody else holds it, or the directory cannot be used.
+pub fn lock(locations: &Locations) -> Result<DataLock, StoredError> {
     make_data_directory(locations)?;
     DataLock::take(&locations.data_dir, PATIENCE)
 }
@@ -156,16 +193,12 @@ pub(crate) fn lock(locations: &Locations) -> Result<DataLock, StoredError> {
 /// Changes a record under a lock already held.
 pub(crate) fn change<R: Record, T>(
     locations: &Locations,
-    _held: &DataLock,
+    held: &DataLock,
     edit: impl FnOnce(&mut R) -> T,
 ) -> Result<T, StoredError> {
     let mut record: R = read(locations)?;
     let outcome = edit(&mut record);
-    let path = R::path(locations);
-    let failed = |error| StoredError::File { path: files::shown(&path), error };
-    let mut text = serde_json::to_string_pretty(&record).map_err(|error| failed(FileError::Write(error.into())))?;
-    text.push('\n');
-    files::replace(&path, text.as_bytes(), 0o600).map_err(failed)?;
+    replace_at(locations, held, Path::new(R::FILE), &record)?;
     Ok(outcome)
 }
 

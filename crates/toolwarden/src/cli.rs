@@ -55,6 +55,8 @@ pub enum Command {
     #[command(subcommand)]
     Servers(ServersCommand),
     #[command(subcommand)]
+    Tools(ToolsCommand),
+    #[command(subcommand)]
     Audit(AuditCommand),
     Doctor(DoctorArguments),
     /// A small notes server, for trying things out
@@ -341,6 +343,41 @@ pub enum ServersCommand {
     Show {
         /// The server's name
         name: String,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// What was accepted of servers' definitions, and what changed since
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  toolwarden tools list\n  toolwarden tools diff github\n  toolwarden tools accept github:create_issue\n\nNames are TOOL, prompts/PROMPT, server/instructions or server/launch. Until a change is accepted, clients are shown the last accepted definition and calls are held."
+)]
+pub enum ToolsCommand {
+    /// List every definition that was seen, and how it stands
+    #[command(after_help = "Example:\n  toolwarden tools list github --json")]
+    List {
+        /// Of this server only
+        server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show what changed, or is new, and waits for a person
+    #[command(after_help = "Example:\n  toolwarden tools diff github:create_issue")]
+    Diff {
+        /// SERVER, or SERVER:TOOL
+        definition: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Accept what changed: clients are shown it from now on, and calls are no longer held for it
+    #[command(after_help = "Example:\n  toolwarden tools accept github:create_issue")]
+    Accept {
+        /// SERVER for everything that waits, or SERVER:TOOL
+        definition: String,
+        /// The version as `tools diff` shows it, where several wait
+        #[arg(long, value_name = "VERSION")]
+        version: Option<String>,
         #[command(flatten)]
         format: Format,
     },

@@ -14,6 +14,7 @@ mod rules;
 mod serve;
 mod servers;
 mod stdio;
+mod tools;
 mod trust;
 
 use anyhow::Result;
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Rules(command) => rules::run(&places, &command),
         Command::Trust(arguments) => trust::run(&places, &arguments),
         Command::Servers(command) => servers::run(&places, &command),
+        Command::Tools(command) => tools::run(&places, &command),
         Command::Audit(command) => audit::run(&places, &command),
         Command::Doctor(arguments) => doctor::run(&places, &arguments),
         Command::Completions { shell } => reference::completions(shell),

@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use toolwarden_control::ServerView;
-use toolwarden_core::{Keyring, Secret};
+use toolwarden_core::{Clock, Keyring, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
-use toolwarden_gateway::{Gateway, Hold, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Hold, Parts, Settings};
 use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
@@ -74,12 +74,14 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
     }
     let index = Index::open(&locations.data_dir.join("audit.sqlite")).await?;
     let shipper = spawn_shipper(root, index.clone(), Some(journal.clone()), DELIVERY);
+    let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
     let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
     let configured = loaded.input.servers.iter().map(ServerView::configured).collect();
     let gateway = Gateway::new(Parts {
         policy,
         servers: loaded.input.servers,
         definitions,
+        pins,
         settings: settings(&loaded.config),
         journal: journal.clone(),
         keyring: keyring.clone(),

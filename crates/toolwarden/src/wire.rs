@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use toolwarden_core::{Layer, Origin};
+use toolwarden_guard::pins;
 use toolwarden_policy::input::RuleFile;
 use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
 use toolwarden_sources::readers::catalog;
@@ -33,6 +34,13 @@ pub fn open_quietly(places: &Places, arguments: &PolicyArguments) -> Result<Hous
     let loaded = read(&locations, arguments)?;
     let policy = PolicySet::compile(&loaded.input).map_err(|refused| policy_refused(&refused))?;
     Ok(House { locations, loaded, policy })
+}
+
+/// The same, with the tools of servers that a gateway has seen: it need not run now.
+pub fn with_seen_tools(mut house: House) -> Result<House> {
+    pins::fill(&house.locations, &mut house.loaded.input)?;
+    house.policy = PolicySet::compile(&house.loaded.input).map_err(|refused| policy_refused(&refused))?;
+    Ok(house)
 }
 
 /// Says on stderr what is wrong with files that are used all the same: a broken permissions.json

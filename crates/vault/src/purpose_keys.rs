@@ -28,6 +28,7 @@ pub(crate) struct AllKeys {
     cursor: PurposeKeys,
     argument_digest: PurposeKeys,
     checkpoint: PurposeKeys,
+    launch: PurposeKeys,
 }
 
 struct ThirtyTwo;
@@ -47,6 +48,7 @@ impl AllKeys {
             cursor: PurposeKeys::derive(&root, Purpose::Cursor)?,
             argument_digest: PurposeKeys::derive(&root, Purpose::ArgumentDigest)?,
             checkpoint: PurposeKeys::derive(&root, Purpose::Checkpoint)?,
+            launch: PurposeKeys::derive(&root, Purpose::Launch)?,
         })
     }
 
@@ -57,6 +59,7 @@ impl AllKeys {
             Purpose::Cursor => &self.cursor,
             Purpose::ArgumentDigest => &self.argument_digest,
             Purpose::Checkpoint => &self.checkpoint,
+            Purpose::Launch => &self.launch,
         }
     }
 }

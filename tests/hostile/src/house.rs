@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
 use toolwarden_doors::{Listener, Workers, serve};
-use toolwarden_gateway::{Gateway, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Parts, Settings};
 use toolwarden_policy::input::{PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
@@ -134,7 +134,9 @@ impl House {
         let keyring = Arc::new(KitKeyring(FileKeyring::open(&directory.path().join("keys"))?));
         let options = JournalOptions::new(directory.path().join("journal"), "test");
         let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon))?;
+        let pins = Book::open(None, &definitions, &*keyring, Noon.now())?;
         let gateway = Gateway::new(Parts {
+            pins,
             policy: PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?,
             local_user: input.local.user.clone(),
             servers: input.servers,

@@ -96,14 +96,14 @@ impl Upstream {
 
     /// Whether legacy conversations with it are lines on which everything travels.
     pub(super) fn has_lines(&self) -> bool {
-        matches!(self.reach, Reach::Command(_)) || self.is_by_events()
+        matches!(self.reach(), Reach::Command(_)) || self.is_by_events()
     }
 
     /// A server refused to be greeted with these words: whether it speaks the oldest HTTP transport. Asked
     /// only after that, for a stream that is opened may stay open.
     pub async fn turns_out_by_events(&self, refused: &Failure) -> bool {
         let (Failure::Wordless { status } | Failure::Answered { status, .. }) = refused else { return false };
-        let Reach::Http(http) = &self.reach else { return false };
+        let Reach::Http(http) = self.reach() else { return false };
         if !matches!(status, 400 | 404 | 405 | 406 | 415) {
             return false;
         }
@@ -123,7 +123,7 @@ impl Upstream {
         if let Some(verdict) = self.known_modern() {
             return Ok(verdict);
         }
-        match &self.reach {
+        match self.reach() {
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
             Reach::Command(_) => match self.modern_child().await {
                 Ok(_) => Ok(true),

@@ -76,7 +76,7 @@ impl HttpLink {
     /// A session the gateway opens on its own account, for modern clients.
     pub(super) async fn greeted(upstream: &Arc<Upstream>, capabilities: &str) -> Result<(Arc<Self>, Opened), Failure> {
         let hello = own_hello(&upstream.name, capabilities)?;
-        let Reach::Http(http) = &upstream.reach else { return Err(Failure::Lost) };
+        let Reach::Http(http) = upstream.reach() else { return Err(Failure::Lost) };
         let (link, opened) = greet_over_http(upstream, http, &hello, &Id::number(0), &[]).await?;
         let ready = housekeeping(upstream.name.clone(), "notifications/initialized", None);
         drop(link.notify(&ready.map_err(own_fault)?).await?);

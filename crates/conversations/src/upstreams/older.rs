@@ -148,7 +148,7 @@ impl Olders {
 impl Older {
     async fn open(upstream: &Arc<Upstream>, key: &Key) -> Result<Self, Failure> {
         let capabilities = &key.capabilities;
-        let (line, opened) = match &upstream.reach {
+        let (line, opened) = match upstream.reach() {
             Reach::Http(_) if !upstream.is_by_events() => match HttpLink::greeted(upstream, capabilities).await {
                 Ok((link, opened)) => (Line::Http(link), opened),
                 Err(refused) if upstream.turns_out_by_events(&refused).await => {

@@ -146,6 +146,19 @@ async fn get(house: &House, more: &[(HeaderName, HeaderValue)]) -> http::Respons
     serve_request(&house.gateway, request).await
 }
 
+/// What a legacy client hears when it opens a conversation.
+pub(super) async fn greeting(house: &House, entrance: Entrance) -> String {
+    match entrance {
+        Entrance::Http(_) => {
+            let opened = serve_request(&house.gateway, post(entrance, HELLO, &[])).await;
+            let body = opened.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            String::from_utf8_lossy(&body).into_owned()
+        }
+        // As what it says first; what follows is of no interest.
+        Entrance::Stdio(_) => over_stdio(house, entrance, Speech::Modern, HELLO).await,
+    }
+}
+
 async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str) -> String {
     let mut more = Vec::new();
     if speech == Speech::Legacy {

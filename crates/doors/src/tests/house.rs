@@ -1,14 +1,17 @@
 //! A gateway in a temporary directory, built from a config text, with one recording server.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
-use toolwarden_gateway::{Gateway, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Parts, Settings};
 use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
+use toolwarden_sources::{Locations, WorkspaceTrust};
 use toolwarden_store::{Journal, JournalOptions};
 use toolwarden_vault::FileKeyring;
 
@@ -46,6 +49,7 @@ pub(super) struct House {
     pub(super) gateway: Arc<Gateway>,
     pub(super) recorder: Recorder,
     pub(super) journal: Journal,
+    pub(super) locations: Locations,
     _directory: tempfile::TempDir,
 }
 
@@ -85,15 +89,18 @@ impl House {
         let input = input(given, &config);
         let policy = PolicySet::compile(&input);
         assert!(policy.is_ok(), "{:?}", policy.err());
+        let locations = locations(directory.path())?;
         let keyring = Arc::new(FileKeyring::open(&directory.path().join("keys")).ok()?);
         let options = JournalOptions::new(directory.path().join("journal"), "test");
         let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon)).ok()?;
         let mut settings = Settings::default();
         settings.session_idle = given.session_idle.unwrap_or(settings.session_idle);
         settings.answer_time = given.answer_time.unwrap_or(settings.answer_time);
+        let pins = Book::open(Some(locations.clone()), &config.servers, &*keyring, Noon.now()).ok()?;
         let gateway = Gateway::new(Parts {
             policy: policy.ok()?,
             servers: input.servers,
+            pins,
             definitions: config.servers,
             settings,
             journal: journal.clone(),
@@ -101,7 +108,7 @@ impl House {
             clock: Arc::new(Noon),
             local_user: "ada".to_owned(),
         });
-        Some(Self { gateway, recorder, journal, _directory: directory })
+        Some(Self { gateway, recorder, journal, locations, _directory: directory })
     }
 
     /// Puts another policy in force, for the same server.
@@ -116,6 +123,13 @@ impl House {
 
     /// The records of calls in the journal: kind, decision and reason.
     pub(super) async fn records(&self) -> Vec<serde_json::Value> {
+        let mut records = self.all_records().await;
+        records.retain(|record| record.get("method").is_none_or(|method| method != "definitions"));
+        records
+    }
+
+    /// The same with those of definitions that were seen.
+    pub(super) async fn all_records(&self) -> Vec<serde_json::Value> {
         let mark = AuditRecord::new(RecordKind::Event, Noon.now(), 0);
         assert!(self.journal.record(&mark).await.is_ok());
         let root = self._directory.path().join("journal").join("test-1");
@@ -144,6 +158,22 @@ fn input(given: &Given, config: &toolwarden_sources::ConfigFile) -> PolicyInput 
     user.mcp_allowlist = sourced(given.allowlist);
     user.blocks = sourced(given.blocks);
     input
+}
+
+/// A data directory of its own.
+fn locations(directory: &Path) -> Option<Locations> {
+    Some(Locations {
+        home: directory.to_path_buf(),
+        config_dir: directory.join("config"),
+        data_dir: directory.join("data"),
+        config: None,
+        working_directory: directory.to_path_buf(),
+        workspace: None,
+        user: "ada".to_owned(),
+        user_id: std::fs::metadata(directory).ok()?.uid(),
+        system_admin_file: None,
+        workspace_trust: WorkspaceTrust::default(),
+    })
 }
 
 /// The local person.

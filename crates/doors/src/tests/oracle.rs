@@ -12,7 +12,7 @@ use super::oracle_cases::{Case, cases};
 use super::recorder::{ALL_KINDS, Speaks};
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 12] = [
+const ELSEWHERE: [(Reason, &str); 13] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
     (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
@@ -23,8 +23,9 @@ const ELSEWHERE: [(Reason, &str); 12] = [
     (Reason::CommandUnparsable, "shell"),
     (Reason::DeleteProtection, "shell"),
     (Reason::SelfProtection, "shell"),
-    (Reason::DefinitionChanged, "definitions are pinned in a later form"),
-    (Reason::DefinitionNew, "definitions are pinned in a later form"),
+    (Reason::DefinitionChanged, "pinned.rs: a server that changes"),
+    (Reason::DefinitionNew, "pinned.rs: a server that changes"),
+    (Reason::PromptNotAccepted, "pinned.rs: a server that changes"),
 ];
 
 #[test]

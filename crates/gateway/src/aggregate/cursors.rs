@@ -10,7 +10,7 @@ use toolwarden_mcp::headers::{base64, to_base64};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
+use toolwarden_refusals::Refusal;
 
 /// Longest cursor that is looked at, and longest own one of a server: one server's must not use up the room
 /// of the others.

@@ -20,8 +20,8 @@ use crate::answer::{Answer, Events};
 use crate::arrival::{Arrival, Course};
 use crate::gateway::Gateway;
 use crate::pipeline::pass;
-use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve};
+use toolwarden_refusals::Refusal;
 
 /// So long the client waits to hear what is agreed on; slower servers join later.
 const AGREEMENT: Duration = Duration::from_secs(2);

@@ -21,8 +21,8 @@ use crate::answer::Answer;
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::inspect::{list_kind, shows};
-use crate::refusal::Refusal;
-use toolwarden_guard::live;
+use crate::pinning;
+use toolwarden_refusals::Refusal;
 
 /// Entries of one page.
 const PAGE: usize = 500;
@@ -204,11 +204,12 @@ async fn of_one(
         said = ask(upstream, &link, method, cursor.as_deref()).await;
     }
     let mut listed = Listed { pages: Vec::new(), fresh: LONGEST_FRESH, more: None };
+    let mut given = Vec::new();
     loop {
         let page = match said {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.
-            Err(Failure::Answered { error, .. }) if error.contains("-32601") => return Ok(listed),
+            Err(Failure::Answered { error, .. }) if error.contains("-32601") => break,
             Err(failure) => return Err(failure),
         };
         // Only the modern era has words for it.
@@ -216,8 +217,8 @@ async fn of_one(
         let fresh = fresh.and_then(|fresh| fresh.raw().parse().ok());
         listed.fresh = listed.fresh.min(fresh.unwrap_or(0));
         cursor = page.value().get("nextCursor").map(|next| next.raw().to_owned());
-        listed.pages.push(in_words_of(arrival.version.era(), &link, method, page)?);
-        if cursor.is_none() || listed.pages.len() >= weak::limit(pages) {
+        given.push(page);
+        if cursor.is_none() || given.len() >= weak::limit(pages) {
             break;
         }
         said = ask(upstream, &link, method, cursor.as_deref()).await;
@@ -225,6 +226,11 @@ async fn of_one(
     if cursor.is_some() && pages == MOST_PAGES {
         return Err(Failure::Protocol("its list has no end".to_owned()));
     }
+    if let Some(pinned) = pinning::kind_of(method) {
+        given = pinning::pages(gateway, upstream, &arrival.caller, pinned, given, true).await?;
+    }
+    let era = arrival.version.era();
+    listed.pages = given.into_iter().map(|page| in_words_of(era, &link, method, page)).collect::<Result<_, _>>()?;
     listed.more = cursor;
     if is_first {
         upstream.known.keep(method, &principal(&arrival.caller), &listed.pages);
@@ -252,9 +258,6 @@ fn show(
 ) {
     let Some((key, operation)) = list_kind(method) else { return };
     let listed = page.value().get(key);
-    if let (Some(tools), "tools/list") = (listed, method) {
-        gateway.live.learn(&upstream.name, &live::definitions(tools));
-    }
     let policy = gateway.live.snapshot();
     let visible = listed
         .into_iter()

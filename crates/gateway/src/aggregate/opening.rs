@@ -22,8 +22,9 @@ use crate::answer::{Answer, Reply};
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
 use crate::opening::session as client_session;
-use crate::refusal::Refusal;
+use crate::pinning;
 use crate::resolve::query;
+use toolwarden_refusals::Refusal;
 
 /// Most text of merged instructions.
 const MOST_INSTRUCTIONS: usize = 16 * 1024;
@@ -69,6 +70,7 @@ async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, session: Option<&Arc<
                 None => discover(arrival, &upstream).await,
             }
         };
+        let greeting = async { pinning::opening(gateway, &upstream, &arrival.caller, greeting.await?).await };
         let said = timeout(gateway.settings.gather_time, greeting).await.unwrap_or(Err(Failure::Timeout));
         if let Err(failure) = &said {
             upstream.fails(failure);

@@ -7,6 +7,7 @@ use toolwarden_conversations::known::KnownLists;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Weakness, name, weak};
+use toolwarden_guard::pins::Kind;
 use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
@@ -19,8 +20,8 @@ use crate::catalog;
 use crate::decide::reach;
 use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass};
-use crate::refusal::Refusal;
 use crate::resolve::{Resolved, resolve, text_member};
+use toolwarden_refusals::Refusal;
 
 pub(super) async fn call(
     gateway: &Arc<Gateway>,
@@ -130,7 +131,7 @@ async fn by_name(
                 && let Ok(link) = link_of(gateway, arrival, upstream).await
             {
                 // What went wrong is in the log; an unknown tool is refused.
-                let _ = catalog::know_tool(gateway, upstream, &own, &link).await;
+                let _ = catalog::know_on(gateway, upstream, &arrival.caller, (Kind::Tool, &own), &link).await;
             }
             return Some((alias.clone(), upstream.clone(), own));
         }

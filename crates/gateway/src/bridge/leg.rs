@@ -32,9 +32,9 @@ use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::inspect::{receipt_is_wanted, with_receipt};
 use crate::pipeline::shape_of;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, query};
 use crate::roots;
+use toolwarden_refusals::Refusal;
 
 /// Questions that come this soon after one another are put together.
 const GATHERING: Duration = Duration::from_millis(30);

@@ -27,9 +27,9 @@ use toolwarden_policy::{Message as Admitted, admit, housekeeping};
 use crate::answer::Answer;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, query, text_member};
 use crate::watching::may_watch;
+use toolwarden_refusals::Refusal;
 
 /// A stream that ended is opened again after this.
 const AGAIN: Duration = Duration::from_secs(1);

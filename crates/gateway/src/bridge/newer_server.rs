@@ -30,11 +30,11 @@ use crate::decide::decide;
 use crate::ending::{Lookout, take_away};
 use crate::forward::link;
 use crate::gateway::Gateway;
-use crate::inspect::{filtered_list, list_kind, receipt_is_wanted, with_receipt};
+use crate::inspect::{filtered_list, list_kind, pinned_list, receipt_is_wanted, with_receipt};
 use crate::parameters;
 use crate::pipeline::shape_of;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What, query};
+use toolwarden_refusals::Refusal;
 
 /// How often a server may ask in one call.
 const MOST_ROUNDS: usize = 8;
@@ -71,7 +71,11 @@ pub(super) async fn carry(
         }
         method if list_kind(method).is_some() => {
             let result = whole(gateway, asked, &outbound, &session, &id).await.map_err(Refusal::Upstream)?;
-            filtered_list(gateway, asked, &result, &id).map(Answer::message)
+            let link = link(&asked.arrival, &asked.upstream).await?;
+            let shown = pinned_list(gateway, asked, &link, &result).await?;
+            let shown = Part::composed(result_to_legacy(&asked.method, shown.value()));
+            let shown = shown.map_err(|error| Refusal::Upstream(error.into()))?;
+            filtered_list(gateway, asked, (&result, &shown), &id).map(Answer::message)
         }
         _ if matches!(asked.what, What::Call) => {
             let errand = Errand::new(gateway, asked, session, id, trail.take());
@@ -82,7 +86,7 @@ pub(super) async fn carry(
     }
 }
 
-/// A result that comes in one piece, in legacy words.
+/// A result that comes in one piece, in the server's words.
 async fn whole(
     gateway: &Gateway,
     asked: &Asked,
@@ -94,7 +98,7 @@ async fn whole(
     loop {
         let Message::Response(response) = source.next().await? else { continue };
         return match response.outcome {
-            Ok(result) => Ok(Part::composed(result_to_legacy(&asked.method, result.value()))?),
+            Ok(result) => Ok(result),
             Err(error) => Err(Failure::Answered { status: 200, error: error_to_legacy(error.value()) }),
         };
     }

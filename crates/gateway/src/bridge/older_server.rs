@@ -26,9 +26,10 @@ use crate::answer::Answer;
 use crate::audit::Trail;
 use crate::forward::older;
 use crate::gateway::Gateway;
-use crate::inspect::{filtered_list, list_kind};
-use crate::refusal::Refusal;
+use crate::inspect::{filtered_list, list_kind, pinned_list};
+use crate::pinning;
 use crate::resolve::{Asked, What, query, text_member};
+use toolwarden_refusals::Refusal;
 
 /// How often a call that waits for its turn looks for one that has waited for its client long enough.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -42,11 +43,20 @@ pub(super) async fn carry(
     let Some(id) = asked.id.clone() else { return Ok(Answer::Accepted) };
     let held = older(&asked.arrival, &asked.upstream).await.map_err(Refusal::Upstream)?;
     match &*asked.method {
-        "server/discover" => Ok(Answer::message(compose::result(&id, &discover_result(held.said().value())))),
+        "server/discover" => {
+            let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
+            let said = pinning::opening(gateway, upstream, caller, held.said().clone()).await;
+            let said = said.map_err(Refusal::Upstream)?;
+            Ok(Answer::message(compose::result(&id, &discover_result(said.value()))))
+        }
         "subscriptions/listen" => listening::listen(gateway, asked, &held, id).await,
         method if list_kind(method).is_some() => {
             let result = whole(asked, &outbound, &held).await.map_err(|failure| translated(asked, failure))?;
-            filtered_list(gateway, asked, &result, &id).map(Answer::message)
+            let link = held.link().await.map_err(Refusal::Upstream)?;
+            let shown = pinned_list(gateway, asked, &link, &result).await?;
+            let shown = Part::composed(result_to_modern(&asked.method, shown.value(), held.about()));
+            let shown = shown.map_err(|error| Refusal::Upstream(error.into()))?;
+            filtered_list(gateway, asked, (&result, &shown), &id).map(Answer::message)
         }
         _ if matches!(asked.what, What::Call) => match asked.state.as_ref().map(|state| &state.carried) {
             Some(Carried::Parked(name)) => {
@@ -62,14 +72,14 @@ pub(super) async fn carry(
     }
 }
 
-/// A result that comes in one piece, in modern words.
+/// A result that comes in one piece, in the server's words.
 async fn whole(asked: &Asked, outbound: &Outbound, held: &Older) -> Result<Part, Failure> {
     let link = held.link().await?;
     let (mut source, _) = send(asked, outbound, &link, TakesQuestions::Never).await?;
     loop {
         let Message::Response(response) = source.next().await? else { continue };
         return match response.outcome {
-            Ok(result) => Ok(Part::composed(result_to_modern(&asked.method, result.value(), held.about()))?),
+            Ok(result) => Ok(result),
             Err(error) => Err(Failure::Answered { status: 200, error: error_to_modern(error.value(), None) }),
         };
     }

@@ -26,8 +26,8 @@ use crate::audit::Trail;
 use crate::ending::Cuts;
 use crate::exchange;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::resolve::Asked;
+use toolwarden_refusals::Refusal;
 
 /// Up to this size an answer is gathered before it is sent on.
 const SMALL: usize = 64 * 1024;

@@ -30,8 +30,8 @@ use crate::audit::Trail;
 use crate::decide::still_permitted;
 use crate::exchange;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
 use crate::resolve::{Asked, What};
+use toolwarden_refusals::Refusal;
 
 /// What must be known to look at the messages of one stream.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Heard {
         let parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
         match parked.answered(&response.outcome, data.len() as u64) {
             Ok(()) => Some(data),
-            Err(failure) => Some(crate::answer::failure_message(response.id.as_ref(), &failure)),
+            Err(failure) => Some(toolwarden_refusals::failure_message(response.id.as_ref(), &failure)),
         }
     }
 
@@ -293,7 +293,7 @@ impl Heard {
         if let Some(mut trail) = self.trail.take() {
             trail.outcome(failure.status(), self.size);
         }
-        crate::answer::failure_message(self.id.as_ref(), failure)
+        toolwarden_refusals::failure_message(self.id.as_ref(), failure)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolwarden_conversations::memo::ListOf;
+use toolwarden_conversations::upstreams::Link;
 use toolwarden_conversations::whole::{self, Reply};
 use toolwarden_core::json::{Kind, Part, Value, unescape};
 use toolwarden_core::{Call, Caller, Operation};
@@ -18,38 +19,48 @@ use super::broke;
 use super::whole_result;
 use crate::answer::Answer;
 use crate::gateway::Gateway;
-use crate::refusal::Refusal;
+use crate::pinning;
 use crate::resolve::{Asked, query};
-use toolwarden_guard::live;
+use toolwarden_refusals::Refusal;
 
-fn list_of(asked: &Asked) -> ListOf<'_> {
-    ListOf { method: &asked.method, caller: &asked.arrival.caller }
+fn list_of<'a>(gateway: &Gateway, asked: &'a Asked) -> ListOf<'a> {
+    ListOf { method: &asked.method, caller: &asked.arrival.caller, standing: gateway.pins.moves() }
 }
 
 /// The answer to a list: what the caller may see of it.
-pub(super) async fn answer(gateway: &Gateway, asked: &Asked, reply: Reply) -> Result<Answer, Refusal> {
+pub(super) async fn answer(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    link: &Link,
+    reply: Reply,
+) -> Result<Answer, Refusal> {
     let id = asked.answer_id();
     match reply {
         Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
             let pieces = whole::pieces(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
             let policy = gateway.live.snapshot();
             // A list that did not change is known by its bytes, and need not be read.
-            let known = asked.upstream.lists.find(list_of(asked), &policy, |raw| is_same_message(raw, &pieces, &id));
+            let known =
+                asked.upstream.lists.find(list_of(gateway, asked), &policy, |raw| is_same_message(raw, &pieces, &id));
             if let Some(known) = known {
                 return Ok(Answer::message(compose::result(&id, &known)));
             }
             let result = whole::outcome(&joined(pieces), &id, status.as_u16()).map_err(Refusal::Upstream)?;
-            filtered(gateway, asked, &result, &id).map(Answer::message)
+            let shown = pinned(gateway, asked, link, &result).await?;
+            filtered(gateway, asked, (&result, &shown), &id).map(Answer::message)
         }
         reply => {
             // In the form the server chose: clients may count on streams where it streams.
             let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
             let result = whole_result(asked, reply).await?;
             let policy = gateway.live.snapshot();
-            let known = asked.upstream.lists.find(list_of(asked), &policy, |raw| raw.raw() == result.raw());
+            let known = asked.upstream.lists.find(list_of(gateway, asked), &policy, |raw| raw.raw() == result.raw());
             let body = match known {
                 Some(known) => compose::result(&id, &known),
-                None => filtered(gateway, asked, &result, &id)?,
+                None => {
+                    let shown = pinned(gateway, asked, link, &result).await?;
+                    filtered(gateway, asked, (&result, &shown), &id)?
+                }
             };
             Ok(if as_events { Answer::one_event(body) } else { Answer::message(body) })
         }
@@ -85,19 +96,27 @@ fn is_same_message(known: &Part, pieces: &[Bytes], id: &Id) -> bool {
     part.is_empty() && expected.all(<[u8]>::is_empty)
 }
 
-pub(crate) fn filtered(gateway: &Gateway, asked: &Asked, result: &Part, id: &Id) -> Result<Bytes, Refusal> {
+/// A list with the definitions that are accepted, in its server's own words.
+pub(crate) async fn pinned(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, result: &Part) -> Result<Part, Refusal> {
+    let from = asked.query.call.params.as_ref().and_then(|params| params.value().get("cursor"));
+    let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
+    pinning::page(gateway, upstream, caller, (&asked.method, link), from, result).await.map_err(Refusal::Upstream)
+}
+
+/// What the caller may see of a list: `given` as the server gave it, `result` of it what is accepted.
+pub(crate) fn filtered(
+    gateway: &Gateway,
+    asked: &Asked,
+    (given, result): (&Part, &Part),
+    id: &Id,
+) -> Result<Bytes, Refusal> {
     let kind = result.value().get("resultType").and_then(Value::as_str);
     if kind.is_some_and(|kind| kind != "complete") || result.value().get("inputRequests").is_some() {
         return Err(broke("it asked for something where nothing may be asked"));
     }
-    if &*asked.method == "tools/list"
-        && let Some(tools) = result.value().get("tools")
-    {
-        gateway.live.learn(&asked.upstream.name, &live::definitions(tools));
-    }
     let policy = gateway.live.snapshot();
     let text: Arc<str> = visible(gateway, asked, result, &policy).into();
-    asked.upstream.lists.keep(list_of(asked), result, policy, text.clone());
+    asked.upstream.lists.keep(list_of(gateway, asked), given, policy, text.clone());
     Ok(compose::result(id, &text))
 }
 

@@ -208,7 +208,7 @@ pub fn arguments(tape: &mut Tape<'_>) -> Option<Arc<Document>> {
 /// What is known around the call.
 pub fn surroundings(query: &mut Query, tape: &mut Tape<'_>) {
     if tape.chance(10) {
-        query.definition = tape.pick(Definition::Changed, &[Definition::New]);
+        query.definition = tape.pick(Definition::Changed, &[Definition::New, Definition::ServerChanged]);
     }
     query.launcher = tape.pick(Launcher::Elsewhere, &[Launcher::Caged]);
     query.seen = tape.texts(50, &["reads_untrusted", "reads_private"]).into();

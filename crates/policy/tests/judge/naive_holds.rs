@@ -49,7 +49,7 @@ pub fn mandatory(case: &Case<'_>) -> Vec<Reason> {
     let mut holds = Vec::new();
     match case.query.definition {
         Definition::Accepted => {}
-        Definition::Changed => holds.push(Reason::DefinitionChanged),
+        Definition::Changed | Definition::ServerChanged => holds.push(Reason::DefinitionChanged),
         Definition::New => holds.push(Reason::DefinitionNew),
     }
     if changes_us(case) {

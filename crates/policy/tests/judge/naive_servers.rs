@@ -1,6 +1,7 @@
 //! Server known and enabled, tool switch, user block, denied domain (CORE-6, GATE-9, REVIEW-3, SHELL-1).
 
 use toolwarden_core::{Door, Operation, Reason, name};
+use toolwarden_policy::Definition;
 use toolwarden_policy::input::Declared;
 use url::Url;
 
@@ -42,6 +43,10 @@ pub fn known(case: &Case<'_>) -> Option<Reason> {
         if case.definition().is_some_and(|server| !server.enabled) {
             return Some(Reason::ServerDisabled);
         }
+    }
+    let prompt = case.query.call.requested_operation() == Operation::GetPrompt;
+    if prompt && case.query.definition != Definition::Accepted {
+        return Some(Reason::PromptNotAccepted);
     }
     if judged_as_given || case.query.call.requested_operation() != Operation::CallTool {
         return None;

@@ -21,6 +21,8 @@ pub struct ServerDefinition {
     pub tool_limits: BTreeMap<String, Limits>,
     /// `alwaysAllow` as the file has it; whether it counts is for the person to say (MODE-7).
     pub offered_always_allow: Vec<toolwarden_core::Sourced<String>>,
+    /// Changes of its definitions need nobody's consent: `definitions = "follow"` (GATE-12).
+    pub follows_changes: bool,
     /// Something in it is wrong: the server is off until repaired.
     pub faulty: bool,
     /// A `${..}` in it that has no value where it is to be reached from: then it is not reached.
@@ -37,6 +39,7 @@ impl ServerDefinition {
             limits: Limits::default(),
             tool_limits: BTreeMap::new(),
             offered_always_allow: Vec::new(),
+            follows_changes: false,
             faulty: false,
             unresolved: None,
         }

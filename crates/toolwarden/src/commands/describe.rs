@@ -18,7 +18,7 @@ struct Description<'a> {
 }
 
 pub fn run(places: &Places, arguments: &DescribeArguments) -> Result<Exit> {
-    let house = wire::open(places, &arguments.policy)?;
+    let house = wire::with_seen_tools(wire::open(places, &arguments.policy)?)?;
     if let Some(slug) = &arguments.mode {
         super::modes::known(&house, slug).map_err(BadInput)?;
     }

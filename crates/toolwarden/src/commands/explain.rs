@@ -8,6 +8,7 @@ use serde::Serialize;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason};
+use toolwarden_guard::pins;
 use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
 
 use crate::cli::{ExplainArguments, Places};
@@ -21,7 +22,7 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
             format!("there is no token `{}`: this version stores none yet; use --role and --user instead", shown(id));
         return Err(BadInput(message).into());
     }
-    let house = wire::open(places, &arguments.policy)?;
+    let house = wire::with_seen_tools(wire::open(places, &arguments.policy)?)?;
     let call = call(&house, arguments)?;
     let mut query = Query::new(
         Arc::new(caller(&house, arguments)),
@@ -31,6 +32,7 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     )
     .traced();
     query.workspace.clone_from(&house.locations.workspace);
+    query.definition = pins::standing(&house.locations, &query.call.server, called(&query.call))?;
     query.seen = arguments.seen.clone().into();
     let verdict = decide(&house.policy, &query);
     let explanation = verdict.explanation();
@@ -41,6 +43,11 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
         output::text(&answer.text(&query, explanation))?;
     }
     Ok(explanation.decision.into())
+}
+
+/// What of its server's definitions a call depends on.
+fn called(call: &Call) -> Option<(pins::Kind, &str)> {
+    (call.requested_operation() == Operation::CallTool).then_some((pins::Kind::Tool, &*call.tool))
 }
 
 fn call(house: &House, arguments: &ExplainArguments) -> Result<Call> {

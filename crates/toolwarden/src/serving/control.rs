@@ -79,6 +79,9 @@ impl Running {
                     () = tokio::time::sleep(LOOK) => {}
                     _ = stop.changed() => return,
                 }
+                if let Some(gateway) = gateway.upgrade() {
+                    gateway.refresh_pins();
+                }
                 let found = fingerprints(&files);
                 if found == known {
                     continue;
@@ -152,6 +155,7 @@ async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>) -> Result
         tell_of_servers(&gateway, &house);
         let servers = house.loaded.input.servers;
         gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?;
+        gateway.refresh_pins();
         Ok(sources)
     });
     if taken.is_ok() {

@@ -52,7 +52,7 @@ fn it_follows_beside_a_server() {
     let house = House::new();
     let server = Server::start(&house);
     house.run(&["allow", "notes:read_note"]);
-    let tail = Tail::start(&house, &["--json"]);
+    let tail = Tail::start(&house, &["--json", "-n", "1"]);
     assert!(tail.next().contains("allowlist_add"));
     server.read_note();
     let line = tail.next();

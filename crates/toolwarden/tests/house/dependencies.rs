@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -16,9 +16,10 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("vault", &["core"]),
     ("guard", &["core", "policy", "sources"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
-    ("gateway", &["core", "policy", "sources", "mcp", "store", "guard", "conversations"]),
+    ("refusals", &["core", "policy", "mcp", "conversations"]),
+    ("gateway", &["core", "policy", "sources", "mcp", "store", "guard", "conversations", "refusals"]),
     ("doors", &["core", "mcp", "conversations", "gateway"]),
-    ("control", &["core", "policy", "sources", "store"]),
+    ("control", &["core", "policy", "sources", "store", "guard"]),
     ("console", &["core", "control"]),
     (
         "toolwarden",

@@ -9,7 +9,7 @@ use crate::readers::server::{self, Limits, Reach, ServerDefinition, Transport};
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "command",
     "args",
     "env",
@@ -29,6 +29,7 @@ const KEYS: [&str; 19] = [
     "limits",
     "tools",
     "disabled_tools",
+    "definitions",
 ];
 const RESERVED_KEYS: [&str; 4] = ["tools", "labels", "limits", "enabled"];
 const TOOL_KEYS: [&str; 7] = ["enabled", "scope", "task_scoped", "requires_setting", "review", "labels", "limits"];
@@ -103,6 +104,9 @@ fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerD
             input.limits = found.limits.for_judge();
         }
         "tools" => read_tools(report, value, found),
+        "definitions" => {
+            found.follows_changes = report.word(what, value, &["pinned", "follow"]).as_deref() == Some("follow");
+        }
         "disabled_tools" => input.disabled_tools = server::tool_names(report, key, value, report.layer()),
         _ => report.unknown_key(key, &KEYS),
     }

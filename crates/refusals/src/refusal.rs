@@ -1,4 +1,4 @@
-//! Every way a message ends without an answer of its server. `answer.rs` alone puts them on the wire.
+//! Every way a message ends without an answer of its server. `wire.rs` alone puts them on the wire.
 
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::request_state::Unusable;

@@ -1,0 +1,81 @@
+//! What is pinned of servers' definitions (GATE-12), in the form people and scripts read.
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_guard::pins::{Change, How, Kind, Pin, ServerPins, Standing, Version, changes, short};
+
+/// One definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinitionView {
+    pub server: String,
+    pub kind: Kind,
+    /// A tool's name, or `prompts/NAME`, `server/instructions`, `server/launch`.
+    pub name: String,
+    pub standing: Standing,
+    /// The first words of what is shown of it.
+    pub description: Option<String>,
+    /// How many versions are accepted.
+    pub accepted: usize,
+    /// Since when the version that is shown is accepted, and how it came to be.
+    pub since: Option<String>,
+    pub how: Option<String>,
+    pub waiting: Vec<WaitingView>,
+}
+
+/// A version that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingView {
+    pub version: String,
+    pub first_seen: String,
+    /// Too large to be kept: it cannot be accepted.
+    pub too_large: bool,
+    /// Against the version that was accepted last; without one, everything.
+    pub changes: Vec<Change>,
+}
+
+/// Every definition of a server.
+pub(crate) fn views(pins: &ServerPins) -> Vec<DefinitionView> {
+    let of = |kind: Kind| pins.section(kind).entries.iter().map(move |(name, pin)| view(pins, kind, name, pin));
+    Kind::ALL.into_iter().flat_map(of).collect()
+}
+
+fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView {
+    let last = pin.last_accepted();
+    let waiting = |version: &Version| WaitingView {
+        version: short(&version.digest),
+        first_seen: version.since.to_string(),
+        too_large: version.how == How::TooLarge,
+        changes: changes(last.map(|last| last.text.as_str()), &version.text),
+    };
+    DefinitionView {
+        server: pins.server.clone(),
+        kind,
+        name: kind.address(name),
+        standing: pin.standing(),
+        description: last.or(pin.waiting.last()).and_then(|version| description(kind, version.shown())),
+        accepted: pin.accepted.len(),
+        since: last.map(|version| version.since.to_string()),
+        how: last.map(|version| how(&version.how)),
+        waiting: pin.waiting.iter().map(waiting).collect(),
+    }
+}
+
+fn how(how: &How) -> String {
+    match how {
+        How::Baseline => "first seen".to_owned(),
+        How::Addition => "optional field added, its words withheld".to_owned(),
+        How::Followed => "followed".to_owned(),
+        How::Accepted { by } => format!("accepted by {by}"),
+        How::Waiting | How::TooLarge => "waiting".to_owned(),
+    }
+}
+
+fn description(kind: Kind, text: &str) -> Option<String> {
+    let document = Document::parse(text, Limits { bytes: text.len(), depth: 256 }).ok()?;
+    let words = match kind {
+        Kind::Tool | Kind::Prompt => document.root().get("description")?.as_str()?.into_owned(),
+        Kind::Instructions => document.root().as_str()?.into_owned(),
+        Kind::Launch => return None,
+    };
+    Some(words)
+}

@@ -1,0 +1,188 @@
+//! Definitions of servers on their way to clients (GATE-12): nobody is shown what no person accepted.
+//!
+//! Takes what a server listed or said of itself, in its own words; gives what is shown of it. What is
+//! new is on record before anybody sees anything.
+
+use std::sync::Arc;
+
+use toolwarden_conversations::Failure;
+use toolwarden_conversations::upstreams::{Link, Upstream};
+use toolwarden_core::json::{Document, Kind as JsonKind, Limits, Part, Value};
+use toolwarden_core::{AuditRecord, Caller, RecordKind, name};
+use toolwarden_guard::live::definition;
+use toolwarden_guard::pins::{How, Kind, Noted, Shown, Sighted, Sighting, short};
+use toolwarden_mcp::compose::{object_with, push_spliced};
+
+use crate::catalog;
+use crate::gateway::Gateway;
+
+/// What is pinned of a list, and the key of its entries.
+pub(crate) fn kind_of(method: &str) -> Option<(Kind, &'static str)> {
+    match method {
+        "tools/list" => Some((Kind::Tool, "tools")),
+        "prompts/list" => Some((Kind::Prompt, "prompts")),
+        _ => None,
+    }
+}
+
+/// A page of a list as clients are shown it. `from` is where the client wanted it from.
+pub(crate) async fn page(
+    gateway: &Arc<Gateway>,
+    upstream: &Arc<Upstream>,
+    caller: &Arc<Caller>,
+    (method, link): (&str, &Link),
+    from: Option<Value<'_>>,
+    page: &Part,
+) -> Result<Part, Failure> {
+    let Some((kind, key)) = kind_of(method) else { return Ok(page.clone()) };
+    let is_whole = from.is_none() && page.value().get("nextCursor").is_none();
+    if !is_whole && !gateway.pins.has_baseline(&upstream.name, kind) {
+        // The baseline is everything, or a server could add to it page by page for ever.
+        catalog::learn(gateway, upstream, caller, kind, link).await?;
+    }
+    let pages = pages(gateway, upstream, caller, (kind, key), vec![page.clone()], is_whole).await?;
+    pages.into_iter().next().ok_or_else(|| Failure::Protocol("its list cannot be read".to_owned()))
+}
+
+/// Pages of a list as clients are shown them.
+pub(crate) async fn pages(
+    gateway: &Arc<Gateway>,
+    upstream: &Arc<Upstream>,
+    caller: &Arc<Caller>,
+    (kind, key): (Kind, &str),
+    pages: Vec<Part>,
+    is_whole: bool,
+) -> Result<Vec<Part>, Failure> {
+    let (server, caller) = (upstream.name.clone(), caller.clone());
+    let sighting = Sighting { server, kind, caller, pages, is_whole };
+    let shown = look(gateway, &sighting).await?.shown;
+    let mut rest = shown.as_slice();
+    let mut made = Vec::with_capacity(sighting.pages.len());
+    for page in &sighting.pages {
+        let listed: Vec<Value<'_>> = page.value().get(key).into_iter().flat_map(Value::items).collect();
+        let (here, after) = rest.split_at_checked(listed.len()).unwrap_or((rest, &[]));
+        rest = after;
+        if kind == Kind::Tool {
+            teach(gateway, &upstream.name, &listed, here);
+        }
+        made.push(shown_page(page, key, &listed, here)?);
+    }
+    Ok(made)
+}
+
+/// What a server says of itself when a conversation is opened, with the instructions that are accepted.
+pub(crate) async fn opening(
+    gateway: &Arc<Gateway>,
+    upstream: &Upstream,
+    caller: &Arc<Caller>,
+    said: Part,
+) -> Result<Part, Failure> {
+    let (server, caller) = (upstream.name.clone(), caller.clone());
+    let sighting = Sighting { server, kind: Kind::Instructions, caller, pages: vec![said.clone()], is_whole: true };
+    let words = match look(gateway, &sighting).await?.shown.into_iter().next() {
+        None | Some(Shown::AsGiven) => return Ok(said),
+        Some(Shown::Instead(words)) => Some(words),
+        Some(Shown::Hidden) => None,
+    };
+    Ok(Part::composed(object_with(Some(said.value()), &[("instructions", words.as_deref())]))?)
+}
+
+/// Compares, and records what is new.
+async fn look(gateway: &Arc<Gateway>, sighting: &Sighting) -> Result<Sighted, Failure> {
+    if let Some(seen) = gateway.pins.sight(sighting) {
+        return Ok(seen);
+    }
+    let (pins, now, owned) = (gateway.pins.clone(), gateway.clock.now(), sighting.clone());
+    let recorded = tokio::task::spawn_blocking(move || pins.record(&owned, now)).await;
+    let seen = match recorded {
+        Ok(Ok(seen)) => seen,
+        Ok(Err(error)) => {
+            tracing::error!(server = %sighting.server, "its definitions cannot be recorded, so nobody sees them: {error}");
+            return Err(Failure::Unreachable("its definitions could not be recorded".to_owned()));
+        }
+        Err(_) => return Err(Failure::Lost),
+    };
+    gateway.tell_pinned(&sighting.server, &seen.noted);
+    Ok(seen)
+}
+
+impl Gateway {
+    /// Records, and says, what became of definitions that were put on record.
+    pub(crate) fn tell_pinned(&self, server: &Arc<str>, noted: &[Noted]) {
+        let (first, later): (Vec<&Noted>, Vec<&Noted>) = noted.iter().partition(|noted| noted.how == How::Baseline);
+        for kind in Kind::ALL {
+            // One record for all of them: a server may have thousands.
+            let count = first.iter().filter(|noted| noted.kind == kind).count();
+            if count > 0 {
+                self.record_pinned(server, None, &format!("{} first seen: {count}, accepted as found", kind.as_str()));
+            }
+        }
+        later.into_iter().for_each(|noted| self.tell_change(server, noted));
+    }
+
+    fn tell_change(&self, server: &Arc<str>, noted: &Noted) {
+        let address = noted.kind.address(&noted.name);
+        let shown = name::shown(&address);
+        let what = match noted.how {
+            How::Baseline => "first seen",
+            How::Addition => "an optional field was added",
+            How::Followed => "it changed, and changes are followed",
+            How::Accepted { .. } => "accepted",
+            How::Waiting => "it changed, or is new: waits for a person",
+            How::TooLarge => "too large to be shown",
+        };
+        match noted.how {
+            How::Waiting | How::TooLarge => tracing::warn!(
+                %server,
+                definition = %shown,
+                "{what}; see `toolwarden tools diff {}`",
+                name::shown(server)
+            ),
+            _ => tracing::info!(%server, definition = %shown, "{what}"),
+        }
+        let detail = format!("{shown}: {what} (version {})", short(&noted.digest));
+        self.record_pinned(server, (noted.kind == Kind::Tool).then_some(noted.name.as_str()), &detail);
+    }
+
+    fn record_pinned(&self, server: &str, tool: Option<&str>, detail: &str) {
+        let mut record = AuditRecord::new(RecordKind::Event, self.clock.now(), self.journal.next_call());
+        record.method = Some("definitions");
+        record.server = Some(server);
+        record.tool = tool;
+        record.detail = Some(detail);
+        if let Err(error) = self.journal.note(&record) {
+            tracing::error!("what became of a definition could not be recorded: {error}");
+        }
+    }
+}
+
+/// The judge knows tools as they are shown; those that are not shown as they were listed, and holds them.
+fn teach(gateway: &Gateway, server: &str, listed: &[Value<'_>], shown: &[Shown]) {
+    let learned = listed.iter().zip(shown).filter_map(|(entry, shown)| match shown {
+        Shown::AsGiven | Shown::Hidden => definition(*entry),
+        Shown::Instead(text) => {
+            let limits = Limits { bytes: text.len(), depth: 256 };
+            definition(Document::parse(&**text, limits).ok()?.root())
+        }
+    });
+    gateway.live.learn(server, &learned.collect::<Vec<_>>());
+}
+
+fn shown_page(page: &Part, key: &str, listed: &[Value<'_>], shown: &[Shown]) -> Result<Part, Failure> {
+    let entries = page.value().get(key).filter(|entries| entries.kind() == JsonKind::Array);
+    let (Some(entries), true) = (entries, shown.iter().any(|shown| *shown != Shown::AsGiven)) else {
+        return Ok(page.clone());
+    };
+    let kept: Vec<&str> = listed
+        .iter()
+        .zip(shown)
+        .filter_map(|(entry, shown)| match shown {
+            Shown::AsGiven => Some(entry.raw()),
+            Shown::Instead(text) => Some(text),
+            Shown::Hidden => None,
+        })
+        .collect();
+    let mut text = String::with_capacity(page.raw().len());
+    push_spliced(&mut text, page.raw(), &[(page.span_of(entries), &format!("[{}]", kept.join(",")))]);
+    Ok(Part::composed(text)?)
+}

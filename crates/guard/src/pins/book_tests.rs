@@ -1,0 +1,192 @@
+//! Pins on disk and in several processes, what starts a server, and who has looked.
+
+use std::os::unix::fs::MetadataExt;
+
+use toolwarden_core::{Layer, Origin, Secret};
+use toolwarden_policy::input::{Declared, Launch, ServerInput};
+use toolwarden_sources::WorkspaceTrust;
+use toolwarden_vault::FileKeyring;
+
+use super::*;
+use crate::pins::{accept, choose, read};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+struct Place {
+    locations: Locations,
+    keyring: FileKeyring,
+    directory: tempfile::TempDir,
+}
+
+fn place() -> Place {
+    let Ok(directory) = tempfile::tempdir() else { unreachable!("there is room for a directory") };
+    let path = directory.path().to_path_buf();
+    let Ok(keyring) = FileKeyring::open(&path.join("keys")) else { unreachable!("a key is made") };
+    let locations = Locations {
+        home: path.clone(),
+        config_dir: path.join("config"),
+        data_dir: path.join("data"),
+        config: None,
+        working_directory: path.clone(),
+        workspace: None,
+        user: "ada".to_owned(),
+        user_id: std::fs::metadata(&path).map(|found| found.uid()).unwrap_or_default(),
+        system_admin_file: None,
+        workspace_trust: WorkspaceTrust::default(),
+    };
+    Place { locations, keyring, directory }
+}
+
+fn server(name: &str, arguments: &[&str]) -> ServerDefinition {
+    let mut input = ServerInput::new(name, Origin::record(Layer::Config, "test"), Declared::ByOperator);
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    input.launch = Launch::Command { command: "run".to_owned(), arguments };
+    ServerDefinition::of(input)
+}
+
+fn open(place: &Place, definitions: &[ServerDefinition]) -> Book {
+    let book = Book::open(Some(place.locations.clone()), definitions, &place.keyring, NOW);
+    match book {
+        Ok(book) => book,
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+fn ada() -> Arc<Caller> {
+    Arc::new(Caller::local_person("ada"))
+}
+
+fn look(book: &Book, kind: Kind, result: &str) -> Sighted {
+    let Ok(page) = Part::composed(result.to_owned()) else { unreachable!("{result} is JSON") };
+    let sighting = Sighting { server: "s".into(), kind, caller: ada(), pages: vec![page], is_whole: true };
+    match book.sight(&sighting).map_or_else(|| book.record(&sighting, NOW), Ok) {
+        Ok(seen) => seen,
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+/// A person accepts everything that waits, in another process.
+fn accepts(place: &Place) {
+    let pins = read(&place.locations, "s");
+    let Ok(Ok(chosen)) = pins.map(|pins| choose(&pins, None, None)) else { unreachable!("something waits") };
+    assert!(matches!(accept(&place.locations, "s", &chosen, ("ada", NOW)), Ok(Ok(()))));
+}
+
+fn standing(book: &Book, tool: &str) -> Definition {
+    book.standing("s", Some((Kind::Tool, tool)), &ada())
+}
+
+#[test]
+fn mode_7_what_starts_a_server_is_pinned_and_a_change_bars_it() {
+    let place = place();
+    assert!(open(&place, &[server("s", &["1"])]).may_start("s"));
+    assert!(open(&place, &[server("s", &["1"])]).may_start("s"));
+    let changed = [
+        server("s", &["1", "--more"]),
+        {
+            let mut changed = server("s", &["1"]);
+            changed.connection.env.insert("NODE_OPTIONS".to_owned(), Secret::new("--require x".to_owned()));
+            changed
+        },
+        {
+            let mut changed = server("s", &["1"]);
+            changed.connection.working_directory = Some("elsewhere".to_owned());
+            changed
+        },
+        {
+            let mut changed = server("s", &["1"]);
+            changed.input.launch = Launch::Url("https://example.com/mcp".to_owned());
+            changed
+        },
+    ];
+    for changed in &changed {
+        let book = open(&place, &[changed.clone(), server("other", &["1"])]);
+        assert!(!book.may_start("s") && book.may_start("other"), "{changed:?}");
+        assert_eq!(standing(&book, "any"), Definition::ServerChanged);
+        assert_eq!(book.standing("s", None, &ada()), Definition::ServerChanged);
+        assert_eq!(book.standing("other", None, &ada()), Definition::Accepted);
+        assert!(open(&place, &[server("s", &["1"])]).may_start("s"), "the former one is still accepted");
+    }
+}
+
+#[test]
+fn mode_7_a_barred_server_may_start_once_a_person_accepted_it() {
+    let place = place();
+    open(&place, &[server("s", &["1"])]);
+    let book = open(&place, &[server("s", &["2"])]);
+    assert!(!book.may_start("s"));
+    accepts(&place);
+    assert!(!book.may_start("s"), "not heard of yet");
+    assert_eq!(book.refresh(), ["s".into()]);
+    assert!(book.may_start("s") && book.refresh().is_empty());
+    let third = open(&place, &[server("s", &["3"])]);
+    open(&place, &[server("s", &["1"])]);
+    assert_eq!(third.refresh(), ["s".into()], "nothing waits any more");
+    assert!(!third.may_start("s"), "but what would start it here was never accepted");
+}
+
+#[test]
+fn values_of_the_environment_are_not_on_record_and_those_of_headers_do_not_count() {
+    let place = place();
+    let mut with = server("s", &["1"]);
+    with.connection.env.insert("TOKEN".to_owned(), Secret::new("planted-secret".to_owned()));
+    with.connection.headers.insert("authorization".to_owned(), Secret::new("Bearer planted-secret".to_owned()));
+    open(&place, &[with.clone()]);
+    let records = std::fs::read_dir(place.directory.path().join("data/pins")).into_iter().flatten().flatten();
+    let texts: Vec<String> = records.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect();
+    assert!(texts.len() == 1 && texts.iter().all(|text| text.contains("TOKEN") && !text.contains("planted")));
+    with.connection.headers.insert("authorization".to_owned(), Secret::new("another".to_owned()));
+    assert!(open(&place, &[with]).may_start("s"));
+}
+
+#[test]
+fn what_one_process_accepted_as_found_another_compares_with() {
+    let place = place();
+    let definitions = [server("s", &[])];
+    let (first, second) = (open(&place, &definitions), open(&place, &definitions));
+    look(&first, Kind::Tool, r#"{"tools":[{"name":"a","description":"1"}]}"#);
+    let seen = look(&second, Kind::Tool, r#"{"tools":[{"name":"a","description":"2"},{"name":"b"}]}"#);
+    let before: Arc<str> = r#"{"name":"a","description":"1"}"#.into();
+    assert_eq!(seen.shown, [Shown::Instead(before), Shown::Hidden]);
+    assert_eq!((standing(&second, "a"), standing(&second, "B")), (Definition::Changed, Definition::New));
+    assert_eq!(standing(&first, "a"), Definition::Accepted, "it has not heard of it");
+    assert_eq!(first.refresh(), ["s".into()]);
+    assert_eq!(standing(&first, "a"), Definition::Changed, "nobody saw an accepted version since");
+    look(&first, Kind::Tool, r#"{"tools":[{"name":"a","description":"1"}]}"#);
+    assert_eq!(standing(&first, "a"), Definition::Accepted);
+}
+
+#[test]
+fn a_changed_definition_does_not_hide_behind_an_accepted_one_of_the_same_name() {
+    let place = place();
+    let book = open(&place, &[server("s", &[])]);
+    let (one, two) = (r#"{"name":"a","description":"1"}"#, r#"{"name":"a","description":"2"}"#);
+    look(&book, Kind::Tool, &format!(r#"{{"tools":[{one}]}}"#));
+    for list in [format!(r#"{{"tools":[{one},{two}]}}"#), format!(r#"{{"tools":[{two},{one}]}}"#)] {
+        let seen = look(&book, Kind::Tool, &list);
+        assert!(seen.shown.iter().all(|shown| !matches!(shown, Shown::Instead(text) if text.contains("2"))));
+        assert_eq!(standing(&book, "a"), Definition::Changed);
+    }
+}
+
+#[test]
+fn a_caller_looks_again_after_the_server_may_have_changed() {
+    let place = place();
+    let book = open(&place, &[server("s", &[])]);
+    assert!(!book.has_looked("s", Kind::Tool, &ada()) && !book.has_baseline("s", Kind::Tool));
+    look(&book, Kind::Tool, r#"{"tools":[]}"#);
+    assert!(book.has_looked("s", Kind::Tool, &ada()) && book.has_baseline("s", Kind::Tool));
+    assert!(!book.has_looked("s", Kind::Tool, &Caller::person("eve")) && !book.has_looked("s", Kind::Prompt, &ada()));
+    book.forget_looks("s");
+    assert!(!book.has_looked("s", Kind::Tool, &ada()) && book.has_baseline("s", Kind::Tool));
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_not_an_empty_one() {
+    let place = place();
+    let definitions = [server("s", &[])];
+    open(&place, &definitions);
+    let path = place.locations.data_dir.join(crate::pins::path("s"));
+    assert!(std::fs::write(path, "{").is_ok());
+    assert!(Book::open(Some(place.locations.clone()), &definitions, &place.keyring, NOW).is_err());
+}

@@ -1,0 +1,210 @@
+//! Pins on disk: an owner-only record for each server, changed under the data directory's lock.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use toolwarden_core::Digest;
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_policy::Definition;
+use toolwarden_policy::input::{PolicyInput, ToolDefinition};
+use toolwarden_sources::Locations;
+use toolwarden_sources::stored::{self, StoredError};
+
+use super::{Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version, short};
+use crate::live;
+
+const DIRECTORY: &str = "pins";
+const LONGEST_STEM: usize = 40;
+
+/// Where a server's pins are, below the data directory. A name may hold what a file's name may not.
+#[must_use]
+pub fn path(server: &str) -> PathBuf {
+    let plain = |character: char| if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '-' };
+    let stem: String = server.chars().take(LONGEST_STEM).map(plain).collect();
+    let mark: String = Digest::of_bytes(server.as_bytes()).to_string().chars().take(16).collect();
+    PathBuf::from(DIRECTORY).join(format!("{stem}-{mark}.json"))
+}
+
+/// The pins of a server; none where nothing was seen yet.
+///
+/// # Errors
+/// The record cannot be read, or is another server's.
+pub fn read(locations: &Locations, server: &str) -> Result<ServerPins, StoredError> {
+    let found: Option<ServerPins> = stored::read_at(locations, &path(server))?;
+    Ok(found.filter(|pins| pins.server == server).unwrap_or_else(|| blank(server)))
+}
+
+fn blank(server: &str) -> ServerPins {
+    ServerPins { server: server.to_owned(), ..ServerPins::default() }
+}
+
+/// What of a file changes with its content.
+pub(super) type Stamp = Option<(u64, u64, i64, i64)>;
+
+pub(super) fn stamp(locations: &Locations, server: &str) -> Stamp {
+    let found = std::fs::metadata(locations.data_dir.join(path(server))).ok()?;
+    Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
+}
+
+/// Pins as they are on disk.
+#[derive(Debug)]
+pub(super) struct OnDisk {
+    pub(super) pins: ServerPins,
+    pub(super) stamp: Stamp,
+}
+
+/// Changes the pins of a server; `edit` says whether anything is to be written.
+pub(super) fn change<T>(
+    locations: &Locations,
+    server: &str,
+    edit: impl FnOnce(&mut ServerPins) -> (T, bool),
+) -> Result<(T, OnDisk), StoredError> {
+    let held = stored::lock(locations)?;
+    let mut pins = read(locations, server)?;
+    let (outcome, is_changed) = edit(&mut pins);
+    if is_changed {
+        stored::replace_at(locations, &held, &path(server), &pins)?;
+    }
+    // Before anybody else may change it.
+    let stamp = stamp(locations, server);
+    Ok((outcome, OnDisk { pins, stamp }))
+}
+
+/// One waiting version of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub kind: Kind,
+    pub name: String,
+    pub digest: String,
+}
+
+/// What waits at a server: everything, or what is named. Of a definition that changed more than once the
+/// version must be named, so that nobody accepts what they have not seen.
+///
+/// # Errors
+/// Nothing fits, or it is not clear what is meant.
+pub fn choose(
+    pins: &ServerPins,
+    only: Option<(Kind, &str)>,
+    version: Option<&str>,
+) -> Result<Vec<Waiting>, NotAccepted> {
+    let mut chosen = Vec::new();
+    for kind in Kind::ALL {
+        let wanted = |name: &str| only.is_none_or(|only| only == (kind, name));
+        for (name, pin) in pins.section(kind).entries.iter().filter(|(name, _)| wanted(name)) {
+            let fits = |one: &&Version| version.is_none_or(|version| one.digest.starts_with(version));
+            let found: Vec<&Version> = pin.waiting.iter().filter(fits).collect();
+            match found.as_slice() {
+                [] if pin.waiting.is_empty() || only.is_none() => {}
+                [] => return Err(NotAccepted::Unknown),
+                [one] => chosen.push(Waiting { kind, name: name.clone(), digest: one.digest.clone() }),
+                several => {
+                    let versions = several.iter().map(|one| short(&one.digest)).collect();
+                    return Err(NotAccepted::Several(kind.address(name), versions));
+                }
+            }
+        }
+    }
+    if let (true, Some((kind, name))) = (chosen.is_empty(), only)
+        && !pins.section(kind).entries.contains_key(name)
+    {
+        return Err(NotAccepted::Unknown);
+    }
+    if chosen.is_empty() { Err(NotAccepted::NothingWaits) } else { Ok(chosen) }
+}
+
+/// Accepts versions that wait: all of them, or none.
+///
+/// # Errors
+/// The record cannot be read or written.
+pub fn accept(
+    locations: &Locations,
+    server: &str,
+    chosen: &[Waiting],
+    (by, now): (&str, Timestamp),
+) -> Result<Result<(), NotAccepted>, StoredError> {
+    let accepting = |pins: &mut ServerPins| {
+        for Waiting { kind, name, digest } in chosen {
+            if let Err(why) = pins.section_mut(*kind).accept(name, digest, by, now) {
+                return (Err(why), false);
+            }
+        }
+        (Ok(()), true)
+    };
+    change(locations, server, accepting).map(|(outcome, _)| outcome)
+}
+
+/// How the definition of what is called stands, for whoever asks beside a gateway.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn standing(locations: &Locations, server: &str, called: Option<(Kind, &str)>) -> Result<Definition, StoredError> {
+    let pins = read(locations, server)?;
+    let waits = |kind: Kind| pins.section(kind).entries.values().any(|pin| !pin.waiting.is_empty());
+    if waits(Kind::Launch) || waits(Kind::Instructions) {
+        return Ok(Definition::ServerChanged);
+    }
+    let Some((kind, name)) = called else { return Ok(Definition::Accepted) };
+    let same = |(entry, _): &(&String, &Pin)| entry.eq_ignore_ascii_case(name);
+    let found = pins.section(kind).entries.iter().filter(same).map(|(_, pin)| pin.standing());
+    Ok(found.fold(Definition::Accepted, |worst, standing| match standing {
+        Standing::Accepted => worst,
+        Standing::Changed => Definition::Changed,
+        Standing::New => Definition::New,
+    }))
+}
+
+/// Tells the judge of the tools that are accepted, for servers whose tools nobody else told it.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn fill(locations: &Locations, input: &mut PolicyInput) -> Result<(), StoredError> {
+    for server in input.servers.iter_mut().filter(|server| server.catalog.is_none()) {
+        let pins = read(locations, &server.name)?;
+        if pins.tools.baseline.is_some() {
+            let accepted = pins.tools.entries.values().filter_map(Pin::last_accepted);
+            server.catalog = Some(definitions(accepted));
+        }
+    }
+    Ok(())
+}
+
+/// The tools of a server as they are shown; those that wait to be shown as they were seen.
+pub(super) fn known_tools(pins: &ServerPins) -> Vec<ToolDefinition> {
+    definitions(pins.tools.entries.values().filter_map(|pin| pin.last_accepted().or(pin.waiting.last())))
+}
+
+fn definitions<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<ToolDefinition> {
+    let read = |text: &str| {
+        let document = Document::parse(text, Limits { bytes: LARGEST, depth: 256 }).ok()?;
+        live::definition(document.root())
+    };
+    versions.filter_map(|version| read(version.shown())).collect()
+}
+
+/// The pins of every server that was ever seen, by name.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn all(locations: &Locations) -> Result<Vec<ServerPins>, StoredError> {
+    let directory = locations.data_dir.join(DIRECTORY);
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path());
+    let is_record = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let mut found: Vec<ServerPins> = Vec::new();
+    for file in files.filter(is_record) {
+        let Some(name) = file.file_name() else { continue };
+        found.extend(stored::read_at::<ServerPins>(locations, &Path::new(DIRECTORY).join(name))?);
+    }
+    found.sort_by(|left, right| left.server.cmp(&right.server));
+    Ok(found)
+}
+
+#[cfg(test)]
+#[test]
+fn every_server_has_a_file_of_its_own_whatever_its_name() {
+    let names = ["a", "A", "a/b", "a-b", "../x", "é", "e\u{301}"];
+    let paths: std::collections::BTreeSet<PathBuf> = names.iter().map(|name| path(name)).collect();
+    assert_eq!(paths.len(), names.len());
+    assert!(paths.iter().all(|path| path.components().count() == 2 && toolwarden_core::name::check(&path.to_string_lossy()).is_ok()));
+}

@@ -1,0 +1,7 @@
+//! How a message ends without an answer of its server: why, and the form in which its caller hears of it.
+
+mod refusal;
+mod wire;
+
+pub use refusal::{Denial, Refusal};
+pub use wire::{MISSING_CAPABILITY, Reply, Shape, failure_message, refuse};

@@ -1,0 +1,177 @@
+//! `tools list|diff|accept`: what was accepted of servers' definitions, what changed, and a person's consent.
+
+use anyhow::Result;
+use toolwarden_control::operations::{ToolsAccept, ToolsList, tools_accept, tools_list};
+use toolwarden_control::{DefinitionView, WaitingView};
+use toolwarden_core::name::shown;
+use toolwarden_guard::pins::{Change, Standing};
+
+use crate::clerk::{Desk, warn_of_server};
+use crate::cli::{Places, ToolsCommand};
+use crate::output::{self, BadInput, Colour, Exit, coloured};
+
+/// How much of a description is shown in a list, and of a text that stays the same beside one that changed.
+const LONGEST_DESCRIPTION: usize = 60;
+const BESIDE: usize = 40;
+
+pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
+    let desk = Desk::open(places, None)?;
+    match command {
+        ToolsCommand::List { server, format } => {
+            let found = desk.ask::<ToolsList>(tools_list::Request { server: server.clone() })?.definitions;
+            if format.json {
+                output::json(&found)?
+            } else {
+                output::text(&list(&found))?
+            }
+            Ok(Exit::Done)
+        }
+        ToolsCommand::Diff { definition, format } => {
+            let (server, name) = match definition {
+                Some(definition) => split(definition),
+                None => (None, None),
+            };
+            let mut found = desk.ask::<ToolsList>(tools_list::Request { server })?.definitions;
+            found.retain(|one| !one.waiting.is_empty() && name.as_ref().is_none_or(|name| *name == one.name));
+            if format.json {
+                output::json(&found)?
+            } else {
+                output::text(&diff(&found))?
+            }
+            Ok(Exit::Done)
+        }
+        ToolsCommand::Accept { definition, version, format } => {
+            let (Some(server), name) = split(definition) else {
+                return Err(BadInput("write SERVER, or SERVER:TOOL".to_owned()).into());
+            };
+            let request = tools_accept::Request { server, name, version: version.clone() };
+            let done = desk.ask::<ToolsAccept>(request)?;
+            let exit = warn_of_server(done.not_in_force.as_deref());
+            if format.json {
+                output::json(&done.accepted)?;
+            } else {
+                let words = |one: &DefinitionView| format!("accepted {}", address(one));
+                let text: Vec<String> = done.accepted.iter().map(|one| with_changes(&words(one), one)).collect();
+                output::text(&text.concat())?;
+            }
+            Ok(exit)
+        }
+    }
+}
+
+/// `SERVER` or `SERVER:NAME`.
+fn split(written: &str) -> (Option<String>, Option<String>) {
+    match written.split_once(':') {
+        None => (Some(written.to_owned()), None),
+        Some((server, name)) => (Some(server.to_owned()), Some(name.to_owned())),
+    }
+}
+
+fn address(one: &DefinitionView) -> String {
+    format!("{}:{}", shown(&one.server), shown(&one.name))
+}
+
+fn list(found: &[DefinitionView]) -> String {
+    if found.is_empty() {
+        return "nothing was seen of any server yet: start `toolwarden serve` and connect a client\n".to_owned();
+    }
+    let width = found.iter().map(|one| address(one).chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for one in found {
+        let standing = match one.standing {
+            Standing::Accepted => coloured("accepted", Colour::Green),
+            Standing::Changed => coloured("changed ", Colour::Red),
+            Standing::New => coloured("new     ", Colour::Yellow),
+        };
+        let description = one.description.as_deref().map(|all| shorten(&shown(all))).unwrap_or_default();
+        let how = one.how.as_deref().unwrap_or("not accepted");
+        text.push_str(&format!("{:<width$}  {standing}  {:<10}  {description}\n", address(one), shown(how)));
+    }
+    if found.iter().any(|one| one.standing != Standing::Accepted) {
+        text.push_str("\nWhat changed or is new is not shown to clients; see `toolwarden tools diff`.\n");
+    }
+    text
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= LONGEST_DESCRIPTION {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(LONGEST_DESCRIPTION - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn diff(found: &[DefinitionView]) -> String {
+    if found.is_empty() {
+        return "nothing waits: every definition that was seen is accepted\n".to_owned();
+    }
+    let mut text = String::new();
+    for one in found {
+        let standing = match one.standing {
+            Standing::New => "is new",
+            Standing::Changed | Standing::Accepted => "changed",
+        };
+        text.push_str(&with_changes(&format!("{} {standing}", address(one)), one));
+        text.push('\n');
+    }
+    let servers: std::collections::BTreeSet<&str> = found.iter().map(|one| one.server.as_str()).collect();
+    for server in servers {
+        text.push_str(&format!("Accept all of it with: toolwarden tools accept {}\n", shown(server)));
+    }
+    text
+}
+
+fn with_changes(words: &str, one: &DefinitionView) -> String {
+    let mut text = String::new();
+    for waiting in &one.waiting {
+        let WaitingView { version, first_seen, too_large, changes } = waiting;
+        text.push_str(&format!("{words}, version {version}, first seen {first_seen}\n"));
+        if *too_large {
+            text.push_str("  it is larger than 256 KiB, so it was not kept and cannot be accepted\n");
+        }
+        changes.iter().for_each(|change| push_change(&mut text, change));
+    }
+    text
+}
+
+/// Both sides of a change, one below the other; what is the same in long texts is left out.
+fn push_change(text: &mut String, change: &Change) {
+    let path = if change.path.is_empty() { "text".into() } else { shown(&change.path) };
+    let (old, new) = match (&change.old, &change.new) {
+        (Some(old), Some(new)) => (Some(around(old, new)), Some(around(new, old))),
+        (old, new) => (old.clone(), new.clone()),
+    };
+    for (sign, side, colour) in [('-', old, Colour::Red), ('+', new, Colour::Green)] {
+        if let Some(side) = side {
+            let line = format!("  {sign} {path}: {}", shown(&side));
+            text.push_str(&coloured(&line, colour));
+            text.push('\n');
+        }
+    }
+}
+
+/// A text with only a little of what it shares with another at its beginning and end.
+fn around(text: &str, other: &str) -> String {
+    let (mine, theirs): (Vec<char>, Vec<char>) = (text.chars().collect(), other.chars().collect());
+    let begin = mine.iter().zip(&theirs).take_while(|(one, two)| one == two).count();
+    let most = mine.len().min(theirs.len()) - begin;
+    let end = mine.iter().rev().zip(theirs.iter().rev()).take(most).take_while(|(one, two)| one == two).count();
+    let (skip, keep) = (begin.saturating_sub(BESIDE), mine.len() - end.saturating_sub(BESIDE));
+    let middle: String = mine.iter().skip(skip).take(keep - skip).collect();
+    let before = if skip > 0 { "…" } else { "" };
+    let after = if keep < mine.len() { "…" } else { "" };
+    format!("{before}{middle}{after}")
+}
+
+#[cfg(test)]
+#[test]
+fn of_long_texts_the_part_that_changed_is_shown() {
+    let same = "x".repeat(100);
+    let (old, new) = (format!("{same}reads{same}"), format!("{same}sends{same}"));
+    let beside = "x".repeat(BESIDE);
+    let one_more = "x".repeat(BESIDE - 1);
+    assert_eq!(around(&old, &new), format!("…{beside}reads{one_more}…").replace("s…", "s…"));
+    assert_eq!(around("a", "b"), "a");
+    assert_eq!(around("aa", "a"), "aa");
+    assert_eq!(around("", "a"), "");
+}
