@@ -32,7 +32,12 @@ pub fn plain(tools: usize) -> PolicyInput {
 }
 
 fn server(name: &str, tools: usize) -> ServerInput {
-    let definition = |index| ToolDefinition { name: format!("db.tool_{index}"), description: None, input_schema: None };
+    let definition = |index| ToolDefinition {
+        name: format!("db.tool_{index}"),
+        description: None,
+        input_schema: None,
+        output_schema: None,
+    };
     ServerInput {
         catalog: Some((0..tools.max(8)).map(definition).collect()),
         ..ServerInput::new(name, origin(), Declared::ByOperator)

@@ -17,6 +17,9 @@ pub enum Failure {
     TooLarge,
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
+    /// The call was made, and what came of it is kept from the client.
+    #[error("the call was made, and its result is withheld: {0}")]
+    Withheld(String),
     #[error("the server ended while the call was on its way; whether it had an effect is not known")]
     Died,
     #[error("the server speaks only {0}, and this client does not")]
@@ -58,6 +61,7 @@ impl Failure {
             Self::Unreachable(_)
             | Self::Resting { .. }
             | Self::Protocol(_)
+            | Self::Withheld(_)
             | Self::OtherEra(_)
             | Self::NeedsAuth
             | Self::Wordless { .. }

@@ -5,6 +5,7 @@ mod bindings;
 mod children;
 mod doors;
 mod eras;
+mod fitting;
 mod giving_up;
 mod house;
 mod leaving;

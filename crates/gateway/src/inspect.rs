@@ -4,6 +4,7 @@
 //! back until the scan is done. Nothing is rewritten but what the corridor itself put in.
 
 mod body;
+mod check;
 mod events;
 mod lists;
 mod receipt;
@@ -22,6 +23,7 @@ use toolwarden_mcp::{Era, Id, compose};
 
 pub(crate) use body::BodyError;
 pub use body::InspectedBody;
+pub(crate) use check::Check;
 pub(crate) use events::{Heard, stream_events};
 pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
 pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};

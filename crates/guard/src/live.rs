@@ -122,18 +122,27 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
 #[must_use]
 pub fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
     let name = tool.get("name")?.as_str()?.into_owned();
-    let schema = tool.get("inputSchema").filter(|schema| schema.kind() == Kind::Object);
+    let schema = |key: &str| {
+        let schema = tool.get(key).filter(|schema| schema.kind() == Kind::Object)?;
+        serde_json::from_str(schema.raw()).ok()
+    };
     Some(ToolDefinition {
         name,
         description: tool.get("description").and_then(|text| text.as_str()).map(std::borrow::Cow::into_owned),
-        input_schema: schema.and_then(|schema| serde_json::from_str(schema.raw()).ok()),
+        input_schema: schema("inputSchema"),
+        output_schema: schema("outputSchema"),
     })
 }
 
 #[cfg(test)]
 #[test]
 fn a_server_makes_itself_known_with_so_many_tools_and_no_more() {
-    let tool = |number: usize| ToolDefinition { name: format!("t{number}"), description: None, input_schema: None };
+    let tool = |number: usize| ToolDefinition {
+        name: format!("t{number}"),
+        description: None,
+        input_schema: None,
+        output_schema: None,
+    };
     let listed: Vec<_> = (0..MOST_TOOLS + 1000).map(tool).collect();
     let mut catalog = Vec::new();
     assert!(merge(&mut catalog, "s", &listed) && catalog.len() == MOST_TOOLS);

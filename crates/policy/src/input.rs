@@ -242,7 +242,7 @@ impl ToolDefinition {
     /// A tool of which only the name is known.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), description: None, input_schema: None }
+        Self { name: name.to_owned(), description: None, input_schema: None, output_schema: None }
     }
 }
 
@@ -286,6 +286,8 @@ pub struct ToolDefinition {
     pub name: String,
     pub description: Option<String>,
     pub input_schema: Option<serde_json::Value>,
+    /// What its results must fit.
+    pub output_schema: Option<serde_json::Value>,
 }
 
 /// What is stored for one user.

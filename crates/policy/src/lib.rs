@@ -47,6 +47,7 @@ pub use permit::Permit;
 pub use query::{Definition, Launcher, Query, Tracing};
 pub use resolve::{FlatName, resolve_flat_name};
 pub use roots::permits_root;
+pub use schema::Schema;
 pub use set::{Base, PolicySet, Refused};
 pub use settle::{Pending, settle};
 /// The shell reader, under the name the judge uses for it.

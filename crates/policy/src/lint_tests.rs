@@ -22,6 +22,7 @@ fn server(name: &str, tools: &[&str]) -> ServerInput {
         name: (*name).to_owned(),
         description: None,
         input_schema: Some(schema.clone()),
+        output_schema: None,
     };
     ServerInput {
         launch: Launch::Url(format!("https://{name}.example")),

@@ -40,7 +40,12 @@ fn issue_server() -> ServerInput {
         "required": ["title"],
     });
     ServerInput {
-        catalog: Some(vec![ToolDefinition { name: "issue".to_owned(), description: None, input_schema: Some(schema) }]),
+        catalog: Some(vec![ToolDefinition {
+            name: "issue".to_owned(),
+            description: None,
+            input_schema: Some(schema),
+            output_schema: None,
+        }]),
         ..ServerInput::new("gh", Origin::record(Layer::Config, "test"), Declared::ByOperator)
     }
 }

@@ -1,13 +1,13 @@
-//! A tool's input schema, compiled once. Remote references are never fetched.
+//! A tool's schemas, compiled once. Remote references are never fetched.
 
 use serde_json::Value;
 use toolwarden_core::json::{self, Kind};
 
 /// A compiled JSON Schema, or the reason it could not be compiled.
 #[derive(Debug)]
-pub struct InputSchema(Result<jsonschema::Validator, String>);
+pub struct Schema(Result<jsonschema::Validator, String>);
 
-impl InputSchema {
+impl Schema {
     #[must_use]
     pub fn compile(schema: &Value) -> Self {
         Self(jsonschema::validator_for(schema).map_err(|error| error.to_string()))
@@ -24,16 +24,31 @@ impl InputSchema {
     /// # Errors
     /// The place and the rule that is broken, without the value: it may be a secret.
     pub fn check(&self, arguments: Option<json::Value<'_>>) -> Result<(), String> {
-        let validator = self.0.as_ref().map_err(|fault| format!("the tool's schema cannot be used: {fault}"))?;
         let empty = || Some(Value::Object(serde_json::Map::new()));
-        let Some(instance) = arguments.map_or_else(empty, to_value) else {
-            return Err("the arguments: a number is too large to be checked".to_owned());
+        self.fits(arguments.map_or_else(empty, to_value), "the arguments")
+    }
+
+    /// Checks the result of a call: what it has for programs to read.
+    ///
+    /// # Errors
+    /// The same of a result.
+    pub fn check_result(&self, result: json::Value<'_>) -> Result<(), String> {
+        match result.get("structuredContent") {
+            None => Err("the result has no `structuredContent`".to_owned()),
+            Some(content) => self.fits(to_value(content), "`structuredContent`"),
+        }
+    }
+
+    fn fits(&self, instance: Option<Value>, whole: &str) -> Result<(), String> {
+        let validator = self.0.as_ref().map_err(|fault| format!("the tool's schema cannot be used: {fault}"))?;
+        let Some(instance) = instance else {
+            return Err(format!("{whole}: a number is too large to be checked"));
         };
         match validator.iter_errors(&instance).next() {
             None => Ok(()),
             Some(error) => {
                 let place = error.instance_path().to_string();
-                let place = if place.is_empty() { "the arguments".to_owned() } else { place };
+                let place = if place.is_empty() { whole.to_owned() } else { place };
                 Err(format!("{place}: {}", error.masked()))
             }
         }

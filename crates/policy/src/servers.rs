@@ -13,7 +13,7 @@ use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, FETCH_TOOL, Layer, Or
 use crate::allowlist::Twin;
 use crate::input::{Declared, Launch, LimitsInput, Scope, ServerInput, ToolDefinition, ToolInput};
 use crate::narrowed::Narrowed;
-use crate::schema::InputSchema;
+use crate::schema::Schema;
 use crate::shipped;
 use crate::verdict::RuleRef;
 
@@ -55,7 +55,9 @@ pub struct Tool {
     /// None where no config speaks of it.
     pub input: Option<ToolInput>,
     pub definition: Option<ToolDefinition>,
-    pub schema: Option<InputSchema>,
+    pub schema: Option<Schema>,
+    /// What results must fit. Shared: a result may come after the policy has changed.
+    pub output: Option<Arc<Schema>>,
 }
 
 /// All compiled servers.
@@ -165,8 +167,12 @@ impl Server {
 
     /// `builtin` and `custom-user-tools`: always known and enabled, never launched.
     fn virtual_server(name: &str, tools: &[&str], configured: Option<&Self>, inputs: &[ServerInput]) -> Self {
-        let definition =
-            |tool: &&str| ToolDefinition { name: (*tool).to_owned(), description: None, input_schema: None };
+        let definition = |tool: &&str| ToolDefinition {
+            name: (*tool).to_owned(),
+            description: None,
+            input_schema: None,
+            output_schema: None,
+        };
         let base = inputs.iter().find(|input| input.name == name);
         let input = ServerInput {
             name: name.to_owned(),
@@ -200,7 +206,8 @@ impl Server {
         }
         for definition in input.catalog.iter().flatten() {
             let entry = self.tool_mut(&definition.name);
-            entry.schema = definition.input_schema.as_ref().map(InputSchema::compile);
+            entry.schema = definition.input_schema.as_ref().map(Schema::compile);
+            entry.output = definition.output_schema.as_ref().map(|schema| Arc::new(Schema::compile(schema)));
             entry.definition = Some(definition.clone());
         }
         for tool in &input.disabled_tools {

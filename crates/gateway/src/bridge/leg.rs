@@ -30,7 +30,7 @@ use super::way::{Open, Waiting, Way};
 use crate::answer::{self, Answer, Reply as Sent};
 use crate::audit::Trail;
 use crate::gateway::Gateway;
-use crate::inspect::{receipt_is_wanted, with_receipt};
+use crate::inspect::{Check, receipt_is_wanted, with_receipt};
 use crate::pipeline::shape_of;
 use crate::resolve::{Asked, query};
 use crate::roots;
@@ -305,6 +305,9 @@ impl Leg {
         whole::check_words(said).map_err(Refusal::Upstream)?;
         let body = match &outcome {
             Ok(result) => {
+                if let Some(check) = Check::of(&self.gateway, &self.asked) {
+                    check.judge(result.value()).map_err(Refusal::Upstream)?;
+                }
                 let text = result_to_modern(&self.asked.method, result.value(), about.as_deref());
                 compose::result(&self.id, &text)
             }

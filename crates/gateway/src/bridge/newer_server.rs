@@ -30,7 +30,7 @@ use crate::decide::decide;
 use crate::ending::{Lookout, take_away};
 use crate::forward::link;
 use crate::gateway::Gateway;
-use crate::inspect::{filtered_list, list_kind, pinned_list, receipt_is_wanted, with_receipt};
+use crate::inspect::{Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, with_receipt};
 use crate::parameters;
 use crate::pipeline::shape_of;
 use crate::resolve::{Asked, What, query};
@@ -304,6 +304,9 @@ impl Errand {
                 Message::Response(response) => {
                     let said = response.outcome.as_ref().map(Part::value).map_err(Part::value);
                     whole::check_words(said).map_err(Refusal::Upstream)?;
+                    if let (Some(check), Ok(result)) = (Check::of(&self.gateway, &self.asked), &response.outcome) {
+                        check.judge(result.value()).map_err(Refusal::Upstream)?;
+                    }
                     return response.outcome.map_err(|error| {
                         let error = error_to_legacy(error.value());
                         Refusal::Upstream(Failure::Answered { status: 200, error })

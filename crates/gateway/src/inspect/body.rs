@@ -20,7 +20,7 @@ use toolwarden_mcp::scan::Scanner;
 use toolwarden_mcp::upstream::http::Body;
 use toolwarden_mcp::{Era, Id, Message, compose};
 
-use super::{judged_facts, receipt_is_wanted, with_receipt};
+use super::{Check, judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
 use crate::ending::Cuts;
@@ -44,7 +44,8 @@ pub(super) async fn inspected(
     let wants_receipt = receipt_is_wanted(&asked.query);
     let task_owner = asked.task_maker();
     let may_be_legacy_task = task_owner.is_some() && asked.arrival.version.era() == Era::Legacy;
-    let gather = if wants_receipt || may_be_legacy_task {
+    let check = Check::of(gateway, asked);
+    let gather = if wants_receipt || may_be_legacy_task || check.is_some() {
         usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL)
     } else {
         SMALL
@@ -84,6 +85,10 @@ pub(super) async fn inspected(
     let facts = scanner.finish().map_err(broken)?;
     let status = judged_facts(asked, &facts).map_err(Refusal::Upstream)?;
     let mut whole = joined(chunks);
+    if let (Some(check), None) = (check, facts.error_code) {
+        let result = result_of(&whole).ok_or_else(|| super::broke("its result cannot be read"))?;
+        check.judge(result.value()).map_err(Refusal::Upstream)?;
+    }
     if facts.error_code == Some(i64::from(ADDRESSES_FIRST)) {
         let asks =
             outcome_of(&whole).and_then(Result::err).ok_or_else(|| super::broke("its questions cannot be read"))?;

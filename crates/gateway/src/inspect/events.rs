@@ -24,7 +24,7 @@ use toolwarden_mcp::upstream::http::EventStream;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Request, Response, Version, compose};
 use toolwarden_policy::{acknowledge, decline};
 
-use super::{receipt_is_wanted, result_type, with_receipt};
+use super::{Check, receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
 use crate::audit::Trail;
 use crate::decide::still_permitted;
@@ -201,6 +201,9 @@ impl Heard {
         };
         let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
         result_type(kind.as_deref())?;
+        if let Some(check) = self.asked.as_ref().and_then(|(gateway, asked)| Check::of(gateway, asked)) {
+            check.judge(result.value())?;
+        }
         let shown = match &self.asked {
             Some((gateway, asked)) => exchange::outgoing(gateway, asked, result).await?,
             None => None,
@@ -317,6 +320,9 @@ impl BrokenOff {
             }
             Err(_) => Ok(()),
             Ok(result) => {
+                if let Some(check) = Check::of(&self.gateway, &self.asked) {
+                    check.judge(result.value())?;
+                }
                 self.task_owner.as_ref().map_or(Ok(()), |owner| self.asked.upstream.tasks.bind(owner, result))
             }
         }

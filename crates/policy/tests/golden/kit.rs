@@ -39,7 +39,12 @@ pub fn server(name: &str) -> ServerInput {
 }
 
 pub fn listing(mut server: ServerInput, tools: &[&str]) -> ServerInput {
-    let definition = |name: &&str| ToolDefinition { name: (*name).to_owned(), description: None, input_schema: None };
+    let definition = |name: &&str| ToolDefinition {
+        name: (*name).to_owned(),
+        description: None,
+        input_schema: None,
+        output_schema: None,
+    };
     server.catalog = Some(tools.iter().map(definition).collect());
     server
 }

@@ -19,7 +19,12 @@ fn server(name: &str, tool: &str) -> ServerInput {
     let config = ToolInput { scope: Some(Scope::Both), ..ToolInput::default() };
     ServerInput {
         tools: [(tool.to_owned(), config)].into(),
-        catalog: Some(vec![ToolDefinition { name: tool.to_owned(), description: None, input_schema: None }]),
+        catalog: Some(vec![ToolDefinition {
+            name: tool.to_owned(),
+            description: None,
+            input_schema: None,
+            output_schema: None,
+        }]),
         ..ServerInput::new(name, here(), Declared::ByOperator)
     }
 }

@@ -16,7 +16,11 @@ fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
     let listed = tape.texts(40, &TOOLS).into_iter();
     ServerInput {
         tools: [].into(),
-        catalog: Some(listed.map(|name| ToolDefinition { name, description: None, input_schema: None }).collect()),
+        catalog: Some(
+            listed
+                .map(|name| ToolDefinition { name, description: None, input_schema: None, output_schema: None })
+                .collect(),
+        ),
         ..ServerInput::new(name, here(), Declared::ByOperator)
     }
 }

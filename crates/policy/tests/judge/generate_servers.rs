@@ -109,7 +109,7 @@ fn catalog(tape: &mut Tape<'_>) -> Vec<ToolDefinition> {
         let percent = if tool.chars().any(|letter| letter.is_ascii_uppercase()) { 8 } else { 75 };
         if tape.chance(percent) {
             let input_schema = schema(tape);
-            listed.push(ToolDefinition { name: tool.to_owned(), description: None, input_schema });
+            listed.push(ToolDefinition { name: tool.to_owned(), description: None, input_schema, output_schema: None });
         }
     }
     listed

@@ -90,7 +90,7 @@ fn read_tool(report: &mut Report, node: &Node) -> Option<ToolDefinition> {
         report.table("inputSchema", schema);
         schema.to_json()
     });
-    Some(ToolDefinition { name: tool, description, input_schema })
+    Some(ToolDefinition { name: tool, description, input_schema, output_schema: None })
 }
 
 /// Puts the tools of a `--catalog` argument (`SERVER=FILE` or `FILE`) into the judge's input. A server

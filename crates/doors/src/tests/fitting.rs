@@ -1,0 +1,115 @@
+//! Arguments and results against the schemas of their tool (GATE-12): what does not fit does not pass, and the
+//! answer says where and which rule.
+
+use serde_json::{Value, json};
+
+use super::doors::{ENTRANCES, Entrance, Reach, SPEECHES, Speech, send};
+use super::house::{Given, House};
+use super::recorder::{ALL_KINDS, Recorder, Speaks};
+
+fn tool() -> Value {
+    json!({
+        "name": "count",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "of": { "type": "string", "maxLength": 8 } },
+            "required": ["of"],
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": { "n": { "type": "integer", "minimum": 0 } },
+            "required": ["n"],
+        },
+    })
+}
+
+async fn house(speaks: Speaks, tool: &Value) -> House {
+    let Ok(recorder) = Recorder::start(speaks).await else { unreachable!("it is started") };
+    recorder.lists("tools/list", vec![json!({ "tools": [tool] })]);
+    let given = Given { config: "[auto_run]\nmode = \"run_everything\"", ..Given::default() };
+    let Some(house) = House::around(&given, recorder).await else { unreachable!("the house is built") };
+    house
+}
+
+fn call(entrance: Entrance, arguments: &Value) -> String {
+    format!("\"name\":\"{}\",\"arguments\":{arguments}", entrance.name("count"))
+}
+
+#[tokio::test]
+async fn gate_12_a_result_that_breaks_the_output_schema_is_withheld_with_the_place_and_the_rule() {
+    let good = json!({ "content": [], "structuredContent": { "n": 1 }, "resultType": "complete" });
+    let failed = json!({ "content": [], "isError": true, "resultType": "complete" });
+    let cases = [
+        (&good, None),
+        (&failed, None),
+        (&json!({ "content": [], "structuredContent": { "n": -1 }, "resultType": "complete" }), Some("/n")),
+        (&json!({ "content": [], "structuredContent": { "n": "secret" } }), Some("/n")),
+        (&json!({ "content": [], "structuredContent": {} }), Some("required property")),
+        (&json!({ "content": [{ "type": "text", "text": "secret" }] }), Some("no `structuredContent`")),
+        // No way around it.
+        (&json!({ "content": [], "task": { "taskId": "t" }, "structuredContent": {} }), Some("required property")),
+        (&json!({ "content": [], "isError": false, "structuredContent": {} }), Some("required property")),
+    ];
+    for speaks in ALL_KINDS {
+        let house = house(speaks, &tool()).await;
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                for (result, fault) in &cases {
+                    let place = format!("{entrance:?} {speech:?} to {speaks:?}: {result}");
+                    house.recorder.answers(&result.to_string());
+                    let said =
+                        send(&house, entrance, speech, "tools/call", &call(entrance, &json!({ "of": "x" }))).await;
+                    match fault {
+                        None => assert!(!said.contains("withheld") && said.contains("\"content\""), "{place}: {said}"),
+                        Some(fault) => {
+                            let told = said.contains("output schema") && said.contains(fault);
+                            assert!(told && !said.contains("secret"), "{place}: {said}");
+                        }
+                    }
+                }
+            }
+        }
+        let statuses: Vec<Value> =
+            house.records().await.iter().filter_map(|record| record.get("status").cloned()).collect();
+        let broken = statuses.iter().filter(|status| **status == json!("upstream_error")).count();
+        assert_eq!(broken, statuses.len() / cases.len() * 6, "every one of them is on record: {statuses:?}");
+    }
+}
+
+#[tokio::test]
+async fn gate_12_arguments_that_break_the_input_schema_reach_nobody() {
+    for speaks in ALL_KINDS {
+        let house = house(speaks, &tool()).await;
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                for (arguments, fault) in
+                    [(json!({}), "required"), (json!({ "of": 1 }), "/of"), (json!({ "of": "a-secret-value" }), "/of")]
+                {
+                    let said = send(&house, entrance, speech, "tools/call", &call(entrance, &arguments)).await;
+                    let told = said.contains("schema_violation") && said.contains(fault);
+                    assert!(told && !said.contains("a-secret-value"), "{entrance:?} {speech:?}: {said}");
+                }
+            }
+        }
+        assert_eq!(house.recorder.calls(), []);
+    }
+}
+
+#[tokio::test]
+async fn gate_12_a_schema_that_refers_elsewhere_is_not_followed() {
+    let Ok(elsewhere) = Recorder::start(Speaks::Both).await else { unreachable!("it is started") };
+    let remote = json!({ "type": "object", "properties": { "n": { "$ref": elsewhere.url } } });
+    let entrance = Entrance::Http(Reach::One);
+    for key in ["inputSchema", "outputSchema"] {
+        let mut tool = tool();
+        if let Some(tool) = tool.as_object_mut() {
+            tool.insert(key.to_owned(), remote.clone());
+        }
+        let house = house(Speaks::Both, &tool).await;
+        house.recorder.answers(r#"{"content":[],"structuredContent":{"n":1},"resultType":"complete"}"#);
+        let said = send(&house, entrance, Speech::Modern, "tools/call", &call(entrance, &json!({ "of": "x" }))).await;
+        assert!(said.contains("the tool's schema cannot be used") && !said.contains("structuredContent"), "{said}");
+        assert_eq!(house.recorder.calls().len(), usize::from(key == "outputSchema"));
+    }
+    assert_eq!(elsewhere.all(), []);
+}
