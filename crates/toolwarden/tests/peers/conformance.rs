@@ -85,9 +85,9 @@ fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
     house.audited();
 
     let child = Target::Command(fixture_command(&house));
-    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table("fixture", &child)));
+    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table("child", &child)));
     let gateway = house.serve();
-    let through = suite(&house, &gateway.url("/mcp/fixture"), revision, "child");
+    let through = suite(&house, &gateway.url("/mcp/child"), revision, "child");
     gateway.stop();
     assert_eq!(differences(&direct, &through), over_pipes);
     house.audited();
@@ -129,10 +129,11 @@ fn across(house: &House, direct: &BTreeMap<String, String>, revision: &str, era:
             (Target::Command(fixture_command(house).into_iter().chain(more).collect()), None)
         }
     };
-    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table("fixture", &target)));
-    let gateway = house.serve();
+    // Another name for each: what starts a server is pinned to its name.
     let name = format!("{era}-{behind:?}");
-    let (_, summary, _) = run_suite(house, &gateway.url("/mcp/fixture"), revision, &name);
+    house.configure(&format!("{PERMISSIVE}{}{MAY_ASK}", server_table(&name, &target)));
+    let gateway = house.serve();
+    let (_, summary, _) = run_suite(house, &gateway.url(&format!("/mcp/{name}")), revision, &name);
     gateway.stop();
     assert!(house.recorded().len() > 20, "{:?}", house.recorded());
     house.audited();

@@ -13,6 +13,8 @@ use crate::processes::Program;
 
 /// Everything runs, and servers may ask for everything: what is left is what the gateway does to messages.
 pub const PERMISSIVE: &str = "[auto_run]\nmode = \"run_everything\"\n";
+/// For servers with more tools for clients that offer more: to a pinned one those of the second client are new.
+pub const FOLLOWED: &str = "definitions = \"follow\"\n";
 pub const MAY_ASK: &str = "may_ask = [\"elicitation\", \"url\", \"sampling\", \"roots\"]\n";
 
 /// The workspace's root.

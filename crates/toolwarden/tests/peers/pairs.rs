@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::house::{House, MAY_ASK, PERMISSIVE};
+use crate::house::{FOLLOWED, House, MAY_ASK, PERMISSIVE};
 use crate::pairs_table::{
     COMMON_LEGACY, COMMON_MODERN, Door, ONE_BOTH_ERAS, ONE_NODE, PIPE_COMMON, PIPE_COMMON_MODERN, PIPE_ONE, Rows,
 };
@@ -65,7 +65,8 @@ impl Servers {
     }
 
     fn config(&self) -> String {
-        let tables = self.targets.iter().map(|(name, target)| format!("{}{MAY_ASK}", server_table(name, target)));
+        let table = |(name, target): (&&str, &Target)| format!("{}{MAY_ASK}{FOLLOWED}", server_table(name, target));
+        let tables = self.targets.iter().map(table);
         format!("{PERMISSIVE}{}", tables.collect::<String>())
     }
 }
