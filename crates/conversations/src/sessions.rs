@@ -475,6 +475,8 @@ impl ClientSession {
 #[derive(Debug, Default)]
 pub struct Sessions {
     by_id: Mutex<HashMap<String, Arc<ClientSession>>>,
+    /// Clients on a line of their own, who need no id.
+    lines: Mutex<Vec<Weak<ClientSession>>>,
 }
 
 impl Sessions {
@@ -531,6 +533,20 @@ impl Sessions {
             sessions.remove(&session.id);
         }
         old
+    }
+
+    /// Adds a client on a line of its own; it is gone when nobody holds it any more.
+    pub fn add_line(&self, session: &Arc<ClientSession>) {
+        let mut lines = lock(&self.lines);
+        lines.retain(|line| line.strong_count() > 0);
+        lines.push(Arc::downgrade(session));
+    }
+
+    /// Every client, whatever it came in by.
+    pub fn everybody(&self) -> Vec<Arc<ClientSession>> {
+        let mut all = self.all();
+        all.extend(lock(&self.lines).iter().filter_map(Weak::upgrade));
+        all
     }
 
     pub fn all(&self) -> Vec<Arc<ClientSession>> {

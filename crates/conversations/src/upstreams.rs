@@ -27,7 +27,7 @@ use toolwarden_mcp::{Backoff, Era, Notification};
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::{ServerDefinition, Transport};
 
-pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under};
+pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under, tagged};
 pub use http::{HttpLink, News, failure as http_failure};
 pub use may_ask::MayAsk;
 pub use older::{Older, Seat, Turn};

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::sessions::{ClientSession, Push};
+use toolwarden_conversations::sessions::Push;
 use toolwarden_gateway::{Credential, Gateway, Via, handle, identify};
 use toolwarden_mcp::stdio::{LineReader, LineWriter};
 
@@ -47,7 +47,7 @@ pub async fn serve(
     let (lines, waiting) = mpsc::channel(LINES_WAITING);
     let writer = tokio::spawn(write(waiting, output));
     let push = Push::Lines(lines.clone());
-    let session = Arc::new(ClientSession::new("stdio".to_owned(), caller, scope, push));
+    let session = gateway.line_session(caller, scope, push);
     let mut reader = LineReader::new(input, gateway.settings().request_bytes);
     let mut calls = JoinSet::new();
     let mut stop = std::pin::pin!(stop);

@@ -10,6 +10,7 @@ mod giving_up;
 mod house;
 mod leaving;
 mod narrowing;
+mod noticing;
 mod of_the_moment;
 mod oldest;
 mod one_roof;

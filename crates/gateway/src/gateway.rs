@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
+use tokio::sync::broadcast;
 use tokio::time::timeout;
 use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
@@ -19,6 +20,7 @@ use toolwarden_store::journal::Journal;
 use crate::bridge::Parks;
 use crate::decide::still_permitted;
 use crate::settings::Settings;
+use crate::visible::{Change, announce};
 use crate::watching::Hearing;
 use toolwarden_guard::Live;
 use toolwarden_guard::pins::Book;
@@ -30,6 +32,9 @@ const HOUSEKEEPING: Duration = Duration::from_secs(60);
 const LEAVE: Duration = Duration::from_secs(8);
 const LEAVE_ALL: Duration = Duration::from_secs(15);
 const LEAVING_AT_ONCE: usize = 256;
+
+/// Changes of what is visible that wait for whoever listens.
+const CHANGES_WAITING: usize = 16;
 
 /// What a gateway is made of.
 #[derive(Debug)]
@@ -54,6 +59,8 @@ pub struct Gateway {
     pub(crate) pins: Arc<Book>,
     pub(crate) upstreams: Upstreams,
     pub(crate) sessions: Sessions,
+    /// Tells of everything that may change what somebody sees.
+    pub(crate) visible: broadcast::Sender<Arc<Change>>,
     /// Exchanges with modern clients that go on in another request.
     pub(crate) states: States,
     /// Calls of modern clients that wait at legacy servers for an answer.
@@ -79,6 +86,7 @@ impl Gateway {
             live,
             pins,
             sessions: Sessions::default(),
+            visible: broadcast::Sender::new(CHANGES_WAITING),
             journal: parts.journal,
             keyring: parts.keyring,
             clock: parts.clock,
@@ -99,9 +107,15 @@ impl Gateway {
 
     /// Takes over what others accepted meanwhile. Blocks.
     pub fn refresh_pins(&self) {
-        for server in self.pins.refresh() {
-            self.live.renew(&server, &self.pins.definitions(&server));
+        let accepted = self.pins.refresh();
+        if accepted.is_empty() {
+            return;
         }
+        let before = self.live.snapshot();
+        for server in &accepted {
+            self.live.renew(server, &self.pins.definitions(server));
+        }
+        announce(self, before, accepted);
     }
 }
 
@@ -133,7 +147,9 @@ impl Gateway {
                 server.enabled = false;
             }
         }
+        let before = self.live.snapshot();
         self.live.replace(policy, servers)?;
+        announce(self, before, Vec::new());
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
         Ok(())
     }

@@ -26,6 +26,7 @@ mod review;
 mod roots;
 pub mod settings;
 mod shared;
+mod visible;
 mod visits;
 mod watching;
 

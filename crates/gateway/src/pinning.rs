@@ -15,6 +15,7 @@ use toolwarden_mcp::compose::{object_with, push_spliced};
 
 use crate::catalog;
 use crate::gateway::Gateway;
+use crate::visible;
 
 /// What is pinned of a list, and the key of its entries.
 pub(crate) fn kind_of(method: &str) -> Option<(Kind, &'static str)> {
@@ -70,7 +71,8 @@ pub(crate) async fn pages(
     Ok(made)
 }
 
-/// What a server says of itself when a conversation is opened, with the instructions that are accepted.
+/// What a server says of itself when a conversation is opened: with the instructions that are accepted, and
+/// lists that can change.
 pub(crate) async fn opening(
     gateway: &Arc<Gateway>,
     upstream: &Upstream,
@@ -80,11 +82,12 @@ pub(crate) async fn opening(
     let (server, caller) = (upstream.name.clone(), caller.clone());
     let sighting = Sighting { server, kind: Kind::Instructions, caller, pages: vec![said.clone()], is_whole: true };
     let words = match look(gateway, &sighting).await?.shown.into_iter().next() {
-        None | Some(Shown::AsGiven) => return Ok(said),
+        None | Some(Shown::AsGiven) => return Ok(visible::offered(&said).unwrap_or(said)),
         Some(Shown::Instead(words)) => Some(words),
         Some(Shown::Hidden) => None,
     };
-    Ok(Part::composed(object_with(Some(said.value()), &[("instructions", words.as_deref())]))?)
+    let said = Part::composed(object_with(Some(said.value()), &[("instructions", words.as_deref())]))?;
+    Ok(visible::offered(&said).unwrap_or(said))
 }
 
 /// Compares, and records what is new.

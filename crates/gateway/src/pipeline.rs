@@ -9,9 +9,10 @@ use std::sync::Arc;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions;
+use toolwarden_conversations::upstreams::Wanted;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Weakness, weak};
-use toolwarden_mcp::{Era, Message};
+use toolwarden_mcp::{Era, Id, Message};
 
 use crate::answer::{self, Answer, Shape};
 use crate::arrival::{Arrival, Course};
@@ -21,7 +22,7 @@ use crate::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::resolve::{Asked, Resolved, What, cancelled_id, resolve};
-use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared};
+use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared, visible};
 use toolwarden_refusals::Refusal;
 
 /// Walks one message through. Every exit closes the trail.
@@ -37,6 +38,7 @@ pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
     if let Some(Some(guard)) = listed {
         arrival.course = Course::listed(guard);
     }
+    let listens = listening(&arrival);
     let mut trail = Some(Trail::open(gateway, &arrival, method));
     let can_be_given_up = arrival.session.is_some() && shape.wants_answer;
     let walked = if is_repeated {
@@ -47,15 +49,27 @@ pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
     } else {
         walk(gateway, arrival, &mut trail).await
     };
-    match walked {
-        Ok(answer) => answer,
-        Err(refusal) => {
+    match (walked, listens) {
+        (Ok(answer), Some((arrival, wanted, id))) => visible::with_changes(gateway, &arrival, wanted, id, answer),
+        (Ok(answer), None) => answer,
+        (Err(refusal), _) => {
             if let Some(trail) = trail {
                 trail.refused(&refusal).await;
             }
             answer::refuse(&shape, &refusal)
         }
     }
+}
+
+/// What somebody wants to hear who listens from now on.
+fn listening(arrival: &Arrival) -> Option<(Arrival, Wanted, Id)> {
+    let Message::Request(request) = &arrival.message else { return None };
+    if &*request.method != "subscriptions/listen" {
+        return None;
+    }
+    let wanted = request.params.as_ref()?.value().get("notifications").map(Wanted::of)?;
+    // The request is on its session's list by its own course.
+    Some((Arrival { course: Course::default(), ..arrival.clone() }, wanted, request.id.clone()))
 }
 
 async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {

@@ -17,6 +17,7 @@ use crate::ending::while_reachable;
 use crate::gateway::Gateway;
 use crate::inspect::{Heard, stream_events};
 use crate::settings::Settings;
+use crate::visible;
 use toolwarden_refusals::Refusal;
 
 /// The stream a legacy client opened to hear of what is no answer.
@@ -70,6 +71,14 @@ impl Gateway {
                 SessionError::Key(_) => Refusal::NoRecord,
             }
         })
+    }
+
+    /// The session of a client on a line of its own.
+    #[must_use]
+    pub fn line_session(&self, caller: Arc<Caller>, scope: Scope, push: Push) -> Arc<ClientSession> {
+        let session = Arc::new(ClientSession::new("stdio".to_owned(), caller, scope, push));
+        self.sessions.add_line(&session);
+        session
     }
 
     /// The session of this id, if this caller opened it at this door.
@@ -144,6 +153,7 @@ impl Gateway {
                 let caller = session.caller.clone();
                 let heard = Heard::standalone(session, upstream.clone(), Link::Http(http));
                 let events = stream_events(body, heard);
+                let events = visible::with_news(self, &caller, &Scope::One(upstream.name.clone()), events);
                 Ok(Standing::Server(while_reachable(self, caller, upstream.name.clone(), events)))
             }
             (StatusCode::NOT_FOUND, _) => {

@@ -36,7 +36,7 @@ async fn next_after(house: &House, puppet: &Puppet, pipe: &mut Pipe, said: &Valu
     assert!(puppet.asks("ping", &json!({})).await.get("result").is_some());
     house.judge_by(&Given { config: CONFIG, server: "may_ask = [\"elicitation\"]", ..Given::default() });
     puppet.announce();
-    pipe.hear().await
+    pipe.hear_besides(&["prompts", "resources"]).await
 }
 
 fn is_the_announcement(heard: &Value) -> bool {
@@ -55,10 +55,10 @@ async fn gate_19_news_of_a_resource_pass_by_the_policy_of_the_moment() {
         let mut pipe = opened(&house, &capabilities).await;
         let watch = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "note://a"}});
         pipe.say(&watch).await;
-        let watched = pipe.hear().await;
+        let watched = pipe.hear_besides(&["prompts", "resources"]).await;
         assert!(watched.get("result").is_some(), "{watched}");
         puppet.tell(&updated());
-        assert_eq!(pipe.hear().await, updated(), "{capabilities}");
+        assert_eq!(pipe.hear_besides(&["prompts", "resources"]).await, updated(), "{capabilities}");
         let next = next_after(&house, &puppet, &mut pipe, &updated()).await;
         assert!(is_the_announcement(&next), "{capabilities}: {next}");
     }
@@ -69,7 +69,7 @@ async fn gate_19_logs_pass_by_the_policy_of_the_moment() {
     let (house, puppet) = house(Wire::Oldest).await;
     let mut pipe = opened(&house, &json!({"elicitation": {}})).await;
     puppet.tell(&log());
-    assert_eq!(pipe.hear().await, log());
+    assert_eq!(pipe.hear_besides(&["prompts", "resources"]).await, log());
     let next = next_after(&house, &puppet, &mut pipe, &log()).await;
     assert!(is_the_announcement(&next), "{next}");
 }
@@ -82,7 +82,7 @@ async fn gate_18_questions_pass_by_the_policy_of_the_moment() {
         let puppet = puppet.clone();
         tokio::spawn(async move { puppet.asks("elicitation/create", &form()).await })
     };
-    let asked = pipe.hear().await;
+    let asked = pipe.hear_besides(&["prompts", "resources"]).await;
     assert_eq!(asked.get("method"), Some(&json!("elicitation/create")), "{asked}");
     let answer = json!({"action": "accept", "content": {"tag": "ada"}});
     pipe.say(&json!({"jsonrpc": "2.0", "id": asked.get("id"), "result": answer})).await;
@@ -93,6 +93,6 @@ async fn gate_18_questions_pass_by_the_policy_of_the_moment() {
     assert!(declined.get("error").is_some(), "{declined}");
     house.judge_by(&Given { config: CONFIG, server: "may_ask = [\"elicitation\"]", ..Given::default() });
     puppet.announce();
-    let next = pipe.hear().await;
+    let next = pipe.hear_besides(&["prompts", "resources"]).await;
     assert!(is_the_announcement(&next), "{next}");
 }

@@ -68,7 +68,7 @@ fn hears_of_a_change(house: &House) {
 }
 
 /// A person accepts everything that waits at a server.
-fn accept(house: &House, server: &str) {
+pub(super) fn accept(house: &House, server: &str) {
     let chosen = pins::read(&house.locations, server).map(|pins| pins::choose(&pins, None, None));
     let Ok(Ok(chosen)) = chosen else { unreachable!("{chosen:?}") };
     let accepted = pins::accept(&house.locations, server, &chosen, ("ada", Noon.now()));

@@ -57,6 +57,17 @@ impl Pipe {
         let line = timeout(PATIENCE, self.lines.next_line()).await.ok().and_then(Result::ok).flatten();
         line.and_then(|line| serde_json::from_str(&line).ok()).unwrap_or_default()
     }
+
+    /// The next message but for news of these lists, which changes of what is visible bring along.
+    pub(super) async fn hear_besides(&mut self, lists: &[&str]) -> Value {
+        loop {
+            let said = self.hear().await;
+            let method = said.get("method").and_then(Value::as_str).unwrap_or_default();
+            if !lists.iter().any(|list| method == format!("notifications/{list}/list_changed")) {
+                return said;
+            }
+        }
+    }
 }
 
 impl Drop for Pipe {
