@@ -24,4 +24,4 @@ pub use operation::{Kind, Needs, Operation};
 pub use place::Place;
 pub use remark::Remark;
 pub use selection::Selection;
-pub use servers::{ServerView, Servers, ToolView};
+pub use servers::{RefusedPolicy, ServerView, Servers, ToolView};

@@ -30,10 +30,19 @@ pub struct ToolView {
     pub reason: Option<String>,
 }
 
-/// The servers of a running gateway.
+/// A policy that a running gateway could not take over; the former one is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedPolicy {
+    pub since: String,
+    pub error: String,
+}
+
+/// The servers of a running gateway, and what keeps their policy from being the one in the files.
 pub trait Servers: Debug + Send + Sync {
     /// In the order they are configured.
     fn list(&self) -> Vec<ServerView>;
     /// The tools a server listed so far, as name and description.
     fn tools(&self, server: &str) -> Vec<(String, Option<String>)>;
+    /// Why the policy that was read last is not in force; none where it is.
+    fn refused_policy(&self) -> Option<RefusedPolicy>;
 }

@@ -41,6 +41,10 @@ impl Servers for OneServer {
     fn tools(&self, _server: &str) -> Vec<(String, Option<String>)> {
         vec![("read".to_owned(), None)]
     }
+
+    fn refused_policy(&self) -> Option<toolwarden_control::RefusedPolicy> {
+        None
+    }
 }
 
 /// A clerk over a fresh directory; the directory lives as long as this.

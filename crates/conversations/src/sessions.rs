@@ -549,6 +549,10 @@ impl Sessions {
         all
     }
 
+    pub fn count(&self) -> usize {
+        lock(&self.by_id).len()
+    }
+
     pub fn all(&self) -> Vec<Arc<ClientSession>> {
         lock(&self.by_id).values().cloned().collect()
     }

@@ -15,6 +15,7 @@ mod stdio;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ pub struct ServerStatus {
     pub name: String,
     pub state: ServerState,
     pub detail: Option<String>,
+    /// Children, and lines of the oldest HTTP transport, that are open.
+    pub lines: usize,
 }
 
 /// How a server is reached.
@@ -95,6 +98,8 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct Upstream {
     pub name: Arc<str>,
+    /// Which of the configured servers it is.
+    pub place: usize,
     /// How it is called behind the common door.
     pub alias: Alias,
     reach: Reach,
@@ -113,6 +118,8 @@ pub struct Upstream {
     share_all: bool,
     /// What its file says: the oldest HTTP transport, and nothing else.
     says_sse: bool,
+    /// Lines to it that are open: children, and streams of the oldest HTTP transport.
+    lines: Arc<AtomicUsize>,
     /// Children that several callers use.
     shared: shared::Shared,
     /// Conversations held for modern clients, where it speaks the legacy era only.
@@ -139,6 +146,23 @@ struct Health {
     eras: eras::Eras,
 }
 
+/// One line to a server, as long as it is read.
+#[derive(Debug)]
+struct OpenLine(Arc<AtomicUsize>);
+
+impl OpenLine {
+    fn count(upstream: &Upstream) -> Self {
+        upstream.lines.fetch_add(1, Ordering::Relaxed);
+        Self(upstream.lines.clone())
+    }
+}
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// All servers, by name.
 #[derive(Debug)]
 pub struct Upstreams {
@@ -160,7 +184,8 @@ impl Upstreams {
             if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
                 let taken: Vec<_> = upstreams.order.iter().map(|one| one.alias.clone()).collect();
                 let alias = Alias::among(&definition.input.name, &taken);
-                let upstream = place.insert(Arc::new(Upstream::new(definition, bounds, alias, (scribe, audience))));
+                let called = (upstreams.order.len(), alias);
+                let upstream = place.insert(Arc::new(Upstream::new(definition, bounds, called, (scribe, audience))));
                 upstreams.order.push(upstream.clone());
             }
         }
@@ -181,7 +206,7 @@ impl Upstream {
     fn new(
         definition: &ServerDefinition,
         bounds: &Bounds<'_>,
-        alias: Alias,
+        (place, alias): (usize, Alias),
         told: (&Scribe, &Arc<dyn Audience>),
     ) -> Self {
         let (scribe, audience) = told;
@@ -196,6 +221,7 @@ impl Upstream {
                 name::shown(&name)
             )),
             name,
+            place,
             alias,
             launch: definition.input.launch.clone(),
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
@@ -207,6 +233,7 @@ impl Upstream {
             depth: bounds.depth,
             share_all: connection.share.as_deref() == Some("all"),
             says_sse: connection.transport == Some(Transport::Sse),
+            lines: Arc::default(),
             shared: shared::Shared::default(),
             olders: older::Olders::default(),
             probing: tokio::sync::Mutex::default(),
@@ -235,8 +262,9 @@ impl Upstream {
     }
 
     pub fn status(&self) -> ServerStatus {
+        let lines = self.lines.load(Ordering::Relaxed);
         let health = self.health();
-        ServerStatus { name: self.name.to_string(), state: health.state, detail: health.detail.clone() }
+        ServerStatus { name: self.name.to_string(), state: health.state, detail: health.detail.clone(), lines }
     }
 
     pub fn works(&self) {

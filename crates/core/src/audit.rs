@@ -47,6 +47,18 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Self; 9] = [
+        Self::Ok,
+        Self::ToolError,
+        Self::UpstreamError,
+        Self::Timeout,
+        Self::TooLarge,
+        Self::Cancelled,
+        Self::Denied,
+        Self::Held,
+        Self::Unknown,
+    ];
+
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ use toolwarden_gateway::{Answer, Credential, Gateway, Refusal, Reply, Shape, ans
 use toolwarden_mcp::{Era, Version, headers};
 
 use crate::body::AnswerBody;
-use crate::{hosts, post, sse, streams};
+use crate::{hosts, observing, post, sse, streams};
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -33,17 +33,21 @@ where
 {
     let (parts, body) = request.into_parts();
     if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts) {
+        observing::turn_away(gateway, observing::why_host(error));
         return plain(StatusCode::FORBIDDEN, &error.to_string());
     }
     let path = parts.uri.path();
     let oldest = scope_of(path, "/sse");
-    let Some(scope) = oldest.clone().or_else(|| scope_of(path, "/mcp")) else { return other_path(path) };
+    let Some(scope) = oldest.clone().or_else(|| scope_of(path, "/mcp")) else {
+        let page = observing::page(gateway, &parts.method, path).await;
+        return page.unwrap_or_else(nothing_here);
+    };
     let mode = parts.uri.query().and_then(mode_of);
     let presented = parts.headers.contains_key(AUTHORIZATION);
     let credential = if presented { Credential::Presented } else { Credential::Local };
     let caller = match identify(gateway, &credential, mode.as_deref()) {
         Ok(caller) => caller,
-        Err(refusal) => return refused(&refusal),
+        Err(refusal) => return refused(gateway, &refusal),
     };
     let visit = Visit { scope, caller, headers: Arc::new(parts.headers) };
     if oldest.is_some() {
@@ -93,14 +97,11 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn other_path(path: &str) -> Response<AnswerBody> {
-    match path {
-        "/healthz" => plain(StatusCode::OK, "ok"),
-        _ => plain(
-            StatusCode::NOT_FOUND,
-            "nothing is here; MCP is at /mcp and /mcp/{server}, for old clients at /sse and /sse/{server}",
-        ),
-    }
+fn nothing_here() -> Response<AnswerBody> {
+    plain(
+        StatusCode::NOT_FOUND,
+        "nothing is here; MCP is at /mcp and /mcp/{server}, for old clients at /sse and /sse/{server}",
+    )
 }
 
 pub(crate) fn plain(status: StatusCode, text: &str) -> Response<AnswerBody> {
@@ -111,7 +112,8 @@ pub(crate) fn plain(status: StatusCode, text: &str) -> Response<AnswerBody> {
 }
 
 /// A refusal before any message was read.
-pub(crate) fn refused(refusal: &Refusal) -> Response<AnswerBody> {
+pub(crate) fn refused(gateway: &Gateway, refusal: &Refusal) -> Response<AnswerBody> {
+    observing::turn_away(gateway, observing::why(refusal));
     let shape = Shape { id: None, wants_answer: true, is_tool_call: false, era: Era::Legacy };
     let mut response = respond(answer::refuse(&shape, refusal));
     if matches!(refusal, Refusal::Unauthorized) {

@@ -8,6 +8,7 @@ pub mod hosts;
 mod http;
 mod lines;
 mod listener;
+mod observing;
 mod post;
 mod sse;
 pub mod stdio;

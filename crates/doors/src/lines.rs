@@ -13,6 +13,8 @@ use toolwarden_mcp::ladder::{check_meta, claimed_version};
 use toolwarden_mcp::message::read;
 use toolwarden_mcp::{Era, Incoming, Message, MessageError, Version};
 
+use crate::observing::{turn_away, why};
+
 /// Reads one line. Gives a message that may run beside others; whatever sets the order is done here.
 pub(crate) async fn arrive(
     gateway: &Arc<Gateway>,
@@ -25,12 +27,12 @@ pub(crate) async fn arrive(
     let message = match read(line, limits) {
         Ok(Incoming::One(message)) => message,
         Ok(Incoming::Batch(_)) => {
-            refuse(lines, None, &Refusal::Batch).await;
+            refuse(gateway, lines, None, &Refusal::Batch).await;
             return None;
         }
         Err(error) => {
             let id = MessageError::id(&error).cloned();
-            refuse(lines, id, &Refusal::Malformed(error)).await;
+            refuse(gateway, lines, id, &Refusal::Malformed(error)).await;
             return None;
         }
     };
@@ -38,7 +40,7 @@ pub(crate) async fn arrive(
         Ok(version) => version,
         Err(refusal) => {
             let id = if let Message::Request(request) = &message { Some(request.id.clone()) } else { None };
-            refuse(lines, id, &refusal).await;
+            refuse(gateway, lines, id, &refusal).await;
             return None;
         }
     };
@@ -80,7 +82,8 @@ fn version_of(session: &ClientSession, via: Via, message: &Message) -> Result<Ve
     }
 }
 
-async fn refuse(lines: &mpsc::Sender<Bytes>, id: Option<toolwarden_mcp::Id>, refusal: &Refusal) {
+async fn refuse(gateway: &Gateway, lines: &mpsc::Sender<Bytes>, id: Option<toolwarden_mcp::Id>, refusal: &Refusal) {
+    turn_away(gateway, why(refusal));
     let shape = Shape { id, wants_answer: true, is_tool_call: false, era: Era::Modern };
     say(lines, answer::refuse(&shape, refusal)).await;
 }

@@ -17,9 +17,11 @@ use toolwarden_mcp::ladder::{self, era_of};
 use toolwarden_mcp::message::read;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Incoming, Message, MessageError, Version, headers};
+use toolwarden_telemetry::TurnedAway;
 
 use crate::body::AnswerBody;
 use crate::http::{Visit, legacy_version, plain, refused, respond};
+use crate::observing::{turn_away, why};
 
 /// How long a client may take to send its body.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -30,17 +32,21 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     if let Err((status, text)) = acceptable(&visit.headers) {
+        turn_away(gateway, TurnedAway::Headers);
         return plain(status, text);
     }
     let bytes = match collected(&visit.headers, body, gateway.settings().request_bytes).await {
         Ok(bytes) => bytes,
-        Err((status, text)) => return plain(status, text),
+        Err((status, text)) => {
+            turn_away(gateway, TurnedAway::Body);
+            return plain(status, text);
+        }
     };
     let limits = Limits { bytes: gateway.settings().request_bytes, depth: gateway.settings().depth };
     match read(&bytes, limits) {
         Ok(Incoming::One(message)) => one(gateway, visit, message, bytes.len()).await,
         Ok(Incoming::Batch(messages)) => batch(gateway, &visit, messages, bytes.len()).await,
-        Err(error) => malformed(&error),
+        Err(error) => malformed(gateway, error),
     }
 }
 
@@ -117,9 +123,10 @@ where
     Ok(whole.freeze())
 }
 
-fn malformed(error: &MessageError) -> Response<AnswerBody> {
+fn malformed(gateway: &Gateway, error: MessageError) -> Response<AnswerBody> {
+    turn_away(gateway, TurnedAway::Malformed);
     let shape = Shape { id: error.id().cloned(), wants_answer: true, is_tool_call: false, era: Era::Legacy };
-    respond(answer::refuse(&shape, &Refusal::Malformed(error.clone())))
+    respond(answer::refuse(&shape, &Refusal::Malformed(error)))
 }
 
 async fn one(gateway: &Arc<Gateway>, visit: Visit, message: Message, size: usize) -> Response<AnswerBody> {
@@ -134,7 +141,7 @@ async fn one(gateway: &Arc<Gateway>, visit: Visit, message: Message, size: usize
     };
     let (version, session) = match placed {
         Ok(placed) => placed,
-        Err(refusal) => return refuse(&message, &visit, &refusal),
+        Err(refusal) => return refuse(gateway, &message, &visit, &refusal),
     };
     let answer = handle(gateway, arrival(&visit, message, size, version, session.clone())).await;
     respond(resumable(answer, session))
@@ -187,7 +194,8 @@ pub(crate) fn session(gateway: &Gateway, visit: &Visit) -> Result<Arc<ClientSess
     }
 }
 
-fn refuse(message: &Message, visit: &Visit, refusal: &Refusal) -> Response<AnswerBody> {
+fn refuse(gateway: &Gateway, message: &Message, visit: &Visit, refusal: &Refusal) -> Response<AnswerBody> {
+    turn_away(gateway, why(refusal));
     let (id, params) = match message {
         Message::Request(request) => (Some(request.id.clone()), request.params.as_ref()),
         Message::Notification(_) | Message::Response(_) => (None, None),
@@ -232,9 +240,9 @@ async fn batch(
 ) -> Response<AnswerBody> {
     let session = match session(gateway, visit) {
         Ok(session) if session.version() == Version::V2025_03_26 || weak::is(Weakness::Ladder) => session,
-        Ok(_) => return refused(&Refusal::Batch),
-        Err(Refusal::SessionMissing) => return refused(&Refusal::Batch),
-        Err(refusal) => return refused(&refusal),
+        Ok(_) => return refused(gateway, &Refusal::Batch),
+        Err(Refusal::SessionMissing) => return refused(gateway, &Refusal::Batch),
+        Err(refusal) => return refused(gateway, &refusal),
     };
     let members = messages.into_iter().map(|message| {
         let session = session.clone();
@@ -242,6 +250,7 @@ async fn batch(
             let message = match message {
                 Ok(message) => message,
                 Err(error) => {
+                    turn_away(gateway, TurnedAway::Malformed);
                     let id = error.id().cloned();
                     let shape = Shape { id, wants_answer: true, is_tool_call: false, era: Era::Legacy };
                     return last_message(answer::refuse(&shape, &Refusal::Malformed(error))).await;

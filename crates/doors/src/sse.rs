@@ -13,10 +13,12 @@ use tokio::sync::mpsc;
 use toolwarden_conversations::sessions::{ClientSession, Push};
 use toolwarden_gateway::{Answer, Gateway, Refusal, Via, handle};
 use toolwarden_mcp::sse::Event;
+use toolwarden_telemetry::TurnedAway;
 
 use crate::body::AnswerBody;
 use crate::http::{Visit, plain, refused, respond};
 use crate::lines::{arrive, say};
+use crate::observing::turn_away;
 use crate::post::{accepts, collected, is_json};
 
 const LINES_WAITING: usize = 1024;
@@ -47,7 +49,7 @@ fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, query: Option<&str>) 
     let (lines, waiting) = mpsc::channel(LINES_WAITING);
     let session = match gateway.open_session(&visit.caller, &visit.scope, Push::Lines(lines)) {
         Ok(session) => session,
-        Err(refusal) => return refused(&refusal),
+        Err(refusal) => return refused(gateway, &refusal),
     };
     // Whoever posts is identified again, in the same mode.
     let mode = query.and_then(|query| query.split('&').find(|pair| pair.starts_with("mode=")));
@@ -90,6 +92,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     if !is_json(&visit.headers) {
+        turn_away(gateway, TurnedAway::Headers);
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
     }
     let id = query.into_iter().flat_map(|query| query.split('&')).find_map(|pair| pair.strip_prefix("session="));
@@ -99,14 +102,17 @@ where
         Push::Lines(lines) => Some((session.clone(), lines.clone())),
         Push::Log(_) => None,
     });
-    let Some((session, lines)) = place else { return refused(&Refusal::SessionGone) };
+    let Some((session, lines)) = place else { return refused(gateway, &Refusal::SessionGone) };
     let body = match collected(&visit.headers, body, gateway.settings().request_bytes).await {
         Ok(body) => body,
-        Err((status, text)) => return plain(status, text),
+        Err((status, text)) => {
+            turn_away(gateway, TurnedAway::Body);
+            return plain(status, text);
+        }
     };
     if let Some(arrival) = arrive(gateway, &session, Via::Events, &body, &lines).await {
         // A client that posts faster than its calls end waits here, with its own connection.
-        let Ok(room) = session.room().acquire_owned().await else { return refused(&Refusal::SessionGone) };
+        let Ok(room) = session.room().acquire_owned().await else { return refused(gateway, &Refusal::SessionGone) };
         let gateway = gateway.clone();
         tokio::spawn(async move {
             say(&lines, handle(&gateway, arrival).await).await;

@@ -18,14 +18,14 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
     }
     let session = match legacy_version(&visit.headers).and_then(|_| session(gateway, visit)) {
         Ok(session) => session,
-        Err(refusal) => return refused(&refusal),
+        Err(refusal) => return refused(gateway, &refusal),
     };
     match gateway.standing_stream(session, visit.headers.get(headers::LAST_EVENT)).await {
         Ok(Standing::Own(session)) => own(visit, &session),
         Ok(Standing::Server(events)) => respond(Answer::Events { events, resumable: true }),
         Ok(Standing::Nothing(status)) if status.is_client_error() => plain(status, "the server offers no such stream"),
         Ok(Standing::Nothing(status)) => plain(status, "the server's stream cannot be used"),
-        Err(refusal) => refused(&refusal),
+        Err(refusal) => refused(gateway, &refusal),
     }
 }
 
@@ -54,7 +54,7 @@ fn own(visit: &Visit, session: &ClientSession) -> Response<AnswerBody> {
 pub(crate) async fn delete(gateway: &Arc<Gateway>, visit: &Visit) -> Response<AnswerBody> {
     let session = match session(gateway, visit) {
         Ok(session) => session,
-        Err(refusal) => return refused(&refusal),
+        Err(refusal) => return refused(gateway, &refusal),
     };
     let status = gateway.end_session(&session).await;
     let mut response = Response::new(AnswerBody::empty());

@@ -11,6 +11,7 @@ mod house;
 mod leaving;
 mod narrowing;
 mod noticing;
+mod observing;
 mod of_the_moment;
 mod oldest;
 mod one_roof;

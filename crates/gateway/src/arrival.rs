@@ -8,6 +8,7 @@ use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::Caller;
 use toolwarden_mcp::{Message, Version};
+use toolwarden_telemetry::Door;
 
 /// The kind of door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,12 +26,13 @@ impl Via {
         matches!(self, Self::Stdio | Self::Events)
     }
 
+    /// As it is counted and recorded.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub fn door(self) -> Door {
         match self {
-            Self::Http => "mcp_http",
-            Self::Stdio => "mcp_stdio",
-            Self::Events => "mcp_sse",
+            Self::Http => Door::Http,
+            Self::Stdio => Door::Stdio,
+            Self::Events => Door::Events,
         }
     }
 }

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::flight::Flight;
+use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_policy::Explanation;
 use toolwarden_store::journal::{JournalError, Receipt};
+use toolwarden_telemetry::{ServerMetrics, TurnedAway};
 
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
@@ -41,7 +43,7 @@ pub(crate) struct Trail {
     caller: Arc<Caller>,
     session: Option<String>,
     method: Arc<str>,
-    server: Option<Arc<str>>,
+    server: Option<Arc<Upstream>>,
     tool: Option<Arc<str>>,
     /// Which resource, prompt or argument; the tool's name says it for tools.
     target: Option<String>,
@@ -75,7 +77,7 @@ impl Trail {
 
     /// What is being asked for, once that is known.
     pub(crate) fn asks(&mut self, asked: &Asked) {
-        self.server = Some(asked.upstream.name.clone());
+        self.server = Some(asked.upstream.clone());
         // Messages that are no calls are judged by their server alone.
         self.tool = match &asked.what {
             What::Call => Some(asked.query.call.tool.clone()),
@@ -86,7 +88,7 @@ impl Trail {
     }
 
     /// What a call at the common door names, before it is known whether it can be asked for.
-    pub(crate) fn names(&mut self, server: &Arc<str>, own: &str, method: &str) {
+    pub(crate) fn names(&mut self, server: &Arc<Upstream>, own: &str, method: &str) {
         self.server = Some(server.clone());
         self.tool = (method == "tools/call").then(|| bounded(own).into());
     }
@@ -120,6 +122,7 @@ impl Trail {
             Ok(receipt) => {
                 self.receipt = Some(receipt);
                 self.state = State::Left;
+                self.metrics().left(self.started.elapsed(), self.size);
                 Ok(())
             }
             Err(error) => {
@@ -140,9 +143,11 @@ impl Trail {
             return;
         }
         self.state = State::Closed;
+        let took = self.started.elapsed();
+        self.metrics().ended(self.via.door(), status, took, response_bytes);
         let mut record = AuditRecord::new(RecordKind::Outcome, self.gateway.clock.now(), self.call);
         record.status = Some(status);
-        record.duration_us = u64::try_from(self.started.elapsed().as_micros()).ok();
+        record.duration_us = u64::try_from(took.as_micros()).ok();
         record.response_bytes = Some(response_bytes);
         if let Err(error) = self.gateway.journal.note(&record) {
             tracing::error!("the outcome of a call could not be recorded: {error}");
@@ -169,6 +174,8 @@ impl Trail {
         record.rule_source = source.as_deref();
         record.detail = self.target.as_deref();
         record.status = Some(status_of(refusal));
+        let (decision, reason) = (Some(explanation.decision), Some(explanation.reason));
+        self.metrics().refused(self.via.door(), decision, reason, status_of(refusal));
         self.keep(&record).await;
     }
 
@@ -185,7 +192,8 @@ impl Trail {
             Refusal::State(why) => (Some(Reason::ForeignId), Some(*why)),
             // The caller is known, so it is told.
             Refusal::Rung(_) => (None, Some("a header does not say what the body says")),
-            _ => return,
+            Refusal::NoRecord => return self.gateway.telemetry.metrics.turned_away(TurnedAway::Record),
+            _ => return self.gateway.telemetry.metrics.turned_away(TurnedAway::Unusable),
         };
         self.keep_denial(reason, detail).await;
     }
@@ -196,6 +204,7 @@ impl Trail {
         let mut record = self.record(RecordKind::Refusal);
         record.status = Some(failure.status());
         record.detail = Some(bounded(&said));
+        self.metrics().refused(self.via.door(), None, None, failure.status());
         self.keep(&record).await;
     }
 
@@ -214,7 +223,12 @@ impl Trail {
         (record.decision, record.reason) = (Some(Decision::Deny.as_str()), reason.map(Reason::code));
         record.detail = detail;
         record.status = Some(Status::Denied);
+        self.metrics().refused(self.via.door(), Some(Decision::Deny), reason, Status::Denied);
         self.keep(&record).await;
+    }
+
+    fn metrics(&self) -> &ServerMetrics {
+        self.gateway.telemetry.metrics.server(self.server.as_ref().map(|server| server.place))
     }
 
     async fn keep(&self, record: &AuditRecord<'_>) {
@@ -226,9 +240,9 @@ impl Trail {
     fn record(&self, kind: RecordKind) -> AuditRecord<'_> {
         let mut record = AuditRecord::new(kind, self.gateway.clock.now(), self.call);
         record.describe(&self.caller);
-        record.door = Some(self.via.as_str());
+        record.door = Some(self.via.door().as_str());
         record.method = Some(bounded(&self.method));
-        record.server = self.server.as_deref();
+        record.server = self.server.as_ref().map(|server| &*server.name);
         record.tool = self.tool.as_deref().map(bounded);
         record.session = self.session.as_deref();
         record.request_bytes = u64::try_from(self.size).ok();

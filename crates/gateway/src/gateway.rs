@@ -16,6 +16,7 @@ use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused};
 use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
+use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry};
 
 use crate::bridge::Parks;
 use crate::decide::still_permitted;
@@ -70,6 +71,7 @@ pub struct Gateway {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
     pub(crate) local: Arc<Caller>,
+    pub(crate) telemetry: Arc<Telemetry>,
 }
 
 impl Gateway {
@@ -79,8 +81,11 @@ impl Gateway {
         let live = Arc::new(Live::new(parts.policy, parts.servers));
         let pins = Arc::new(parts.pins);
         let audience: Arc<dyn Audience> = Arc::new(Hearing::new(live.clone(), pins.clone(), parts.clock.clone()));
+        let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
+        let names = upstreams.all().iter().map(|upstream| upstream.name.clone());
         let gateway = Arc::new(Self {
-            upstreams: Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience),
+            telemetry: Telemetry::new(names, parts.clock.now()),
+            upstreams,
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
             live,
@@ -124,6 +129,39 @@ impl Gateway {
     #[must_use]
     pub fn server_statuses(&self) -> Vec<toolwarden_conversations::upstreams::ServerStatus> {
         self.upstreams.all().iter().map(|upstream| upstream.status()).collect()
+    }
+
+    #[must_use]
+    pub fn telemetry(&self) -> &Arc<Telemetry> {
+        &self.telemetry
+    }
+
+    /// How it is at this moment, as far as it is not counted as it happens.
+    #[must_use]
+    pub fn observed(&self) -> Observed {
+        let journal = self.journal.health();
+        let servers = self.server_statuses().into_iter();
+        Observed {
+            sessions: self.sessions.count(),
+            policy_version: self.live.policy().version(),
+            servers: servers
+                .map(|server| ServerObserved { name: server.name, state: server.state.as_str(), lines: server.lines })
+                .collect(),
+            journal: JournalObserved {
+                written: journal.written,
+                failed: journal.failed,
+                behind: journal.behind,
+                is_writable: journal.is_writable,
+            },
+            ..Observed::default()
+        }
+    }
+
+    /// Whether records can be written, as far as that can be said without writing one; if not, why. May wait for
+    /// a disk.
+    #[must_use]
+    pub fn journal_fault(&self) -> Option<String> {
+        self.journal.try_again().err().map(|error| error.to_string())
     }
 
     /// The tools a server listed so far, by name.

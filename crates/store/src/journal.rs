@@ -34,7 +34,7 @@ pub(crate) use line::check_line;
 pub use line::{ChainHash, LineFault};
 pub use recover::Recovery;
 pub(crate) use segments::{Found, SegmentReader, nodes, segment_path};
-use shared::{Shared, State};
+use shared::{Shared, State, Tally};
 pub use verify::{NodeReport, Problem, Report, Seen, verify};
 pub(crate) use walk::Position;
 
@@ -118,6 +118,18 @@ impl fmt::Display for Receipt {
     }
 }
 
+/// How a journal is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Health {
+    /// Records written since it was opened, and such as could not be.
+    pub written: u64,
+    pub failed: u64,
+    /// Records that are not in the index yet; none before the first delivery.
+    pub behind: Option<u64>,
+    /// Whether the last record could be written.
+    pub is_writable: bool,
+}
+
 /// A node's journal. Clones write to the same chain; the last one dropped closes it.
 #[derive(Clone)]
 pub struct Journal {
@@ -175,6 +187,7 @@ impl Journal {
             checkpoint_records: options.checkpoint_records.max(1),
             delivered: watch::Sender::new(0),
             delivery_wanted: Notify::new(),
+            tally: Tally::default(),
             _lock: slot.lock,
         });
         shared.make_head()?;
@@ -257,6 +270,37 @@ impl Journal {
             .shared()
             .with_state(|State { chain, .. }| chain.pending.is_empty() && chain.unsigned == 0 && !chain.is_unsynced);
         if is_whole { Ok(()) } else { Err(JournalError::Sync("see the log".to_owned())) }
+    }
+
+    /// How it is doing; waits for nobody.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let shared = self.shared();
+        let sequence = shared.tally.sequence.load(Ordering::Relaxed);
+        let delivered = *shared.delivered.borrow();
+        Health {
+            written: shared.tally.written.load(Ordering::Relaxed),
+            failed: shared.tally.failed.load(Ordering::Relaxed),
+            behind: (delivered > 0).then(|| sequence.saturating_sub(delivered)),
+            is_writable: !shared.tally.is_failing.load(Ordering::Relaxed) && !shared.inbox().stops,
+        }
+    }
+
+    /// Where the last record could not be written: whether the disk takes something now. Without this nobody
+    /// would learn that it is well again while no calls come.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn try_again(&self) -> Result<(), JournalError> {
+        let shared = self.shared();
+        if shared.inbox().stops {
+            return Err(JournalError::Closed);
+        }
+        if shared.tally.is_failing.load(Ordering::Relaxed) {
+            disk::try_out(&*shared.node.disk, &shared.node.directory).map_err(JournalError::Write)?;
+            shared.tally.is_failing.store(false, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Tells how far the index has this node (`SyncLevel::Store` waits for it).

@@ -414,3 +414,23 @@ async fn gate_15_an_intent_that_was_not_synced_is_taken_back_also_for_those_who_
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_journal_says_that_its_disk_is_full_until_it_takes_something_again() -> Outcome {
+    let place = Place::new()?;
+    let journal = place.open(|_| {})?;
+    journal.record(&intent(1)).await?;
+    let well = journal.health();
+    assert_eq!((well.written, well.failed, well.is_writable), (1, 0, true));
+    place.disk.room.store(0, Ordering::SeqCst);
+    assert!(journal.record(&intent(2)).await.is_err());
+    let ill = journal.health();
+    assert_eq!((ill.written, ill.failed, ill.is_writable), (1, 1, false));
+    assert!(journal.try_again().is_err() && !journal.health().is_writable);
+    place.disk.room.store(i64::MAX, Ordering::SeqCst);
+    assert!(!journal.health().is_writable, "nobody has looked yet");
+    assert!(journal.try_again().is_ok() && journal.health().is_writable);
+    journal.close().await?;
+    assert_eq!(place.problem()?.map(|problem| problem.sentence), None);
+    Ok(())
+}

@@ -7,4 +7,4 @@ pub mod index;
 pub mod journal;
 
 pub use index::{Index, IndexError};
-pub use journal::{Journal, JournalError, JournalOptions, Receipt, Recovery, SyncLevel};
+pub use journal::{Health, Journal, JournalError, JournalOptions, Receipt, Recovery, SyncLevel};

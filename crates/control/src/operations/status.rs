@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Nothing;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, RefusedPolicy};
 
 /// The operation.
 #[derive(Debug)]
@@ -15,6 +15,9 @@ pub struct Outcome {
     pub process: u32,
     /// Where it listens for clients; none where no gateway runs.
     pub address: Option<std::net::SocketAddr>,
+    /// Why the policy that was read last is not in force; none where it is.
+    #[serde(default)]
+    pub refused_policy: Option<RefusedPolicy>,
 }
 
 impl Operation for Status {
@@ -26,6 +29,7 @@ impl Operation for Status {
 
     async fn run(clerk: &Clerk, _actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(Outcome { version, process: std::process::id(), address: clerk.parts.address })
+        let refused_policy = clerk.parts.servers.as_ref().and_then(|servers| servers.refused_policy());
+        Ok(Outcome { version, process: std::process::id(), address: clerk.parts.address, refused_policy })
     }
 }

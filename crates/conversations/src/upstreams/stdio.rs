@@ -24,7 +24,7 @@ use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
 use super::pipe::{Lines, Pipe};
-use super::{Ears, Upstream};
+use super::{Ears, OpenLine, Upstream};
 use crate::failure::Failure;
 use crate::sessions::ClientSession;
 
@@ -194,7 +194,7 @@ impl StdioLink {
         });
         // Not kept alive by its own reader: a child nobody holds any more, as when its opening was given
         // up, ends with this.
-        tokio::spawn(Self::listen(Arc::downgrade(&link), lines));
+        tokio::spawn(Self::listen(Arc::downgrade(&link), lines, OpenLine::count(upstream)));
         link
     }
 
@@ -393,7 +393,7 @@ impl StdioLink {
     }
 
     /// Reads the child until it ends.
-    async fn listen(link: Weak<Self>, mut lines: Lines) {
+    async fn listen(link: Weak<Self>, mut lines: Lines, _counted: OpenLine) {
         while let Some(said) = lines.next().await {
             let Some(link) = link.upgrade() else { return };
             match said {

@@ -52,6 +52,8 @@ pub(super) struct Recorder {
     pages: Arc<Mutex<HashMap<String, Vec<Value>>>>,
     /// It is there, and answers nothing.
     down: Arc<AtomicBool>,
+    /// It takes calls and never answers them.
+    silent: Arc<AtomicBool>,
     /// It does not know the sessions of calls any more.
     forgets: Arc<AtomicBool>,
     /// It was started anew: it knows no session before the next is opened.
@@ -100,6 +102,7 @@ impl Recorder {
             answer: Arc::default(),
             pages: Arc::default(),
             down: Arc::default(),
+            silent: Arc::default(),
             forgets: Arc::default(),
             anew: Arc::default(),
         }
@@ -133,6 +136,10 @@ impl Recorder {
 
     pub(super) fn goes_down(&self, down: bool) {
         self.down.store(down, Ordering::Relaxed);
+    }
+
+    pub(super) fn goes_silent(&self, silent: bool) {
+        self.silent.store(silent, Ordering::Relaxed);
     }
 
     pub(super) fn forgets_sessions(&self, forgets: bool) {
@@ -186,6 +193,9 @@ impl Recorder {
             let mut broken = Response::new(Full::default());
             *broken.status_mut() = StatusCode::BAD_GATEWAY;
             return broken;
+        }
+        if method == "tools/call" && self.silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
         }
         if method == "initialize" {
             self.anew.store(false, Ordering::Relaxed);

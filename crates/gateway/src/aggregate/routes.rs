@@ -43,7 +43,7 @@ pub(super) async fn call(
         });
     };
     if let Some(trail) = trail.as_mut() {
-        trail.names(&upstream.name, &own, method);
+        trail.names(&upstream, &own, method);
     }
     let params = params.and_then(|params| replaced(&params, place, &own)).ok_or_else(|| missing(method))?;
     let arrival = with_params(&arrival, params);
@@ -75,7 +75,7 @@ fn shut(
         let own = upstream.alias.reveal(exposed, Vec::new)?;
         let refusal = reach(gateway, &arrival.caller, &upstream.name, exposed).err()?;
         if let Some(trail) = trail.as_mut() {
-            trail.names(&upstream.name, &own, method);
+            trail.names(upstream, &own, method);
         }
         Some(refusal)
     })

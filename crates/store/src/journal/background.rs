@@ -71,6 +71,8 @@ impl Rounds {
         let synced = written.and(synced);
         if let Err(error) = &synced {
             self.failed_at = Some(now);
+            let records = waiters.iter().filter(|waiter| matches!(waiter, Waiter::Record(..))).count();
+            shared.tally.failed(records);
             tracing::error!(%error, node = %shared.node.name, "the journal cannot be written or synced");
         }
         for waiter in waiters {

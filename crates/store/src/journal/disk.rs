@@ -52,6 +52,13 @@ pub(crate) fn append_all(disk: &dyn Disk, file: &File, mut bytes: &[u8]) -> io::
     Ok(())
 }
 
+/// Whether the disk takes a few bytes, in a file without a name that is gone at once.
+pub(crate) fn try_out(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
+    let file = tempfile::tempfile_in(directory)?;
+    append_all(disk, &file, &[b'\n'; 4096])?;
+    disk.sync(&file)
+}
+
 /// Makes an owner-only directory where there is none, and refuses one that is not ours alone.
 pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;

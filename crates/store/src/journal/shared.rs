@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -49,8 +49,33 @@ pub(super) struct Shared {
     pub(super) delivered: watch::Sender<u64>,
     /// Somebody waits for the index.
     pub(super) delivery_wanted: Notify,
+    pub(super) tally: Tally,
     /// Held for life; nobody else writes to this node.
     pub(super) _lock: File,
+}
+
+/// How writing went so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) written: AtomicU64,
+    pub(super) failed: AtomicU64,
+    /// The last record in the chain.
+    pub(super) sequence: AtomicU64,
+    /// The last attempt failed.
+    pub(super) is_failing: AtomicBool,
+}
+
+impl Tally {
+    fn wrote(&self, sequence: u64) {
+        self.written.fetch_add(1, Ordering::Relaxed);
+        self.sequence.store(sequence, Ordering::Relaxed);
+        self.is_failing.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn failed(&self, records: usize) {
+        self.failed.fetch_add(u64::try_from(records).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.is_failing.store(true, Ordering::Relaxed);
+    }
 }
 
 pub(super) struct State {
@@ -134,6 +159,7 @@ impl Shared {
                 return Err(JournalError::Closed);
             }
             if inbox.mail.text.len() > LARGEST_INBOX {
+                self.tally.failed(1);
                 return Err(JournalError::Write(std::io::ErrorKind::StorageFull.into()));
             }
             if writer.is_none() {
@@ -189,6 +215,10 @@ impl Shared {
         let State { chain, waiters, carried, placed } = state;
         chain.take(carried, placed);
         for (letter, place) in carried.letters.drain(..).zip(placed.drain(..)) {
+            match &place {
+                Ok(position) => self.tally.wrote(position.sequence),
+                Err(_) => self.tally.failed(1),
+            }
             match place {
                 Err(error) if letter.writer.is_none() => tracing::error!(%error, "an outcome is lost"),
                 Ok(_) if letter.writer.is_none() => {}

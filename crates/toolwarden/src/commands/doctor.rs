@@ -68,6 +68,7 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     checks.extend(files::check(&locations));
     checks.extend(record::check(&locations));
     checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations)));
+    checks.extend(machine::policy_in_force(&desk));
     checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));
     checks.push(machine::disk(&locations));
     let ok = checks.iter().all(|check| check.status != State::Problem);

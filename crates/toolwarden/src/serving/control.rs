@@ -12,12 +12,12 @@ use anyhow::{Context, Result, anyhow};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
-use toolwarden_control::{Clerk, ClerkParts, Follower, ServerView, Servers};
+use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers};
 use toolwarden_gateway::Gateway;
 use toolwarden_sources::{Loaded, Locations};
 
 use super::Running;
-use crate::environment::SystemClock;
+use crate::environment::{self, SystemClock};
 use crate::wire::{self, House};
 
 /// The records the command line writes.
@@ -158,8 +158,13 @@ async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>) -> Result
         gateway.refresh_pins();
         Ok(sources)
     });
-    if taken.is_ok() {
-        tracing::info!("the policy was read again and is in force");
+    let reloads = &gateway.telemetry().reloads;
+    match &taken {
+        Ok(_) => {
+            reloads.accepted(environment::now());
+            tracing::info!("the policy was read again and is in force");
+        }
+        Err(error) => reloads.refuse(environment::now(), &format!("{error:#}")),
     }
     taken
 }
@@ -216,5 +221,10 @@ impl Servers for GatewayServers {
         let gateway = self.gateway.upgrade();
         let listed = gateway.map(|gateway| gateway.listed_tools(server)).unwrap_or_default();
         listed.into_iter().map(|tool| (tool.name, tool.description)).collect()
+    }
+
+    fn refused_policy(&self) -> Option<RefusedPolicy> {
+        let refused = self.gateway.upgrade()?.telemetry().reloads.refusal()?;
+        Some(RefusedPolicy { since: refused.since.to_string(), error: refused.error })
     }
 }

@@ -9,6 +9,7 @@ mod explaining;
 mod house;
 mod linting;
 mod looking;
+mod observing;
 mod pinning;
 mod recording;
 mod reference;

@@ -52,6 +52,12 @@ impl Server {
         self.call("read_note", &json!({ "name": "welcome" }))
     }
 
+    /// A page of the HTTP door, with its head.
+    pub fn page(&self, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        exchange(TcpStream::connect(&self.address), &request)
+    }
+
     fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
         let mut parameters = parameters.clone();
         if let Some(fields) = parameters.as_object_mut() {

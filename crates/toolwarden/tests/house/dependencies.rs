@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -14,11 +14,12 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("mcp", &["core"]),
     ("store", &["core"]),
     ("vault", &["core"]),
+    ("telemetry", &["core"]),
     ("guard", &["core", "policy", "sources"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
     ("refusals", &["core", "policy", "mcp", "conversations"]),
-    ("gateway", &["core", "policy", "sources", "mcp", "store", "guard", "conversations", "refusals"]),
-    ("doors", &["core", "mcp", "conversations", "gateway"]),
+    ("gateway", &["core", "policy", "sources", "mcp", "store", "guard", "conversations", "telemetry", "refusals"]),
+    ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
     ("control", &["core", "policy", "sources", "store", "guard"]),
     ("console", &["core", "control"]),
     (

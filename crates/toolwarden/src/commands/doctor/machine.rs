@@ -16,6 +16,19 @@ const LITTLE: u64 = 1024 * MEBIBYTE;
 /// A call whose record cannot be written does not run.
 const TOO_LITTLE: u64 = 100 * MEBIBYTE;
 
+/// Whether the running server judges by what the files say.
+pub(super) fn policy_in_force(desk: &Desk) -> Option<Check> {
+    // A server that does not answer is the port's matter.
+    let status = desk.ask_server::<Status>(&Nothing {}).ok().flatten()?;
+    let Some(refused) = status.refused_policy else {
+        return Some(Check::ok("in force", "the running server judges by the policy of these files"));
+    };
+    let lines: Vec<_> = refused.error.lines().map(shown).collect();
+    let message =
+        format!("the running server keeps its former policy since {}: {}", shown(&refused.since), lines.join("\n  "));
+    Some(Check::problem("in force", message, "correct that file: it is read again within a second"))
+}
+
 pub(super) fn port(desk: &Desk, loaded: Option<&Loaded>, listen: Option<SocketAddr>) -> Check {
     let defaults = ConfigFile::default();
     let config = loaded.map_or(&defaults, |loaded| &loaded.config);

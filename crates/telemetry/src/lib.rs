@@ -1,0 +1,38 @@
+//! What a running gateway tells of itself: counts for Prometheus, and whether it is fit to serve.
+//!
+//! Nothing here is on the way of a call but additions to atomics that were laid out at the start, one row for
+//! each configured server. No label comes from a client or a server: names of servers are those of the config,
+//! everything else is a closed list.
+
+mod histogram;
+pub mod metrics;
+mod observed;
+mod process;
+mod reloads;
+mod render;
+
+pub use metrics::{Door, Metrics, ServerMetrics, TurnedAway};
+pub use observed::{JournalObserved, Observed, ServerObserved};
+pub use process::ProcessObserved;
+pub use reloads::{Refused, Reloads};
+pub use render::render;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+/// Everything one gateway tells of itself.
+#[derive(Debug)]
+pub struct Telemetry {
+    pub metrics: Metrics,
+    pub reloads: Reloads,
+    pub(crate) started: Timestamp,
+}
+
+impl Telemetry {
+    /// For these servers, in the order they are configured; the policy they came with is in force since `now`.
+    #[must_use]
+    pub fn new(servers: impl IntoIterator<Item = Arc<str>>, now: Timestamp) -> Arc<Self> {
+        Arc::new(Self { metrics: Metrics::new(servers), reloads: Reloads::new(now), started: now })
+    }
+}
