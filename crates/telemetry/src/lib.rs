@@ -1,16 +1,18 @@
-//! What a running gateway tells of itself: counts for Prometheus, and whether it is fit to serve.
+//! What a running gateway tells of itself: counts for Prometheus, whether it is fit to serve, lines of its log.
 //!
 //! Nothing here is on the way of a call but additions to atomics that were laid out at the start, one row for
 //! each configured server. No label comes from a client or a server: names of servers are those of the config,
 //! everything else is a closed list.
 
 mod histogram;
+mod log;
 pub mod metrics;
 mod observed;
 mod process;
 mod reloads;
 mod render;
 
+pub use log::{LogFormat, LogLines};
 pub use metrics::{Door, Metrics, ServerMetrics, TurnedAway};
 pub use observed::{JournalObserved, Observed, ServerObserved};
 pub use process::ProcessObserved;

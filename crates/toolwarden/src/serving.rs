@@ -17,6 +17,7 @@ use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
 use toolwarden_store::{Index, Journal, JournalOptions, SyncLevel};
+use toolwarden_telemetry::{LogFormat, LogLines};
 use toolwarden_vault::FileKeyring;
 
 use crate::environment::{self, SystemClock};
@@ -117,18 +118,27 @@ pub async fn wait_for_signal() -> Result<()> {
     Ok(())
 }
 
-/// Logs go to stderr: stdout belongs to the protocol, or to people.
-pub fn log_to_stderr() {
+/// Logs go to stderr: stdout belongs to the protocol, or to people. The environment goes before the config.
+///
+/// # Errors
+/// The environment names a format that is none.
+pub fn log_to_stderr(config: &ConfigFile) -> Result<()> {
+    let format = environment::text("TOOLWARDEN_LOG_FORMAT").or_else(|| config.telemetry.log.clone());
+    let format = match format.as_deref() {
+        None | Some("text") => LogFormat::Text { colours: environment::wants_colour() },
+        Some("json") => LogFormat::Json,
+        Some(_) => return Err(BadInput("TOOLWARDEN_LOG_FORMAT must be `text` or `json`".to_owned()).into()),
+    };
     let filter = environment::text("TOOLWARDEN_LOG").unwrap_or_else(|| "info".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "info".into());
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(environment::wants_colour())
-        .with_target(false)
+        .event_format(LogLines::new(format, Arc::new(SystemClock)))
         .finish();
     // A second start in one process keeps the first subscriber.
     let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(())
 }
 
 fn settings(config: &ConfigFile) -> Settings {

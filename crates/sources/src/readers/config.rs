@@ -9,6 +9,7 @@ mod gateway;
 mod modes;
 mod roles;
 mod servers;
+mod telemetry;
 
 use std::collections::BTreeMap;
 
@@ -18,16 +19,18 @@ use toolwarden_policy::input::{AutoRunInput, Declared, ModeInput, RoleInput};
 pub use access::{ClassifierSection, IdentitySection, RulesSection, SandboxSection, VaultSection};
 pub use auto_run::AlwaysAllowFile;
 pub use gateway::{AuditSection, ControlSection, GatewaySection, OidcLogin, StoreSection, TlsFiles};
+pub use telemetry::TelemetrySection;
 
 use super::server::ServerDefinition;
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Node};
 
-const SECTIONS: [&str; 16] = [
+const SECTIONS: [&str; 17] = [
     "gateway",
     "control",
     "store",
     "audit",
+    "telemetry",
     "vault",
     "auto_run",
     "sandbox",
@@ -74,6 +77,7 @@ pub struct ConfigFile {
     pub control: ControlSection,
     pub store: StoreSection,
     pub audit: AuditSection,
+    pub telemetry: TelemetrySection,
     pub vault: VaultSection,
     pub auto_run: AutoRunInput,
     /// Files whose `alwaysAllow` the person opted in to (MODE-7).
@@ -116,7 +120,8 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             "gateway" => config.gateway = gateway::read_gateway(&mut report, node),
             "control" => config.control = gateway::read_control(&mut report, node),
             "store" => config.store = gateway::read_store(&mut report, node),
-            "audit" => config.audit = gateway::read_audit(&mut report, node),
+            "audit" => config.audit = gateway::read_audit(&mut report, standing, node),
+            "telemetry" => config.telemetry = telemetry::read(&mut report, standing, node),
             "vault" => config.vault = access::read_vault(&mut report, standing, node),
             "auto_run" => auto_run::read(&mut report, standing, node, &mut config),
             "sandbox" => config.sandbox = access::read_sandbox(&mut report, node),

@@ -16,11 +16,11 @@ use crate::serving;
 use crate::wire::{self, House};
 
 pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
-    serving::log_to_stderr();
-    serving::make_room_for_connections();
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
     let demo = arguments.demo;
     let house = with_demo(wire::open(places, &policy)?, demo)?;
+    serving::log_to_stderr(&house.loaded.config)?;
+    serving::make_room_for_connections();
     let places = places.clone();
     let reload = move || with_demo(wire::open_quietly(&places, &policy)?, demo);
     let address = serving::listen_address(&house.loaded.config, arguments.listen)?;

@@ -9,9 +9,9 @@ use crate::output::{BadInput, Exit};
 use crate::{serving, wire};
 
 pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
-    serving::log_to_stderr();
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
     let house = wire::open(places, &policy)?;
+    serving::log_to_stderr(&house.loaded.config)?;
     let scope = match &arguments.server {
         None => Scope::All,
         Some(name) if house.loaded.definitions.iter().any(|one| one.input.name == *name) => {

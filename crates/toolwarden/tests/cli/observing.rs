@@ -1,5 +1,7 @@
 //! What a running server tells of itself: to Prometheus, to whoever asks whether it is ready, to doctor, in its log.
 
+use serde_json::Value;
+
 use crate::house::House;
 use crate::server::{Server, eventually};
 
@@ -45,4 +47,60 @@ fn children_are_counted_while_they_run() {
     assert!(page.contains("toolwarden_build_info{version=\""), "{page}");
     assert!(eventually(|| server.page("/metrics").contains("toolwarden_journal_undelivered_records ")));
     server.stop();
+}
+
+/// The log of a server in front of a child that says hostile things on both its outputs, read by lines.
+fn hostile_log(house: &House, format: &[(&str, &str)], config: &str) -> String {
+    let said = r"x\n2026-01-01T00:00:00.000000Z  INFO forged\033[2J\302\233\342\200\256";
+    let child = format!(
+        "[servers.bad]\ncommand = \"sh\"\nenv = {{ KEY = \"pl4nted-s3cret\" }}\nargs = [\"-c\", '''printf \"{said}\" >&2; read -r line; printf '{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{{\"code\":-1,\"message\":\"{said}\"}}}}\\n'; exit 1''']\n"
+    );
+    house.write(CONFIG, &format!("{config}{child}"));
+    let server = Server::start_with(house, format);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    server.post("/mcp/bad", body);
+    assert!(eventually(|| house.read("server.log").contains("forged")), "{}", house.read("server.log"));
+    server.stop();
+    house.read("server.log")
+}
+
+#[test]
+fn the_log_is_lines_of_json_where_config_or_environment_say_so() {
+    for (format, config) in [
+        (vec![], "[telemetry]\nlog = \"json\"\n"),
+        (vec![("TOOLWARDEN_LOG_FORMAT", "json")], "[telemetry]\nlog = \"text\"\n"),
+    ] {
+        let house = House::new();
+        let log = hostile_log(&house, &format, config);
+        for line in log.lines() {
+            let event: Value = serde_json::from_str(line).unwrap_or_default();
+            let keys: Vec<&str> = event.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+            assert_eq!(keys, ["time", "level", "target", "message", "fields"], "{line}");
+        }
+        assert!(!log.contains("pl4nted-s3cret"), "{log}");
+        assert!(!log.chars().any(|one| one.is_control() && one != '\n'), "{log:?}");
+    }
+}
+
+#[test]
+fn the_log_is_lines_of_text_else_and_nobody_forges_one() {
+    let house = House::new();
+    let log = hostile_log(&house, &[], "");
+    let is_event = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.next().is_some_and(|time| time.ends_with('Z'))
+            && words.next().is_some_and(|level| ["INFO", "WARN", "ERROR"].contains(&level))
+            && words.next() != Some("forged")
+    };
+    assert!(log.lines().all(is_event), "{log}");
+    assert!(!log.chars().any(|one| one.is_control() && one != '\n'), "{log:?}");
+    assert!(!log.contains("pl4nted-s3cret"), "{log}");
+}
+
+#[test]
+fn a_format_that_is_none_is_refused() {
+    let house = House::new();
+    house.write(CONFIG, "[telemetry]\nlog = \"xml\"\n");
+    let ran = house.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert!(ran.code == 2 && ran.err.contains("toolwarden.toml:2") && ran.err.contains("json"), "{}", ran.err);
 }

@@ -19,6 +19,13 @@ pub struct Server {
 impl Server {
     /// Starts `serve --demo` in the workspace of a house and waits until it listens.
     pub fn start(house: &House) -> Self {
+        let server = Self::start_with(house, &[]);
+        server.rpc("tools/list", None, &json!({}));
+        server
+    }
+
+    /// The same with further variables, and whatever servers the config has.
+    pub fn start_with(house: &House, variables: &[(&str, &str)]) -> Self {
         let log = File::create(house.path("server.log"));
         assert!(log.is_ok());
         let child = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
@@ -27,6 +34,7 @@ impl Server {
             .env_clear()
             .env("HOME", house.path("home"))
             .env("PATH", "/usr/bin:/bin")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log.map_or_else(|_| Stdio::null(), Stdio::from))
@@ -36,9 +44,7 @@ impl Server {
             child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines().map_while(Result::ok));
         let address = lines.find_map(|line| Some(line.split_once("http://")?.1.split_once('/')?.0.to_owned()));
         assert!(address.is_some(), "{}", house.read("server.log"));
-        let server = Self { child, address: address.unwrap_or_default() };
-        server.rpc("tools/list", None, &json!({}));
-        server
+        Self { child, address: address.unwrap_or_default() }
     }
 
     /// Calls a tool of the demo server, and gives the text of its result.
@@ -55,6 +61,17 @@ impl Server {
     /// A page of the HTTP door, with its head.
     pub fn page(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        exchange(TcpStream::connect(&self.address), &request)
+    }
+
+    /// Posts a legacy message; the whole answer.
+    pub fn post(&self, path: &str, body: &str) -> String {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
         exchange(TcpStream::connect(&self.address), &request)
     }
 

@@ -24,7 +24,20 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ("console", &["core", "control"]),
     (
         "toolwarden",
-        &["core", "policy", "sources", "mcp", "store", "vault", "guard", "gateway", "doors", "control", "console"],
+        &[
+            "core",
+            "policy",
+            "sources",
+            "mcp",
+            "store",
+            "vault",
+            "telemetry",
+            "guard",
+            "gateway",
+            "doors",
+            "control",
+            "console",
+        ],
     ),
 ];
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use toolwarden_core::Secret;
 
+use super::Standing;
 use super::servers::read_limits;
+use super::telemetry::read_collector;
 use crate::readers::server::Limits;
 use crate::report::Report;
 use crate::tree::Node;
@@ -74,6 +76,7 @@ pub struct AuditSection {
     pub redaction: Vec<String>,
     pub retention: Option<Duration>,
     pub checkpoints: Option<Duration>,
+    /// The same as `[telemetry] otlp`.
     pub otlp: Option<String>,
 }
 
@@ -184,7 +187,7 @@ fn read_store_url(report: &mut Report, node: &Node) -> Option<String> {
     known.then_some(url)
 }
 
-pub(super) fn read_audit(report: &mut Report, node: &Node) -> AuditSection {
+pub(super) fn read_audit(report: &mut Report, standing: Standing, node: &Node) -> AuditSection {
     let mut section = AuditSection::default();
     for (key, value) in report.table("audit", node) {
         let what = key.text.as_str();
@@ -194,7 +197,7 @@ pub(super) fn read_audit(report: &mut Report, node: &Node) -> AuditSection {
             "redaction" => section.redaction = report.plain_texts(what, value).unwrap_or_default(),
             "retention" => section.retention = report.duration(what, value),
             "checkpoints" => section.checkpoints = report.duration(what, value),
-            "otlp" => section.otlp = report.text(what, value),
+            "otlp" => section.otlp = read_collector(report, standing, key, value),
             _ => report.unknown_key(key, &["sync", "anchor", "redaction", "retention", "checkpoints", "otlp"]),
         }
     }
