@@ -26,5 +26,6 @@ mod recorder;
 mod resuming;
 mod standing;
 mod tasks;
+mod tracing;
 mod transparency;
 mod wire;

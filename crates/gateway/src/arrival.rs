@@ -7,7 +7,7 @@ use toolwarden_conversations::Scope;
 use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::Caller;
-use toolwarden_mcp::{Message, Version};
+use toolwarden_mcp::{Edit, Message, Trace, Version};
 use toolwarden_telemetry::Door;
 
 /// The kind of door.
@@ -69,12 +69,18 @@ pub struct Course {
     flight: Arc<Flight>,
     /// On its session's list as long as any copy lives.
     listed: Option<Arc<FlightGuard>>,
+    /// Its place in a trace, as servers are told it, where tracing is on.
+    pub(crate) trace: Option<Arc<Trace>>,
 }
 
 impl Course {
     /// Of a request of a session, which is on the session's list.
     pub(crate) fn listed(guard: FlightGuard) -> Self {
-        Self { flight: guard.flight().clone(), listed: Some(Arc::new(guard)) }
+        Self { flight: guard.flight().clone(), listed: Some(Arc::new(guard)), trace: None }
+    }
+
+    pub(crate) fn trace_edit(&self) -> Option<Edit<'_>> {
+        self.trace.as_deref().map(Edit::Trace)
     }
 
     /// The answer is on its way to the client: another request may have its id.

@@ -11,8 +11,11 @@ use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
+use toolwarden_mcp::headers::{Single, single};
+use toolwarden_mcp::{Message, Trace, trace};
 use toolwarden_policy::Explanation;
 use toolwarden_store::journal::{JournalError, Receipt};
+use toolwarden_telemetry::trace::{Ending, Span, TraceContext};
 use toolwarden_telemetry::{ServerMetrics, TurnedAway};
 
 use crate::arrival::{Arrival, Via};
@@ -52,6 +55,9 @@ pub(crate) struct Trail {
     state: State,
     receipt: Option<Receipt>,
     flight: Arc<Flight>,
+    /// What of a trace it is, where tracing is on.
+    span: Option<Box<Span>>,
+    decided: (Option<Decision>, Option<Reason>),
 }
 
 impl Trail {
@@ -72,7 +78,15 @@ impl Trail {
             state: State::Open,
             receipt: None,
             flight: arrival.course.flight().clone(),
+            span: begin_span(gateway, arrival),
+            decided: (None, None),
         }
+    }
+
+    /// What servers are told of the trace.
+    pub(crate) fn trace(&self) -> Option<Arc<Trace>> {
+        let context = self.span.as_ref()?.context();
+        Trace::new(&context.to_string(), context.state()).map(Arc::new)
     }
 
     /// What is being asked for, once that is known.
@@ -96,6 +110,7 @@ impl Trail {
     /// Records that the call is about to leave.
     pub(crate) async fn intent(&mut self, why: &Explanation, params: Option<&Part>) -> Result<(), Refusal> {
         self.digest = params.map(|params| self.keyed_digest(params));
+        self.decided = (Some(why.decision), Some(why.reason));
         let receipt = {
             let mut record = self.record(RecordKind::Intent);
             explain(&mut record, why);
@@ -145,6 +160,7 @@ impl Trail {
         self.state = State::Closed;
         let took = self.started.elapsed();
         self.metrics().ended(self.via.door(), status, took, response_bytes);
+        self.end_span(status, response_bytes);
         let mut record = AuditRecord::new(RecordKind::Outcome, self.gateway.clock.now(), self.call);
         record.status = Some(status);
         record.duration_us = u64::try_from(took.as_micros()).ok();
@@ -168,14 +184,13 @@ impl Trail {
             Refusal::Upstream(failure) if self.is_call() => return self.unreached(failure).await,
             _ => return self.undecided(refusal).await,
         };
+        self.count_refusal((Some(explanation.decision), Some(explanation.reason)), status_of(refusal));
         let source = explanation.rule.as_ref().map(|rule| rule.origin.to_string());
         let mut record = self.record(RecordKind::Refusal);
         explain(&mut record, explanation);
         record.rule_source = source.as_deref();
         record.detail = self.target.as_deref();
         record.status = Some(status_of(refusal));
-        let (decision, reason) = (Some(explanation.decision), Some(explanation.reason));
-        self.metrics().refused(self.via.door(), decision, reason, status_of(refusal));
         self.keep(&record).await;
     }
 
@@ -199,12 +214,12 @@ impl Trail {
     }
 
     /// Records a call whose server could not be reached before the judge was asked.
-    async fn unreached(&self, failure: &Failure) {
+    async fn unreached(&mut self, failure: &Failure) {
         let said = failure.to_string();
+        self.count_refusal((None, None), failure.status());
         let mut record = self.record(RecordKind::Refusal);
         record.status = Some(failure.status());
         record.detail = Some(bounded(&said));
-        self.metrics().refused(self.via.door(), None, None, failure.status());
         self.keep(&record).await;
     }
 
@@ -218,17 +233,43 @@ impl Trail {
         self.keep_denial(Some(Reason::ForeignId), Some(what)).await;
     }
 
-    async fn keep_denial(&self, reason: Option<Reason>, detail: Option<&str>) {
+    async fn keep_denial(&mut self, reason: Option<Reason>, detail: Option<&str>) {
+        self.count_refusal((Some(Decision::Deny), reason), Status::Denied);
         let mut record = self.record(RecordKind::Refusal);
         (record.decision, record.reason) = (Some(Decision::Deny.as_str()), reason.map(Reason::code));
         record.detail = detail;
         record.status = Some(Status::Denied);
-        self.metrics().refused(self.via.door(), Some(Decision::Deny), reason, Status::Denied);
         self.keep(&record).await;
     }
 
     fn metrics(&self) -> &ServerMetrics {
         self.gateway.telemetry.metrics.server(self.server.as_ref().map(|server| server.place))
+    }
+
+    fn count_refusal(&mut self, decided: (Option<Decision>, Option<Reason>), status: Status) {
+        let (decision, reason) = decided;
+        self.decided = decided;
+        self.metrics().refused(self.via.door(), decision, reason, status);
+        self.end_span(status, 0);
+    }
+
+    fn end_span(&mut self, status: Status, response_bytes: u64) {
+        let (Some(tracer), Some(span)) = (&self.gateway.telemetry.tracer, self.span.take()) else { return };
+        let ending = Ending {
+            method: self.method.clone(),
+            server: self.server.as_ref().map(|server| server.name.clone()),
+            tool: self.tool.clone(),
+            session: self.session.clone(),
+            door: self.via.door(),
+            call: self.call,
+            decision: self.decided.0,
+            reason: self.decided.1,
+            status,
+            took: self.started.elapsed(),
+            request_bytes: self.size,
+            response_bytes,
+        };
+        tracer.end(*span, ending);
     }
 
     async fn keep(&self, record: &AuditRecord<'_>) {
@@ -264,6 +305,25 @@ impl Drop for Trail {
         let status = if self.flight.is_revoked() { Status::Unknown } else { Status::Cancelled };
         self.outcome(status, 0);
     }
+}
+
+/// A span for a request, below the one its client names: in `_meta`, else in headers.
+fn begin_span(gateway: &Gateway, arrival: &Arrival) -> Option<Box<Span>> {
+    let tracer = gateway.telemetry.tracer.as_ref()?;
+    let Message::Request(request) = &arrival.message else { return None };
+    let meta = request.params.as_ref().and_then(|params| params.member("_meta"));
+    let parent = text_member(meta.as_ref(), "traceparent");
+    let client = match &parent {
+        Some(parent) => TraceContext::parse(parent, text_member(meta.as_ref(), "tracestate").as_deref()),
+        None => match single(&arrival.headers, &trace::PARENT) {
+            Single::One(parent) => match single(&arrival.headers, &trace::STATE) {
+                Single::One(state) => TraceContext::parse(parent, Some(state)),
+                _ => TraceContext::parse(parent, None),
+            },
+            _ => None,
+        },
+    };
+    Some(Box::new(tracer.begin(client, gateway.clock.now())))
 }
 
 /// What a call that names no tool is about. Of an address only the place: what follows may be a secret.

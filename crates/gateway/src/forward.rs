@@ -103,6 +103,7 @@ async fn request(
     };
     let cut = cut_capabilities(asked, outbound);
     let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
+    edits.extend(asked.arrival.course.trace_edit());
     let state = match asked.state.as_ref().map(|state| &state.carried) {
         None => None,
         Some(Carried::Server(own)) => Some(Some(compose::quoted(own))),

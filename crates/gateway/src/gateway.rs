@@ -84,7 +84,7 @@ impl Gateway {
         let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
         let names = upstreams.all().iter().map(|upstream| upstream.name.clone());
         let gateway = Arc::new(Self {
-            telemetry: Telemetry::new(names, parts.clock.now()),
+            telemetry: Telemetry::new(names, parts.settings.tracer.clone(), parts.clock.now()),
             upstreams,
             states: States::new(&*parts.keyring),
             parks: Parks::default(),

@@ -39,7 +39,9 @@ pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
         arrival.course = Course::listed(guard);
     }
     let listens = listening(&arrival);
-    let mut trail = Some(Trail::open(gateway, &arrival, method));
+    let opened = Trail::open(gateway, &arrival, method);
+    arrival.course.trace = opened.trace();
+    let mut trail = Some(opened);
     let can_be_given_up = arrival.session.is_some() && shape.wants_answer;
     let walked = if is_repeated {
         Err(Refusal::RepeatedId)

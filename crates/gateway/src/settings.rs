@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolwarden_conversations::bounds::Bounds;
+use toolwarden_telemetry::Tracer;
 
 /// What happens to a held call (REVIEW-8). Waiting comes with stored approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,6 +41,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// What children get of our environment.
     pub inherited: BTreeMap<String, String>,
+    /// Who is told of calls when they end.
+    pub tracer: Option<Tracer>,
 }
 
 impl Settings {
@@ -71,6 +74,7 @@ impl Default for Settings {
             methods: Vec::new(),
             allowed_hosts: Vec::new(),
             inherited: BTreeMap::new(),
+            tracer: None,
         }
     }
 }

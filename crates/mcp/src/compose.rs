@@ -1,7 +1,7 @@
 //! From judged messages to bytes on the wire, and the gateway's own bytes to clients.
 //!
 //! Params and results go out exactly as they were judged. The only things ever spliced are ids,
-//! progress tokens and what belongs to one hop: `_meta`, and the state and answers of an exchange.
+//! progress tokens and what belongs to one hop: `_meta`, its place in a trace, and the state and answers of an exchange.
 //! Each edit finds its own place.
 
 use std::ops::Range;
@@ -11,6 +11,7 @@ use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Content, Outbound};
 
 use crate::message::Id;
+use crate::trace::Trace;
 
 /// Bytes an upstream connection may send. Made only from an `Outbound`.
 #[derive(Debug, Clone)]
@@ -87,6 +88,8 @@ pub enum Edit<'a> {
     ClientCapabilities(&'a str),
     /// The client capabilities of `initialize`: never more than the client declared.
     OpeningCapabilities(&'a str),
+    /// `_meta.traceparent`, where there is one; over HTTP also a header.
+    Trace(&'a Trace),
     /// One of the members that belong to a hop, not to the call: put in, replaced, or with nothing
     /// taken out.
     Hop(HopMember, Option<&'a str>),
@@ -116,12 +119,22 @@ impl HopMember {
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 impl Edit<'_> {
+    /// The place in a trace, if that is what it changes.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        match self {
+            Self::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
     fn place<'v>(self, params: Value<'v>) -> Option<Value<'v>> {
         match self {
             Self::ProgressToken(_) => params.get("_meta")?.get("progressToken"),
             Self::CancelledRequest(_) => params.get("requestId"),
             Self::ClientCapabilities(_) => params.get("_meta")?.get(CAPABILITIES),
             Self::OpeningCapabilities(_) => params.get("capabilities"),
+            Self::Trace(_) => params.get("_meta")?.get("traceparent"),
             Self::Hop(..) => None,
         }
     }
@@ -132,6 +145,7 @@ impl Edit<'_> {
             | Self::CancelledRequest(text)
             | Self::ClientCapabilities(text)
             | Self::OpeningCapabilities(text) => text,
+            Self::Trace(trace) => trace.quoted(),
             Self::Hop(_, text) => text.unwrap_or_default(),
         }
     }

@@ -12,6 +12,7 @@ pub mod questions;
 pub mod scan;
 pub mod sse;
 pub mod stdio;
+pub mod trace;
 pub mod upstream;
 pub mod versions;
 
@@ -19,4 +20,5 @@ pub use backoff::Backoff;
 pub use compose::{Edit, HopMember, Wire};
 pub use message::{Id, Incoming, Message, MessageError, Notification, Request, Response};
 pub use methods::{Direction, Form, Method, Treatment};
+pub use trace::Trace;
 pub use versions::{Era, Version};

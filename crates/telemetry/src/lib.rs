@@ -1,4 +1,4 @@
-//! What a running gateway tells of itself: counts for Prometheus, whether it is fit to serve, lines of its log.
+//! What a running gateway tells of itself: counts for Prometheus, whether it is fit to serve, lines of its log, traces.
 //!
 //! Nothing here is on the way of a call but additions to atomics that were laid out at the start, one row for
 //! each configured server. No label comes from a client or a server: names of servers are those of the config,
@@ -11,6 +11,7 @@ mod observed;
 mod process;
 mod reloads;
 mod render;
+pub mod trace;
 
 pub use log::{LogFormat, LogLines};
 pub use metrics::{Door, Metrics, ServerMetrics, TurnedAway};
@@ -18,6 +19,7 @@ pub use observed::{JournalObserved, Observed, ServerObserved};
 pub use process::ProcessObserved;
 pub use reloads::{Refused, Reloads};
 pub use render::render;
+pub use trace::Tracer;
 
 use std::sync::Arc;
 
@@ -28,13 +30,15 @@ use jiff::Timestamp;
 pub struct Telemetry {
     pub metrics: Metrics,
     pub reloads: Reloads,
+    /// Where tracing is on.
+    pub tracer: Option<Tracer>,
     pub(crate) started: Timestamp,
 }
 
 impl Telemetry {
     /// For these servers, in the order they are configured; the policy they came with is in force since `now`.
     #[must_use]
-    pub fn new(servers: impl IntoIterator<Item = Arc<str>>, now: Timestamp) -> Arc<Self> {
-        Arc::new(Self { metrics: Metrics::new(servers), reloads: Reloads::new(now), started: now })
+    pub fn new(servers: impl IntoIterator<Item = Arc<str>>, tracer: Option<Tracer>, now: Timestamp) -> Arc<Self> {
+        Arc::new(Self { metrics: Metrics::new(servers), reloads: Reloads::new(now), tracer, started: now })
     }
 }

@@ -16,7 +16,7 @@ fn observed(names: &[&str]) -> Observed {
 
 #[test]
 fn a_call_is_in_flight_until_it_ends_and_then_counted_once() {
-    let telemetry = Telemetry::new(["notes".into(), "other".into()], Timestamp::UNIX_EPOCH);
+    let telemetry = Telemetry::new(["notes".into(), "other".into()], None, Timestamp::UNIX_EPOCH);
     let notes = telemetry.metrics.server(Some(0));
     notes.left(Duration::from_micros(40), 100);
     let page = render(&telemetry, &observed(&["notes", "other"]));
@@ -47,7 +47,7 @@ fn a_call_is_in_flight_until_it_ends_and_then_counted_once() {
 
 #[test]
 fn every_door_decision_and_status_has_a_place_of_its_own() {
-    let telemetry = Telemetry::new(["s".into()], Timestamp::UNIX_EPOCH);
+    let telemetry = Telemetry::new(["s".into()], None, Timestamp::UNIX_EPOCH);
     let server = telemetry.metrics.server(Some(0));
     let decisions = [Some(Decision::Allow), Some(Decision::Hold), Some(Decision::Deny), None];
     let mut kinds = 0;
@@ -65,7 +65,7 @@ fn every_door_decision_and_status_has_a_place_of_its_own() {
 
 #[test]
 fn refusals_are_counted_by_reason_and_what_named_no_server_apart() {
-    let telemetry = Telemetry::new(["s".into()], Timestamp::UNIX_EPOCH);
+    let telemetry = Telemetry::new(["s".into()], None, Timestamp::UNIX_EPOCH);
     for (place, reason) in Reason::ALL.iter().enumerate() {
         assert_eq!(*reason as usize, place);
     }
@@ -90,7 +90,7 @@ fn refusals_are_counted_by_reason_and_what_named_no_server_apart() {
 #[test]
 fn a_hostile_name_of_a_server_stays_one_label() {
     let name = "a\"} 1\nfake_metric 9\n\\\u{1b}[31m";
-    let telemetry = Telemetry::new([name.into()], Timestamp::UNIX_EPOCH);
+    let telemetry = Telemetry::new([name.into()], None, Timestamp::UNIX_EPOCH);
     let page = render(&telemetry, &observed(&[name]));
     let escaped = r#"{server="a\"} 1\\u{a}fake_metric 9\\u{a}\\\\u{1b}[31m"} 0"#;
     assert!(page.contains(&format!("toolwarden_calls_in_flight{escaped}\n")), "{page}");
@@ -99,7 +99,7 @@ fn a_hostile_name_of_a_server_stays_one_label() {
 
 #[test]
 fn a_refused_policy_is_told_until_the_next_good_one() {
-    let telemetry = Telemetry::new([], Timestamp::UNIX_EPOCH);
+    let telemetry = Telemetry::new([], None, Timestamp::UNIX_EPOCH);
     let at = |second| Timestamp::from_second(second).unwrap_or_default();
     let page = || render(&telemetry, &Observed::default());
     assert!(page().contains("toolwarden_policy_is_current 1\n"));

@@ -1,7 +1,7 @@
 //! The text format of Prometheus, made when somebody asks for it.
 
 use std::fmt::Write;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolwarden_core::name::shown;
 use toolwarden_core::{Decision, Reason};
@@ -10,6 +10,7 @@ use crate::Telemetry;
 use crate::histogram::Histogram;
 use crate::metrics::{ServerMetrics, TurnedAway};
 use crate::observed::{Observed, STATES};
+use crate::trace::{SpanCounts, Tracer};
 
 /// The whole page.
 #[must_use]
@@ -19,6 +20,7 @@ pub fn render(telemetry: &Telemetry, observed: &Observed) -> String {
     page.gateway(telemetry, observed);
     page.policy(telemetry, observed);
     page.journal(observed);
+    page.traces(telemetry);
     page.process(telemetry, observed);
     page.0
 }
@@ -165,6 +167,16 @@ impl Page {
         if let Some(behind) = journal.behind {
             self.line("journal_undelivered_records", &[], behind);
         }
+    }
+
+    fn traces(&mut self, telemetry: &Telemetry) {
+        let name = "spans_total";
+        self.head(name, Kind::Counter, "Spans of calls: sent, dropped because too many waited, or not taken.");
+        let counts = telemetry.tracer.as_ref().map(Tracer::counts);
+        let count = |of: fn(&SpanCounts) -> &AtomicU64| counts.map_or(0, |counts| of(counts).load(Ordering::Relaxed));
+        self.line(name, &[("result", "sent")], count(|counts| &counts.sent));
+        self.line(name, &[("result", "dropped")], count(|counts| &counts.dropped));
+        self.line(name, &[("result", "failed")], count(|counts| &counts.failed));
     }
 
     fn process(&mut self, telemetry: &Telemetry, observed: &Observed) {

@@ -17,7 +17,8 @@ use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
 use toolwarden_store::{Index, Journal, JournalOptions, SyncLevel};
-use toolwarden_telemetry::{LogFormat, LogLines};
+use toolwarden_telemetry::trace::{self, Collector, Exporter};
+use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 use toolwarden_vault::FileKeyring;
 
 use crate::environment::{self, SystemClock};
@@ -49,6 +50,7 @@ pub struct Running {
     journal: Journal,
     shipper: Shipper,
     index: Index,
+    exporter: Option<Exporter>,
     keyring: Arc<dyn Keyring>,
     locations: Locations,
     /// The servers as they are configured.
@@ -76,6 +78,7 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
     let index = Index::open(&locations.data_dir.join("audit.sqlite")).await?;
     let shipper = spawn_shipper(root, index.clone(), Some(journal.clone()), DELIVERY);
     let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
+    let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();
     let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
     let configured = loaded.input.servers.iter().map(ServerView::configured).collect();
     let gateway = Gateway::new(Parts {
@@ -83,13 +86,13 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         servers: loaded.input.servers,
         definitions,
         pins,
-        settings: settings(&loaded.config),
+        settings: Settings { tracer, ..settings(&loaded.config) },
         journal: journal.clone(),
         keyring: keyring.clone(),
         clock: Arc::new(SystemClock),
         local_user: locations.user.clone(),
     });
-    Ok(Running { gateway, journal, shipper, index, keyring, locations, configured, sources })
+    Ok(Running { gateway, journal, shipper, index, exporter, keyring, locations, configured, sources })
 }
 
 impl Running {
@@ -100,6 +103,9 @@ impl Running {
         drop(self.gateway);
         self.journal.close().await.context("the journal could not be closed")?;
         self.shipper.stop().await;
+        if let Some(exporter) = self.exporter {
+            exporter.stop().await;
+        }
         Ok(())
     }
 }
@@ -157,6 +163,28 @@ fn settings(config: &ConfigFile) -> Settings {
     settings.depth = limits.depth.map_or(settings.depth, size);
     settings.call_time = limits.time.unwrap_or(settings.call_time);
     settings
+}
+
+/// Traces, where the config names a collector. `[audit] otlp` is another place for the same.
+fn tracing_of(config: &ConfigFile, node: &str) -> Result<Option<(Tracer, Exporter)>> {
+    let section = &config.telemetry;
+    let address = match (&section.otlp, &config.audit.otlp) {
+        (Some(one), Some(other)) if one != other => {
+            return Err(BadInput("[telemetry] otlp and [audit] otlp differ; leave one out".to_owned()).into());
+        }
+        (one, other) => one.as_ref().or(other.as_ref()),
+    };
+    let Some(address) = address else { return Ok(None) };
+    let mut headers = section.otlp_headers.clone();
+    for (name, value) in &mut headers {
+        // Only the user's own config has a say here, so it may read the environment.
+        let text = filled(value.reveal_to_upstream(), true);
+        let missing = |missing| BadInput(format!("[telemetry] otlp_headers `{name}`: `{missing}` has no value here"));
+        *value = Secret::new(text.map_err(missing)?);
+    }
+    let collector = Collector::new(address, &headers);
+    let collector = collector.map_err(|error| BadInput(format!("[telemetry] otlp: {error}")))?;
+    Ok(Some(trace::start(collector, node)))
 }
 
 fn host_of(url: &str) -> Option<String> {

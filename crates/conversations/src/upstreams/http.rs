@@ -144,7 +144,11 @@ impl HttpLink {
         within: Duration,
     ) -> Result<Reply, Failure> {
         let wire = Wire::with_id(outbound, id, edits);
-        self.upstream.post_within(wire, self.headers(from_client), within).await.map_err(failure)
+        let mut sent = self.headers(from_client);
+        if let Some(trace) = edits.iter().find_map(Edit::trace) {
+            trace.insert_into(&mut sent);
+        }
+        self.upstream.post_within(wire, sent, within).await.map_err(failure)
     }
 
     pub async fn notify(&self, outbound: &Outbound) -> Result<Reply, Failure> {

@@ -159,7 +159,27 @@ pub(super) async fn greeting(house: &House, entrance: Entrance) -> String {
     }
 }
 
+/// Sends a text to `/mcp/notes` with further headers.
+pub(super) async fn send_with(
+    house: &House,
+    speech: Speech,
+    text: &str,
+    further: &[(HeaderName, HeaderValue)],
+) -> String {
+    over_http_with(house, Entrance::Http(Reach::One), speech, text, further).await
+}
+
 async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str) -> String {
+    over_http_with(house, entrance, speech, text, &[]).await
+}
+
+async fn over_http_with(
+    house: &House,
+    entrance: Entrance,
+    speech: Speech,
+    text: &str,
+    further: &[(HeaderName, HeaderValue)],
+) -> String {
     let mut more = Vec::new();
     if speech == Speech::Legacy {
         let opened = serve_request(&house.gateway, post(entrance, HELLO, &[])).await;
@@ -167,6 +187,7 @@ async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str
     } else {
         more = mirrors(text);
     }
+    more.extend_from_slice(further);
     let response = serve_request(&house.gateway, post(entrance, text, &more)).await;
     let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     String::from_utf8_lossy(&body).into_owned()

@@ -42,6 +42,8 @@ pub(super) struct Given {
     /// How long something may be left unused.
     pub(super) session_idle: Option<Duration>,
     pub(super) answer_time: Option<Duration>,
+    /// Who is told of calls.
+    pub(super) tracer: Option<toolwarden_telemetry::Tracer>,
 }
 
 /// A gateway and what stands around it.
@@ -96,6 +98,7 @@ impl House {
         let mut settings = Settings::default();
         settings.session_idle = given.session_idle.unwrap_or(settings.session_idle);
         settings.answer_time = given.answer_time.unwrap_or(settings.answer_time);
+        settings.tracer.clone_from(&given.tracer);
         let pins = Book::open(Some(locations.clone()), &config.servers, &*keyring, Noon.now()).ok()?;
         let gateway = Gateway::new(Parts {
             policy: policy.ok()?,

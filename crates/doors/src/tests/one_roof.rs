@@ -15,6 +15,7 @@ use super::pipe::Pipe;
 use super::recorder::{ALL_KINDS, Recorder, Speaks};
 
 const EVERYTHING: Given = Given {
+    tracer: None,
     config: "[auto_run]\nmode = \"run_everything\"\n",
     server: "",
     rules: None,

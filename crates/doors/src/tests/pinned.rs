@@ -14,6 +14,7 @@ use super::house::{Given, House, Noon, ada};
 use super::recorder::{ALL_KINDS, Recorder, Speaks};
 
 const OPEN: Given = Given {
+    tracer: None,
     config: "[auto_run]\nmode = \"run_everything\"",
     server: "",
     rules: None,

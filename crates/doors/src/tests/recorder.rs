@@ -46,6 +46,8 @@ pub(super) struct Recorder {
     pub(super) url: String,
     speaks: Speaks,
     received: Arc<Mutex<Vec<Received>>>,
+    /// The headers of every `tools/call`.
+    call_headers: Arc<Mutex<Vec<http::HeaderMap>>>,
     /// What `tools/call` answers with; none = a short text.
     answer: Arc<Mutex<Option<String>>>,
     /// Lists it gives page by page, by method; the cursor is the number of the page.
@@ -99,6 +101,7 @@ impl Recorder {
             url,
             speaks,
             received: Arc::default(),
+            call_headers: Arc::default(),
             answer: Arc::default(),
             pages: Arc::default(),
             down: Arc::default(),
@@ -123,6 +126,10 @@ impl Recorder {
     /// Everything that arrived.
     pub(super) fn all(&self) -> Vec<Received> {
         self.lock().clone()
+    }
+
+    pub(super) fn call_headers(&self) -> Vec<http::HeaderMap> {
+        self.call_headers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn forget(&self) {
@@ -184,10 +191,14 @@ impl Recorder {
     }
 
     async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let headers = request.headers().clone();
         let whole = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let text = String::from_utf8_lossy(&whole).into_owned();
         let message: Value = serde_json::from_str(&text).unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str).unwrap_or("GET or DELETE").to_owned();
+        if method == "tools/call" {
+            self.call_headers.lock().unwrap_or_else(PoisonError::into_inner).push(headers);
+        }
         self.lock().push((method.clone(), text.clone()));
         if self.down.load(Ordering::Relaxed) {
             let mut broken = Response::new(Full::default());

@@ -132,11 +132,12 @@ async fn send(
         log_level: level.as_deref(),
     };
     let meta = modern_meta(outbound.params().map(Part::value), introduction);
-    let edits = [
+    let mut edits = vec![
         Edit::Hop(HopMember::Meta, Some(&meta)),
         Edit::Hop(HopMember::InputResponses, round.and_then(|round| round.responses.as_deref())),
         Edit::Hop(HopMember::RequestState, round.and_then(|round| round.state.as_deref())),
     ];
+    edits.extend(asked.arrival.course.trace_edit());
     let link = link(&asked.arrival, upstream).await.map_err(|_| Failure::Died)?;
     let sent = match &link {
         Link::Http(http) => {

@@ -99,6 +99,7 @@ pub(super) async fn send(
         Edit::Hop(HopMember::InputResponses, None),
         Edit::Hop(HopMember::RequestState, None),
     ];
+    edits.extend(asked.arrival.course.trace_edit());
     let (sent, id, wire) = match link {
         Link::Http(http) => {
             // Several clients may share the session, so neither ids nor tokens can be theirs.

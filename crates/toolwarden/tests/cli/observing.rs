@@ -1,5 +1,7 @@
 //! What a running server tells of itself: to Prometheus, to whoever asks whether it is ready, to doctor, in its log.
 
+use std::io::{BufRead, BufReader, Read, Write};
+
 use serde_json::Value;
 
 use crate::house::House;
@@ -103,4 +105,65 @@ fn a_format_that_is_none_is_refused() {
     house.write(CONFIG, "[telemetry]\nlog = \"xml\"\n");
     let ran = house.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(ran.code == 2 && ran.err.contains("toolwarden.toml:2") && ran.err.contains("json"), "{}", ran.err);
+}
+
+/// A collector that answers one request after the other; what it got.
+fn collector() -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0");
+    assert!(listener.is_ok());
+    let address = listener.as_ref().ok().and_then(|one| one.local_addr().ok()).map(|at| at.to_string());
+    let (sender, received) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let Ok(listener) = listener else { return };
+        while let Ok((stream, _)) = listener.accept() {
+            let mut reader = BufReader::new(stream);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+            let mut body = vec![0; length.unwrap_or_default()];
+            let _ = reader.read_exact(&mut body);
+            let _ = reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+            let _ = sender.send(format!("{head}{}", String::from_utf8_lossy(&body)));
+        }
+    });
+    (address.unwrap_or_default(), received)
+}
+
+#[test]
+fn spans_reach_the_collector_before_the_server_has_ended() {
+    for section in ["telemetry", "audit"] {
+        let (address, received) = collector();
+        let house = House::new();
+        let config = format!(
+            "[{section}]\notlp = \"http://{address}/base\"\n[telemetry{}]\notlp_headers = {{ x-token = \"${{env:TOKEN}}\" }}\n",
+            if section == "telemetry" { "_" } else { "" }
+        );
+        house.write(CONFIG, &config.replace("[telemetry_]\n", ""));
+        house.run(&["allow", "notes:read_note"]);
+        let server = Server::start_with(&house, &[("TOKEN", "pl4nted-s3cret")]);
+        server.read_note();
+        server.stop();
+        let got = received.recv_timeout(std::time::Duration::from_secs(10)).unwrap_or_default();
+        assert!(
+            got.starts_with("POST /base/v1/traces HTTP/1.1\r\n") && got.contains("x-token: pl4nted-s3cret"),
+            "{got}"
+        );
+        assert!(got.contains("\"name\":\"tools/call\"") && got.contains("read_note"), "{got}");
+        let log = house.read("server.log");
+        assert!(!log.contains("pl4nted-s3cret"), "{log}");
+    }
+}
+
+#[test]
+fn a_collector_that_cannot_be_is_refused_at_the_start() {
+    for (config, said) in [
+        ("[telemetry]\notlp = \"http://u:pl4nted@h\"\n", "its address cannot be used"),
+        ("[telemetry]\notlp = \"http://a\"\n[audit]\notlp = \"http://b\"\n", "differ"),
+        ("[telemetry]\notlp = \"http://a\"\notlp_headers = { k = \"${env:NOBODY_SET_THIS}\" }\n", "has no value here"),
+    ] {
+        let house = House::new();
+        house.write(CONFIG, config);
+        let ran = house.run(&["serve", "--demo", "--listen", "127.0.0.1:0"]);
+        assert!(ran.code == 2 && ran.err.contains(said) && !ran.err.contains("pl4nted"), "{}: {}", ran.code, ran.err);
+    }
 }
