@@ -5,12 +5,14 @@
 //! rebuilt from the journals.
 
 mod export;
+mod ocsf;
 mod query;
 mod row;
 mod server_status;
 mod ship;
 mod shipper;
 mod stats;
+mod syslog;
 
 use std::fs::{self, OpenOptions};
 use std::io;

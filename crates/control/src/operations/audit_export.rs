@@ -19,6 +19,10 @@ pub enum Format {
     Jsonl,
     /// A table for spreadsheets; its first page begins with the names of the columns.
     Csv,
+    /// One JSON object per line, as API Activity of the Open Cybersecurity Schema Framework.
+    Ocsf,
+    /// Lines of RFC 5424.
+    Syslog,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -58,6 +62,8 @@ impl Operation for AuditExport {
             text.push_str(&match request.format {
                 Format::Jsonl => row.to_json_line(),
                 Format::Csv => row.to_csv_line(),
+                Format::Ocsf => row.to_ocsf_line(),
+                Format::Syslog => row.to_syslog_line(),
             });
         }
         let next = rows.last().map(|row| row.cursor().to_string());

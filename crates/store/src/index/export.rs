@@ -1,6 +1,10 @@
-//! Exporting rows, oldest first, as JSON lines or as a table for spreadsheets (CSV).
+//! Exporting rows, oldest first, as JSON lines or as a table for spreadsheets (CSV); other forms are beside.
 //!
 //! Reads page by page, so that an export of any size needs little memory.
+
+use std::fmt::Write;
+
+use toolwarden_core::name::{is_deceptive, shown};
 
 use super::query::{Filter, Order, PageCursor};
 use super::row::Row;
@@ -57,9 +61,19 @@ impl Row {
     /// One line of JSON.
     #[must_use]
     pub fn to_json_line(&self) -> String {
-        let mut line = serde_json::to_string(self).unwrap_or_default();
-        line.push('\n');
-        line
+        one_line(&serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// What happened, in a few words.
+    pub(super) fn summary(&self) -> String {
+        let target = self.tool.as_deref().or(self.method.as_deref());
+        let words = [
+            self.decision.clone().or_else(|| Some(self.kind.clone())),
+            Some([self.server.as_deref(), target].into_iter().flatten().collect::<Vec<_>>().join(":")),
+            self.reason.clone(),
+            self.status.clone().filter(|status| !matches!(status.as_str(), "held" | "denied")),
+        ];
+        words.into_iter().flatten().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
     /// One line of CSV, in the order of `CSV_HEADER`.
@@ -74,6 +88,21 @@ impl Row {
     }
 }
 
+/// A line of JSON. JSON leaves some characters as they are that terminals act on: those are escaped, too, which
+/// changes nothing of its meaning, because outside of texts there are none.
+pub(super) fn one_line(json: &str) -> String {
+    let mut line = String::with_capacity(json.len() + 1);
+    for character in json.chars() {
+        if is_deceptive(character) {
+            let _ = write!(line, "\\u{:04x}", u32::from(character));
+        } else {
+            line.push(character);
+        }
+    }
+    line.push('\n');
+    line
+}
+
 fn cell(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => String::new(),
@@ -86,9 +115,15 @@ fn cell(value: &serde_json::Value) -> String {
     }
 }
 
-/// Names come from servers and clients, and spreadsheets run cells that look like formulas.
+/// Names come from servers and clients, and spreadsheets run cells that look like formulas. Some of them take
+/// semicolons and tabs for the end of a cell; control characters are written out, so a row is one line.
 fn quoted(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
+    let text = shown(text);
+    let text = if is_formula { format!("'{text}") } else { text.into_owned() };
+    if text.contains(['"', ',', ';']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
+
+#[cfg(test)]
+#[path = "export_tests.rs"]
+mod tests;

@@ -138,6 +138,10 @@ pub enum ExportFormat {
     Jsonl,
     /// A table for spreadsheets
     Csv,
+    /// API Activity of the Open Cybersecurity Schema Framework, one JSON object per line
+    Ocsf,
+    /// Lines of syslog (RFC 5424) with structured data
+    Syslog,
 }
 
 #[cfg(test)]

@@ -69,6 +69,8 @@ fn export(desk: &Desk, arguments: &RowArguments, format: ExportFormat) -> Result
     let format = match format {
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Csv => Format::Csv,
+        ExportFormat::Ocsf => Format::Ocsf,
+        ExportFormat::Syslog => Format::Syslog,
     };
     let mut after = None;
     loop {

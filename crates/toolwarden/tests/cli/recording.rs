@@ -94,6 +94,15 @@ fn exports_and_numbers_hold_every_row() {
     assert!(jsonl.lines().next().is_some_and(|line| line.contains("a:one")), "{jsonl}");
     let csv = house.run(&["audit", "export", "--format", "csv", "--since", "1h"]).out;
     assert!(csv.starts_with("time,kind,decision,") && csv.lines().count() == 4, "{csv}");
+    let ocsf = house.run(&["audit", "export", "--format", "ocsf"]).out;
+    let is_event = |line: &str| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        event.get("class_uid") == Some(&6003.into()) && event.pointer("/api/operation").is_some()
+    };
+    assert!(ocsf.lines().count() == 3 && ocsf.lines().all(is_event), "{ocsf}");
+    let syslog = house.run(&["audit", "export", "--format", "syslog"]).out;
+    let is_line = |line: &str| line.starts_with("<110>1 2") && line.contains(" - toolwarden cli-1 event [toolwarden@");
+    assert!(syslog.lines().count() == 3 && syslog.lines().all(is_line), "{syslog}");
     assert!(house.run(&["audit", "stats"]).out.starts_with("3 records\n"));
     assert_eq!(house.json(&["audit", "stats"]).get("total"), Some(&3.into()));
 }
