@@ -42,3 +42,6 @@ impl Telemetry {
         Arc::new(Self { metrics: Metrics::new(servers), reloads: Reloads::new(now), tracer, started: now })
     }
 }
+
+#[cfg(test)]
+mod documents_tests;
