@@ -39,7 +39,7 @@ pub async fn ask(upstream: &Arc<Upstream>, link: &Link, method: &str, cursor: Op
                 if let (Era::Modern, Ok(name)) = (era, http::HeaderValue::from_str(method)) {
                     mirrors.insert(headers::METHOD, name);
                 }
-                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors), upstream.call_time).await?)
+                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors), upstream.bounds().silence).await?)
             }
             Link::Stdio(stdio) => Reply::Stdio(stdio.request(&outbound, &id, &[]).await?),
         };
@@ -53,7 +53,7 @@ pub async fn ask(upstream: &Arc<Upstream>, link: &Link, method: &str, cursor: Op
         }
         said
     };
-    tokio::time::timeout(upstream.call_time, asking).await.map_err(|_| Failure::Timeout)?
+    tokio::time::timeout(upstream.bounds().silence, asking).await.map_err(|_| Failure::Timeout)?
 }
 
 /// Whether a legacy server does not know the session any more. What it never knew is another matter.

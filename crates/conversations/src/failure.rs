@@ -1,7 +1,7 @@
 //! Every way a server can let a message down.
 
-use toolwarden_core::Status;
 use toolwarden_core::json::JsonError;
+use toolwarden_core::{Reason, Status};
 
 /// What went wrong with a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +15,8 @@ pub enum Failure {
     Timeout,
     #[error("the server's answer is larger than the limit")]
     TooLarge,
+    #[error("the server's answer is nested deeper than the limit")]
+    TooDeep,
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
     /// The call was made, and what came of it is kept from the client.
@@ -50,11 +52,21 @@ impl From<JsonError> for Failure {
 }
 
 impl Failure {
+    /// The limit it went over, if that is what it is.
+    pub fn over(&self) -> Option<Reason> {
+        match self {
+            Self::Timeout => Some(Reason::TimeOver),
+            Self::TooLarge => Some(Reason::ResponseTooLarge),
+            Self::TooDeep => Some(Reason::ResponseTooDeep),
+            _ => None,
+        }
+    }
+
     /// How a call ended that failed so.
     pub fn status(&self) -> Status {
         match self {
             Self::Timeout => Status::Timeout,
-            Self::TooLarge => Status::TooLarge,
+            Self::TooLarge | Self::TooDeep => Status::TooLarge,
             Self::Died | Self::Lost | Self::TakenAway => Status::Unknown,
             Self::GivenUp => Status::Cancelled,
             Self::Answered { .. } => Status::ToolError,

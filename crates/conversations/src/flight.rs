@@ -1,9 +1,10 @@
 //! A request of a client, from its arrival until nobody waits for its answer: registered before anything is done
 //! about it, so that it can be stopped at every moment.
 
+use std::any::Any;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 use toolwarden_mcp::Id;
@@ -18,6 +19,10 @@ pub struct Flight {
     stopping: Notify,
     revoked: AtomicBool,
     places: Mutex<Vec<Place>>,
+    /// It took longer than it may.
+    late: AtomicBool,
+    /// What it holds as long as anybody has to do with it.
+    held: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Where a request waits for an answer, and the id it has there.
@@ -52,6 +57,28 @@ impl Flight {
 
     pub fn is_revoked(&self) -> bool {
         self.revoked.load(Ordering::Relaxed)
+    }
+
+    /// Its time is over.
+    pub fn mark_late(&self) {
+        self.late.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    /// Holds something until the last copy of the request is gone.
+    pub fn hold(&self, held: Arc<dyn Any + Send + Sync>) {
+        // One request takes its places once.
+        let _ = self.held.set(held);
+    }
+
+    /// Goes on with what another request held, whose call it carries on.
+    pub fn carry_on(&self, other: &Self) {
+        if let Some(held) = other.held.get() {
+            self.hold(held.clone());
+        }
     }
 
     /// It waits there from now on.

@@ -124,7 +124,7 @@ pub async fn greet_over_http(
     edits: &[Edit<'_>],
 ) -> Result<(Arc<HttpLink>, Opened), Failure> {
     let link = HttpLink::opening(http.clone());
-    let reply = link.request(hello, id, edits, None, upstream.call_time).await?;
+    let reply = link.request(hello, id, edits, None, upstream.bounds().silence).await?;
     if reply.status.as_u16() == 401 || reply.status.as_u16() == 403 {
         return Err(Failure::NeedsAuth);
     }

@@ -127,6 +127,8 @@ pub struct ClientSession {
 const MOST_AT_ONCE: usize = 256;
 const MOST_ENDED: usize = 64;
 const MOST_WATCHED: usize = 10_000;
+/// Requests whose streams broke off and whose answers may still come.
+const MOST_PARKED: usize = 256;
 /// Questions of one server that wait for an answer at the same time: nobody answers more, and each is remembered.
 const MOST_QUESTIONS: usize = 64;
 
@@ -352,8 +354,8 @@ impl ClientSession {
     pub fn park(&self, id: Id, parked: Box<dyn Parked>) {
         // Dropped outside of the lock: what is parked holds the session.
         let refused = match &mut *lock(&self.parked) {
-            Some(open) => open.insert(id, parked),
-            None => Some(parked),
+            Some(open) if open.len() < weak::limit(MOST_PARKED) => open.insert(id, parked),
+            Some(_) | None => Some(parked),
         };
         drop(refused);
     }
@@ -486,7 +488,7 @@ impl Sessions {
         keyring: &dyn Keyring,
         caller: Arc<Caller>,
         scope: Scope,
-        most: usize,
+        (most, most_of_one): (usize, usize),
         push: Push,
     ) -> Result<Arc<ClientSession>, SessionError> {
         let mut nonce = [0; 16];
@@ -497,6 +499,12 @@ impl Sessions {
         let mut sessions = lock(&self.by_id);
         if sessions.len() >= weak::limit(most) {
             return Err(SessionError::TooMany);
+        }
+        // Looked at one by one only where one caller could have so many.
+        let is_own = |open: &&Arc<ClientSession>| open.caller == session.caller;
+        let may_be_too_many = sessions.len() >= weak::limit(most_of_one);
+        if may_be_too_many && sessions.values().filter(is_own).count() >= most_of_one {
+            return Err(SessionError::TooManyOfOne);
         }
         sessions.insert(id, session.clone());
         Ok(session)
@@ -563,6 +571,8 @@ impl Sessions {
 pub enum SessionError {
     #[error("too many sessions are open")]
     TooMany,
+    #[error("this caller has too many sessions open")]
+    TooManyOfOne,
     #[error(transparent)]
     Key(#[from] KeyringError),
 }

@@ -12,11 +12,11 @@ use toolwarden_mcp::sse::Item;
 use toolwarden_mcp::upstream::http::{EventStream, Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Id, Message, Response};
 
+use crate::bounds::CallBounds;
 use crate::failure::Failure;
-use crate::upstreams::{HttpLink, Link, StdioReply, Upstream, http_failure};
-use crate::whole::{Reply, error_of};
+use crate::upstreams::{HttpLink, Link, StdioReply, http_failure};
+use crate::whole::{DEEPEST, Reply, check_depth, error_of, unread};
 
-const DEPTH: usize = 256;
 /// How often a stream that broke off is taken up again.
 const MOST_RESUMED: usize = 16;
 
@@ -30,6 +30,8 @@ pub struct Source {
     patience: Option<Duration>,
     /// How much it may still say.
     room: u64,
+    /// How deep its result may nest.
+    depth: usize,
     /// The response came, or never will.
     is_finished: bool,
 }
@@ -53,15 +55,14 @@ struct Events {
 }
 
 impl Source {
-    pub async fn of(upstream: &Upstream, link: &Link, reply: Reply, id: Id) -> Result<Self, Failure> {
-        let patience = Some(upstream.call_time);
-        let room = upstream.response_bytes;
+    pub async fn of(bounds: &CallBounds, link: &Link, reply: Reply, id: Id) -> Result<Self, Failure> {
         let from = match reply {
             Reply::Sent => return Err(Failure::Protocol("nothing was asked".to_owned())),
             Reply::Stdio(reply) => From::Child(Box::new(reply)),
-            Reply::Http(reply) => from_http(link, reply, upstream, room).await?,
+            Reply::Http(reply) => from_http(link, reply, bounds).await?,
         };
-        Ok(Self { from, id, patience, room, is_finished: false })
+        let (patience, room) = (Some(bounds.silence), bounds.response_bytes);
+        Ok(Self { from, id, patience, room, depth: bounds.depth, is_finished: false })
     }
 
     /// The same for a stream that waits for news.
@@ -89,6 +90,7 @@ impl Source {
                 }
                 self.is_finished = true;
                 self.from = From::Over;
+                check_depth(outcome, self.depth)?;
             }
             Message::Request(_) | Message::Notification(_) => {}
         }
@@ -109,7 +111,7 @@ impl Source {
     }
 }
 
-async fn from_http(link: &Link, reply: HttpReply, upstream: &Upstream, room: u64) -> Result<From, Failure> {
+async fn from_http(link: &Link, reply: HttpReply, bounds: &CallBounds) -> Result<From, Failure> {
     let status = reply.status;
     if !status.is_success() {
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -118,7 +120,7 @@ async fn from_http(link: &Link, reply: HttpReply, upstream: &Upstream, room: u64
         if let (StatusCode::NOT_FOUND, Link::Http(http)) = (status, link) {
             http.forget();
         }
-        let error = timeout(upstream.call_time, error_of(reply.body)).await.map_err(|_| Failure::Timeout)?;
+        let error = timeout(bounds.silence, error_of(reply.body)).await.map_err(|_| Failure::Timeout)?;
         return Err(match error {
             Some(error) => Failure::Answered { status: status.as_u16(), error },
             None => Failure::Wordless { status: status.as_u16() },
@@ -126,8 +128,8 @@ async fn from_http(link: &Link, reply: HttpReply, upstream: &Upstream, room: u64
     }
     match reply.body {
         ReplyBody::Json(body) => {
-            let limit = usize::try_from(room).unwrap_or(usize::MAX);
-            let whole = timeout(upstream.call_time, body.collect(limit)).await.map_err(|_| Failure::Timeout)?;
+            let limit = usize::try_from(bounds.response_bytes).unwrap_or(usize::MAX);
+            let whole = timeout(bounds.silence, body.collect(limit)).await.map_err(|_| Failure::Timeout)?;
             read(&whole.map_err(http_failure)?).map(|message| From::Whole(Some(message)))
         }
         ReplyBody::Events(stream) => {
@@ -143,8 +145,8 @@ async fn from_http(link: &Link, reply: HttpReply, upstream: &Upstream, room: u64
 }
 
 fn read(bytes: &[u8]) -> Result<Message, Failure> {
-    let limits = Limits { bytes: bytes.len(), depth: DEPTH };
-    read_one(bytes, limits).map_err(|error| Failure::Protocol(error.to_string()))
+    let limits = Limits { bytes: bytes.len(), depth: DEEPEST };
+    read_one(bytes, limits).map_err(|error| unread(&error))
 }
 
 impl From {
@@ -171,6 +173,8 @@ impl Events {
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
                     match read(&data) {
                         Ok(message) => return Ok((message, data.len())),
+                        // It may have been the answer.
+                        Err(Failure::TooDeep) => return Err(Failure::TooDeep),
                         Err(failure) => tracing::warn!("a message of a server is dropped: {failure}"),
                     }
                 }

@@ -19,13 +19,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolwarden_core::{Caller, Weakness, name, weak};
+use arc_swap::ArcSwap;
+use toolwarden_core::{Caller, name};
 use toolwarden_mcp::upstream::UpstreamError;
 use toolwarden_mcp::upstream::child::{Child, ChildLimits, ChildSpec};
 use toolwarden_mcp::upstream::event_pipe::{EventPipe, EventPipeLimits};
 use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
 use toolwarden_mcp::{Backoff, Era, Notification};
-use toolwarden_policy::input::Launch;
+use toolwarden_policy::input::{Launch, LimitsInput};
 use toolwarden_sources::{ServerDefinition, Transport};
 
 pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under, tagged};
@@ -37,7 +38,7 @@ pub use stdio::{Ending, Last, Opened, StdioLink, StdioReply, TakesQuestions, agr
 use self::pipe::{Lines, Pipe};
 use crate::alias::Alias;
 use crate::audience::Audience;
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, CallBounds};
 use crate::failure::Failure;
 use crate::known::KnownLists;
 use crate::memo::ListMemo;
@@ -110,10 +111,12 @@ pub struct Upstream {
     pub may_ask: MayAsk,
     pub scribe: Scribe,
     audience: Arc<dyn Audience>,
-    pub call_time: Duration,
-    pub response_bytes: u64,
+    /// What its calls are held to now, and where no file says anything.
+    bounds: ArcSwap<CallBounds>,
+    default_bounds: CallBounds,
+    /// How long it may be silent, as its own file says.
+    timeout: Option<Duration>,
     pub open_time: Duration,
-    depth: usize,
     /// One child for everybody, whatever it may mix up: `share = "all"`.
     share_all: bool,
     /// What its file says: the oldest HTTP transport, and nothing else.
@@ -211,7 +214,6 @@ impl Upstream {
     ) -> Self {
         let (scribe, audience) = told;
         let connection = &definition.connection;
-        let limits = &definition.limits;
         let name: Arc<str> = definition.input.name.as_str().into();
         Self {
             reach: reach(&name, definition, bounds),
@@ -227,10 +229,10 @@ impl Upstream {
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
             scribe: scribe.clone(),
             audience: audience.clone(),
-            call_time: limits.time.filter(bounded).or(connection.timeout).unwrap_or(bounds.call_time),
-            response_bytes: limits.response_bytes.filter(bounded).unwrap_or(bounds.response_bytes),
+            bounds: ArcSwap::from_pointee(bounds.call),
+            default_bounds: bounds.call,
+            timeout: connection.timeout,
             open_time: bounds.open_time,
-            depth: bounds.depth,
             share_all: connection.share.as_deref() == Some("all"),
             says_sse: connection.transport == Some(Transport::Sse),
             lines: Arc::default(),
@@ -255,6 +257,20 @@ impl Upstream {
     /// How it is reached, if it may be.
     pub fn reach(&self) -> &Reach {
         if self.audience.may_start(&self.name) { &self.reach } else { &self.barred }
+    }
+
+    /// What a call is held to that nothing narrower is said of.
+    pub fn bounds(&self) -> CallBounds {
+        **self.bounds.load()
+    }
+
+    /// Holds it to what files say of every server, and of this one.
+    pub fn hold_to(&self, [everywhere, own]: [LimitsInput; 2]) {
+        let mut bounds = self.default_bounds.narrowed(&everywhere);
+        if let Some(timeout) = self.timeout {
+            (bounds.silence, bounds.time) = (timeout, bounds.time.max(timeout));
+        }
+        self.bounds.store(Arc::new(bounds.narrowed(&own)));
     }
 
     fn health(&self) -> std::sync::MutexGuard<'_, Health> {
@@ -366,7 +382,7 @@ impl Upstream {
         })?;
         self.works();
         self.audience.may_have_changed(&self.name);
-        Ok(StdioLink::over(self, opened, era, self.depth))
+        Ok(StdioLink::over(self, opened, era))
     }
 
     /// A child ended after this long; the next one waits.
@@ -382,11 +398,6 @@ impl Upstream {
             health.state = ServerState::Idle;
         }
     }
-}
-
-/// A server's own bounds count, but in a weak gateway.
-fn bounded<T>(_: &T) -> bool {
-    !weak::is(Weakness::Limits)
 }
 
 fn reach(name: &Arc<str>, definition: &ServerDefinition, bounds: &Bounds<'_>) -> Reach {

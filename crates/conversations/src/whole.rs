@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use tokio::time::timeout;
-use toolwarden_core::json::{Limits, Part, Value, unescape};
+use toolwarden_core::json::{Fault, Limits, Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::scan::OWN_WORDS;
 use toolwarden_mcp::sse::Item;
 use toolwarden_mcp::upstream::http::{Body, Reply as HttpReply, ReplyBody};
-use toolwarden_mcp::{Id, Message};
+use toolwarden_mcp::{Id, Message, MessageError};
 
 use crate::failure::Failure;
 use crate::questions::wants_addresses;
@@ -25,12 +25,12 @@ pub enum Reply {
 
 /// Largest answer that is gathered to be looked into.
 const LARGEST: usize = 16 * 1024 * 1024;
-const DEPTH: usize = 256;
+/// No message of a server is read that nests deeper, whatever limits say.
+pub const DEEPEST: usize = 512;
 
 /// The result of a request; an error of the server becomes a failure that carries it.
 pub async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {
-    let gathering = gather(reply, id);
-    timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
+    timeout(upstream.bounds().silence, gather(reply, id)).await.map_err(|_| Failure::Timeout)?
 }
 
 /// A whole answer in the pieces it came in.
@@ -46,7 +46,7 @@ pub async fn pieces(upstream: &Upstream, mut body: Body) -> Result<Vec<Bytes>, F
         }
         Ok(pieces)
     };
-    timeout(upstream.call_time, gathering).await.map_err(|_| Failure::Timeout)?
+    timeout(upstream.bounds().silence, gathering).await.map_err(|_| Failure::Timeout)?
 }
 
 async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
@@ -78,7 +78,7 @@ async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
 }
 
 fn read(bytes: &[u8]) -> Option<Message> {
-    read_one(bytes, Limits { bytes: LARGEST, depth: DEPTH }).ok()
+    read_one(bytes, Limits { bytes: LARGEST, depth: DEEPEST }).ok()
 }
 
 pub fn outcome(bytes: &Bytes, id: &Id, status: u16) -> Result<Part, Failure> {
@@ -101,6 +101,22 @@ fn answered(error: &Part, status: u16) -> Failure {
         return Failure::Protocol("it asked for something where nothing may be asked".to_owned());
     }
     Failure::Answered { status, error: error.raw().to_owned() }
+}
+
+/// A result or an error nests no deeper than the limit (GATE-13).
+pub fn check_depth(outcome: &Result<Part, Part>, most: usize) -> Result<(), Failure> {
+    let (Ok(said) | Err(said)) = outcome;
+    if said.is_within(weak::limit(most)) { Ok(()) } else { Err(Failure::TooDeep) }
+}
+
+/// Why a message of a server could not be read.
+pub fn unread(error: &MessageError) -> Failure {
+    match error {
+        MessageError::NotJson(fault) | MessageError::Refused(fault) if fault.fault == Fault::TooDeep => {
+            Failure::TooDeep
+        }
+        error => Failure::Protocol(error.to_string()),
+    }
 }
 
 /// The error object of a body that came with a status of its own.

@@ -91,6 +91,13 @@ reasons! {
     SchemaViolation "schema_violation" Deny [] "the arguments break the tool's input schema" "correct the arguments";
     RequestTooLarge "request_too_large" Deny [] "the request is larger than the limit" "send less, or raise the limit";
     RequestTooDeep "request_too_deep" Deny [] "the arguments are nested deeper than the limit" "flatten the arguments, or raise the limit";
+    CallsPerMinute "calls_per_minute" Deny [] "more calls were made in a minute than the limit" "come back later, or raise `per_minute`";
+    CallsInFlight "calls_in_flight" Deny [] "as many calls are on their way as the limit, and none ended in time" "come back later, or raise `in_flight`";
+
+    // How calls end that left: these stand beside an outcome.
+    ResponseTooLarge "response_too_large" Deny [] "the server's answer is larger than the limit" "ask for less, or raise `response_bytes`";
+    ResponseTooDeep "response_too_deep" Deny [] "the server's answer is nested deeper than the limit" "raise `depth`";
+    TimeOver "time_over" Deny [] "the call took longer than the limit" "raise `time`";
 
     // Mandatory holds: no mode, allowlist or "always" answer lets these through.
     DefinitionChanged "definition_changed" Hold [Accept] "the tool's definition changed and nobody accepted it yet" "a person compares the definitions with `toolwarden tools diff` and accepts the new one with `toolwarden tools accept`, or not";

@@ -7,7 +7,6 @@ use futures_util::StreamExt;
 use http::HeaderMap;
 use tokio::sync::mpsc;
 use toolwarden_conversations::sessions::ClientSession;
-use toolwarden_core::json::Limits;
 use toolwarden_gateway::{Answer, Arrival, Course, Gateway, Refusal, Shape, Via, answer, handle};
 use toolwarden_mcp::ladder::{check_meta, claimed_version};
 use toolwarden_mcp::message::read;
@@ -23,8 +22,7 @@ pub(crate) async fn arrive(
     line: &Bytes,
     lines: &mpsc::Sender<Bytes>,
 ) -> Option<Arrival> {
-    let limits = Limits { bytes: gateway.settings().request_bytes, depth: gateway.settings().depth };
-    let message = match read(line, limits) {
+    let message = match read(line, gateway.request_limits()) {
         Ok(Incoming::One(message)) => message,
         Ok(Incoming::Batch(_)) => {
             refuse(gateway, lines, None, &Refusal::Batch).await;

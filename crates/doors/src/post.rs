@@ -10,7 +10,6 @@ use http::{HeaderMap, Response, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
 use toolwarden_conversations::sessions::ClientSession;
-use toolwarden_core::json::Limits;
 use toolwarden_core::{Weakness, weak};
 use toolwarden_gateway::{Answer, Arrival, Course, Events, Gateway, Refusal, Shape, Via, answer, handle};
 use toolwarden_mcp::ladder::{self, era_of};
@@ -35,14 +34,14 @@ where
         turn_away(gateway, TurnedAway::Headers);
         return plain(status, text);
     }
-    let bytes = match collected(&visit.headers, body, gateway.settings().request_bytes).await {
+    let limits = gateway.request_limits();
+    let bytes = match collected(&visit.headers, body, limits.bytes).await {
         Ok(bytes) => bytes,
         Err((status, text)) => {
             turn_away(gateway, TurnedAway::Body);
             return plain(status, text);
         }
     };
-    let limits = Limits { bytes: gateway.settings().request_bytes, depth: gateway.settings().depth };
     match read(&bytes, limits) {
         Ok(Incoming::One(message)) => one(gateway, visit, message, bytes.len()).await,
         Ok(Incoming::Batch(messages)) => batch(gateway, &visit, messages, bytes.len()).await,

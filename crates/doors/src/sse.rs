@@ -103,7 +103,7 @@ where
         Push::Log(_) => None,
     });
     let Some((session, lines)) = place else { return refused(gateway, &Refusal::SessionGone) };
-    let body = match collected(&visit.headers, body, gateway.settings().request_bytes).await {
+    let body = match collected(&visit.headers, body, gateway.request_limits().bytes).await {
         Ok(body) => body,
         Err((status, text)) => {
             turn_away(gateway, TurnedAway::Body);

@@ -48,7 +48,7 @@ pub async fn serve(
     let writer = tokio::spawn(write(waiting, output));
     let push = Push::Lines(lines.clone());
     let session = gateway.line_session(caller, scope, push);
-    let mut reader = LineReader::new(input, gateway.settings().request_bytes);
+    let mut reader = LineReader::new(input, gateway.request_limits().bytes);
     let mut calls = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     let ended = loop {

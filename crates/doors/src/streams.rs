@@ -20,9 +20,13 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
         Ok(session) => session,
         Err(refusal) => return refused(gateway, &refusal),
     };
+    let stream = match gateway.open_stream(&session.caller) {
+        Ok(stream) => stream,
+        Err(refusal) => return refused(gateway, &refusal),
+    };
     match gateway.standing_stream(session, visit.headers.get(headers::LAST_EVENT)).await {
-        Ok(Standing::Own(session)) => own(visit, &session),
-        Ok(Standing::Server(events)) => respond(Answer::Events { events, resumable: true }),
+        Ok(Standing::Own(session)) => own(visit, &session, stream),
+        Ok(Standing::Server(events)) => respond(Answer::Events { events, resumable: true }.holding(stream)),
         Ok(Standing::Nothing(status)) if status.is_client_error() => plain(status, "the server offers no such stream"),
         Ok(Standing::Nothing(status)) => plain(status, "the server's stream cannot be used"),
         Err(refusal) => refused(gateway, &refusal),
@@ -30,7 +34,7 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
 }
 
 /// A stream of our own: news, or the rest of a stream that broke off.
-fn own(visit: &Visit, session: &ClientSession) -> Response<AnswerBody> {
+fn own(visit: &Visit, session: &ClientSession, held: impl Send + 'static) -> Response<AnswerBody> {
     let last = visit.headers.get(headers::LAST_EVENT).and_then(|id| id.to_str().ok());
     let place = last.map(StreamLog::parse_id);
     let reader = match place {
@@ -46,7 +50,7 @@ fn own(visit: &Visit, session: &ClientSession) -> Response<AnswerBody> {
         },
     };
     match reader {
-        Some(reader) => respond(Answer::Events { events: read_log(reader), resumable: true }),
+        Some(reader) => respond(Answer::Events { events: read_log(reader), resumable: true }.holding(held)),
         None => plain(StatusCode::BAD_REQUEST, "no stream of this session has that event"),
     }
 }

@@ -9,6 +9,8 @@ mod fitting;
 mod giving_up;
 mod house;
 mod leaving;
+mod limits;
+mod limits_on_their_way;
 mod narrowing;
 mod noticing;
 mod observing;

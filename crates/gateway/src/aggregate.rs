@@ -23,6 +23,7 @@ use crate::audit::Trail;
 use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass, stop};
+use crate::places;
 use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, cancelled_id, has_ended, resolve};
 use toolwarden_refusals::Refusal;
 
@@ -44,6 +45,9 @@ pub(crate) async fn handle(
     };
     let form = if id.is_some() { Form::Request } else { Form::Notification };
     let row = Method::find(&method, Direction::ToServer, form, arrival.version);
+    if id.is_some() && matches!(row.map(|row| row.treatment), Some(Treatment::Opening | Treatment::List)) {
+        places::enter(gateway, &arrival, None).await?;
+    }
     match (row.map(|row| row.treatment), id) {
         (None, Some(_)) => Err(Refusal::Method(method.to_string())),
         (Some(Treatment::Cancel), _) => {

@@ -154,6 +154,15 @@ impl Trail {
 
     /// Records how a call ended that left.
     pub(crate) fn outcome(&mut self, status: Status, response_bytes: u64) {
+        self.end(status, None, response_bytes);
+    }
+
+    /// The same for a call that its server let down, or that went over a limit.
+    pub(crate) fn failed(&mut self, failure: &Failure, response_bytes: u64) {
+        self.end(failure.status(), failure.over(), response_bytes);
+    }
+
+    fn end(&mut self, status: Status, over: Option<Reason>, response_bytes: u64) {
         if self.state != State::Left {
             return;
         }
@@ -163,6 +172,7 @@ impl Trail {
         self.end_span(status, response_bytes);
         let mut record = AuditRecord::new(RecordKind::Outcome, self.gateway.clock.now(), self.call);
         record.status = Some(status);
+        record.reason = over.map(Reason::code);
         record.duration_us = u64::try_from(took.as_micros()).ok();
         record.response_bytes = Some(response_bytes);
         if let Err(error) = self.gateway.journal.note(&record) {
@@ -173,7 +183,10 @@ impl Trail {
     /// Records a message that ends here.
     pub(crate) async fn refused(mut self, refusal: &Refusal) {
         if self.state == State::Left {
-            return self.outcome(status_of(refusal), 0);
+            return match refusal {
+                Refusal::Upstream(failure) => self.failed(failure, 0),
+                other => self.outcome(status_of(other), 0),
+            };
         }
         let explanation = match refusal {
             Refusal::Denied(denial) | Refusal::Held(denial) => &denial.explanation,
@@ -302,8 +315,11 @@ impl Trail {
 impl Drop for Trail {
     fn drop(&mut self) {
         // The client went away, or the answer was dropped half-way.
-        let status = if self.flight.is_revoked() { Status::Unknown } else { Status::Cancelled };
-        self.outcome(status, 0);
+        match &self.flight {
+            flight if flight.is_revoked() => self.outcome(Status::Unknown, 0),
+            flight if flight.is_late() => self.failed(&Failure::Timeout, 0),
+            _ => self.outcome(Status::Cancelled, 0),
+        }
     }
 }
 

@@ -149,14 +149,14 @@ fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusa
         return Refusal::Hidden(query.call.tool.to_string(), Box::new(explanation));
     }
     let message = explanation.message(query);
-    Refusal::Denied(Box::new(Denial { explanation, message }))
+    Refusal::Denied(Box::new(Denial { explanation, message, retry_after: None }))
 }
 
 /// What is no call is refused with its server, so that is what the words speak of.
 fn refuse_message(server: &str, explanation: Explanation) -> Refusal {
     let server = toolwarden_core::name::shown(server);
     let message = format!("Server \"{server}\" is not available here: {}", explanation.reason.sentence());
-    Refusal::Denied(Box::new(Denial { explanation, message }))
+    Refusal::Denied(Box::new(Denial { explanation, message, retry_after: None }))
 }
 
 fn may_know(policy: &PolicySet, caller: &Caller) -> bool {

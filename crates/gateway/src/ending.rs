@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::flight::{Flight, Place};
 use toolwarden_conversations::upstreams::Link;
@@ -90,16 +91,27 @@ pub(crate) struct Lookout {
     changes: watch::Receiver<()>,
     /// What it was permitted to listen to.
     watched: Option<String>,
+    /// When its time is over, for calls.
+    ends: Option<Instant>,
 }
 
 impl Lookout {
     /// To be made before the request is judged, so that no change is missed.
     pub(crate) fn of(gateway: &Gateway, asked: &Asked) -> Self {
-        Self { changes: gateway.live.changes(), watched: cut_filter(gateway, asked) }
+        let ends = matches!(asked.what, What::Call).then(|| Instant::now() + asked.bounds.time);
+        Self { changes: gateway.live.changes(), watched: cut_filter(gateway, asked), ends }
     }
 
-    /// Waits until the request would not be permitted any more; gives the reason.
+    /// Waits until the request would not be permitted any more, or its time is over; gives the reason.
     pub(crate) async fn revoked(&mut self, gateway: &Gateway, asked: &Asked) -> Refusal {
+        let Some(ends) = self.ends else { return self.forbidden(gateway, asked).await };
+        tokio::select! {
+            refusal = self.forbidden(gateway, asked) => refusal,
+            () = sleep_until(ends) => Refusal::Upstream(Failure::Timeout),
+        }
+    }
+
+    async fn forbidden(&mut self, gateway: &Gateway, asked: &Asked) -> Refusal {
         while self.changes.changed().await.is_ok() {
             if let Err(mut refusal) = still_permitted(gateway, asked) {
                 if let (Refusal::Denied(denial), What::Call) = (&mut refusal, &asked.what) {
@@ -129,10 +141,10 @@ pub(crate) async fn unless_revoked(
     let answer = tokio::select! {
         biased;
         refusal = lookout.revoked(gateway, asked) => {
-            take_away(asked);
+            take_away(asked, &refusal);
             return Err(refusal);
         }
-        answer = going => answer?,
+        answer = going => answer.inspect_err(|refusal| tell_of_limit(asked, refusal))?,
     };
     let (gateway, asked) = (gateway.clone(), asked.clone());
     Ok(match answer {
@@ -141,9 +153,9 @@ pub(crate) async fn unless_revoked(
         }
         Answer::Body(mut body) => {
             body.cuts.add(async move {
-                lookout.revoked(&gateway, &asked).await;
-                take_away(&asked);
-                Failure::TakenAway
+                let refusal = lookout.revoked(&gateway, &asked).await;
+                take_away(&asked, &refusal);
+                if let Refusal::Upstream(failure) = refusal { failure } else { Failure::TakenAway }
             });
             Answer::Body(body)
         }
@@ -161,7 +173,7 @@ fn until_revoked(events: Events, mut lookout: Lookout, gateway: Arc<Gateway>, as
         tokio::select! {
             biased;
             refusal = &mut revoked => {
-                take_away(&asked);
+                take_away(&asked, &refusal);
                 match answer::refuse(&shape_of(&asked.arrival), &refusal) {
                     Answer::Message(reply) => Some((Event::of(reply.body), None)),
                     _ => None,
@@ -173,10 +185,20 @@ fn until_revoked(events: Events, mut lookout: Lookout, gateway: Arc<Gateway>, as
 }
 
 /// Marks a request that is taken away, and tells whoever works on it.
-pub(crate) fn take_away(asked: &Asked) {
+pub(crate) fn take_away(asked: &Asked, why: &Refusal) {
     let flight = asked.arrival.course.flight();
-    flight.mark_revoked();
+    match why {
+        Refusal::Upstream(_) => flight.mark_late(),
+        _ => flight.mark_revoked(),
+    }
     tell_servers(flight);
+}
+
+/// A call that went over a limit runs no longer than it must.
+fn tell_of_limit(asked: &Asked, refusal: &Refusal) {
+    if matches!(refusal, Refusal::Upstream(failure) if failure.over().is_some()) {
+        tell_servers(asked.arrival.course.flight());
+    }
 }
 
 /// A stream of news, as long as its hearer may reach the server.

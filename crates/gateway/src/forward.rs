@@ -126,7 +126,7 @@ async fn request(
             let made = asked.arrival.via.is_one_line().then(|| parameters::mirrors(gateway, asked));
             let mirrors = made.as_ref().unwrap_or(&asked.arrival.headers);
             let mirrors = (asked.arrival.version.era() == Era::Modern).then_some(mirrors);
-            let reply = http.request(outbound, id, &edits, mirrors, asked.upstream.call_time).await?;
+            let reply = http.request(outbound, id, &edits, mirrors, asked.bounds.silence).await?;
             Ok(Reply::Http(reply))
         }
         Link::Stdio(stdio) => {

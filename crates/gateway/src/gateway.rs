@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::broadcast;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
@@ -23,8 +23,8 @@ use crate::decide::still_permitted;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
-use toolwarden_guard::Live;
 use toolwarden_guard::pins::Book;
+use toolwarden_guard::{Heads, Limiter, Live};
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -72,12 +72,17 @@ pub struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) local: Arc<Caller>,
     pub(crate) telemetry: Arc<Telemetry>,
+    pub(crate) limiter: Limiter,
+    /// Streams of news by whose they are.
+    pub(crate) streams: Arc<Heads>,
+    pub(crate) started: Instant,
 }
 
 impl Gateway {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
         let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
+        let limiter = Limiter::new(parts.settings.limits, &parts.policy.base().limits, &parts.servers);
         let live = Arc::new(Live::new(parts.policy, parts.servers));
         let pins = Arc::new(parts.pins);
         let audience: Arc<dyn Audience> = Arc::new(Hearing::new(live.clone(), pins.clone(), parts.clock.clone()));
@@ -86,6 +91,9 @@ impl Gateway {
         let gateway = Arc::new(Self {
             telemetry: Telemetry::new(names, parts.settings.tracer.clone(), parts.clock.now()),
             upstreams,
+            limiter,
+            streams: Heads::new(parts.settings.most_streams_of_one),
+            started: Instant::now(),
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
             live,
@@ -98,6 +106,7 @@ impl Gateway {
             settings: parts.settings,
             local: Arc::new(Caller::local_person(parts.local_user)),
         });
+        gateway.hold_servers();
         for (server, noted) in gateway.pins.noted_at_start() {
             gateway.tell_pinned(server, std::slice::from_ref(noted));
         }
@@ -121,6 +130,13 @@ impl Gateway {
             self.live.renew(server, &self.pins.definitions(server));
         }
         announce(self, before, accepted);
+    }
+
+    /// Holds every server to the limits of the moment.
+    fn hold_servers(&self) {
+        for upstream in self.upstreams.all() {
+            upstream.hold_to(self.limiter.of_server(&upstream.name));
+        }
     }
 }
 
@@ -186,7 +202,9 @@ impl Gateway {
             }
         }
         let before = self.live.snapshot();
-        self.live.replace(policy, servers)?;
+        self.live.replace(policy, servers.clone())?;
+        self.limiter.replace(&policy.base().limits, &servers);
+        self.hold_servers();
         announce(self, before, Vec::new());
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
         Ok(())

@@ -115,7 +115,7 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
             Err(Refusal::SessionGone)
         }
         status => {
-            let reading = timeout(asked.upstream.call_time, error_of(reply.body));
+            let reading = timeout(asked.bounds.silence, error_of(reply.body));
             let error = reading.await.map_err(|_| Refusal::Upstream(Failure::Timeout))?;
             if !is_legacy && !speaks_modern(error.as_deref()) {
                 asked.upstream.doubt();

@@ -21,6 +21,7 @@ mod opening;
 mod parameters;
 mod pinning;
 mod pipeline;
+mod places;
 mod resolve;
 mod review;
 mod roots;

@@ -35,7 +35,7 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
     let cut = capabilities.as_ref().map_or("{}".to_owned(), |part| asked.upstream.may_ask.cut(caller, part.value()));
     let who = principal(&asked.arrival.caller);
     let opening = greet(&asked.upstream, Hello { outbound: hello, id, capabilities: &cut, principal: &who });
-    let greeted = timeout(asked.upstream.call_time, opening).await.map_err(|_| Failure::Timeout);
+    let greeted = timeout(asked.upstream.bounds().silence, opening).await.map_err(|_| Failure::Timeout);
     let (link, opened) = greeted.and_then(|greeted| greeted).map_err(|failure| {
         asked.upstream.fails(&failure);
         Refusal::Upstream(failure)

@@ -1,6 +1,6 @@
 //! The corridor: the one function every message walks through, whichever door it came in by.
 //!
-//! open audit → resolve → decide → record intent → forward → inspect → answer. Reading, identifying
+//! open audit → resolve → decide → take a place → record intent → forward → inspect → answer. Reading, identifying
 //! and finding the session happen at the door; nothing leaves but through `decide`.
 
 use std::pin::pin;
@@ -22,7 +22,7 @@ use crate::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use crate::gateway::Gateway;
 use crate::inspect::inspect;
 use crate::resolve::{Asked, Resolved, What, cancelled_id, resolve};
-use crate::{aggregate, bridge, catalog, forward, opening, parameters, shared, visible};
+use crate::{aggregate, bridge, catalog, forward, opening, parameters, places, shared, visible};
 use toolwarden_refusals::Refusal;
 
 /// Walks one message through. Every exit closes the trail.
@@ -39,20 +39,26 @@ pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
         arrival.course = Course::listed(guard);
     }
     let listens = listening(&arrival);
+    let is_listening = shape.wants_answer && &*method == places::LISTEN;
+    let stream = is_listening.then(|| gateway.open_stream(&arrival.caller)).transpose();
     let opened = Trail::open(gateway, &arrival, method);
     arrival.course.trace = opened.trace();
     let mut trail = Some(opened);
     let can_be_given_up = arrival.session.is_some() && shape.wants_answer;
-    let walked = if is_repeated {
-        Err(Refusal::RepeatedId)
-    } else if can_be_given_up {
-        let course = arrival.course.clone();
-        unless_given_up(course, pin!(walk(gateway, arrival, &mut trail))).await
-    } else {
-        walk(gateway, arrival, &mut trail).await
+    let walked = match &stream {
+        _ if is_repeated => Err(Refusal::RepeatedId),
+        Err(_) => Err(Refusal::TooManyStreams),
+        Ok(_) if can_be_given_up => {
+            let course = arrival.course.clone();
+            unless_given_up(course, pin!(walk(gateway, arrival, &mut trail))).await
+        }
+        Ok(_) => walk(gateway, arrival, &mut trail).await,
     };
     match (walked, listens) {
-        (Ok(answer), Some((arrival, wanted, id))) => visible::with_changes(gateway, &arrival, wanted, id, answer),
+        (Ok(answer), Some((arrival, wanted, id))) => {
+            visible::with_changes(gateway, &arrival, wanted, id, answer).holding(stream)
+        }
+        (Ok(answer), None) if is_listening => answer.holding(stream),
         (Ok(answer), None) => answer,
         (Err(refusal), _) => {
             if let Some(trail) = trail {
@@ -114,6 +120,7 @@ pub(crate) async fn pass(
     let lookout = Lookout::of(gateway, asked);
     let judged = decide(gateway, asked)?;
     parameters::check(gateway, asked)?;
+    places::take(gateway, asked).await?;
     if let Some(state) = &asked.state {
         gateway.states.consume(state, &asked.arrival.caller)?;
     }

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use toolwarden_conversations::bounds::CallBounds;
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions::Whom;
 use toolwarden_conversations::request_state::{Bound, Opened};
 use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Question};
 use toolwarden_conversations::tasks::Maker;
 use toolwarden_conversations::upstreams::{Link, Upstream};
+use toolwarden_conversations::whole::DEEPEST;
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Door, Operation, Weakness, weak};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
@@ -36,6 +38,8 @@ pub(crate) struct Asked {
     pub(crate) query: Query,
     /// The exchange it goes on with, where it brings back a state.
     pub(crate) state: Option<Opened>,
+    /// What its answer is held to.
+    pub(crate) bounds: CallBounds,
 }
 
 /// What kind of message it is.
@@ -116,8 +120,13 @@ pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) ->
         _ => None,
     };
     let call = call(server, &method, params)?;
+    let bounds = match what {
+        What::Call => upstream.bounds().narrowed(&gateway.limiter.of_tool(server, &call.tool).unwrap_or_default()),
+        // What a server lists nests as it must: the limit is on calls.
+        _ => CallBounds { depth: DEEPEST, ..upstream.bounds() },
+    };
     let query = query(gateway, &arrival.caller, call);
-    Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state })))
+    Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state, bounds })))
 }
 
 /// GATE-19: only one's own tasks can be spoken of. Gives the tool whose call made it.
@@ -223,8 +232,9 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
     let call = Call::asked(question.server.clone(), Operation::ReadResource, None);
     let query = query(gateway, &arrival.caller, call);
     let upstream = gateway.upstreams.get(&question.server).cloned().unwrap_or(upstream);
-    let what = What::Answer(question, outcome);
-    Ok(Resolved::Asked(Arc::new(Asked { arrival, id: None, method: "".into(), what, upstream, query, state: None })))
+    let (what, bounds) = (What::Answer(question, outcome), upstream.bounds());
+    let method = "".into();
+    Ok(Resolved::Asked(Arc::new(Asked { arrival, id: None, method, what, upstream, query, state: None, bounds })))
 }
 
 impl Asked {
@@ -262,6 +272,7 @@ impl Asked {
             upstream: self.upstream.clone(),
             query: self.query.clone(),
             state: self.state.clone(),
+            bounds: self.bounds,
         }
     }
 

@@ -8,7 +8,7 @@ use toolwarden_refusals::{Denial, Refusal};
 
 pub(crate) fn hold(habit: Hold, pending: &Pending) -> Refusal {
     let message = pending.explanation().message(pending.query());
-    let denial = Box::new(Denial { explanation: pending.explanation().clone(), message });
+    let denial = Box::new(Denial { explanation: pending.explanation().clone(), message, retry_after: None });
     match habit {
         Hold::Return => Refusal::Held(denial),
         Hold::Deny => Refusal::Denied(denial),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use toolwarden_conversations::bounds::Bounds;
+use toolwarden_conversations::bounds::{Bounds, CallBounds};
+use toolwarden_guard::Defaults;
 use toolwarden_telemetry::Tracer;
 
 /// What happens to a held call (REVIEW-8). Waiting comes with stored approvals.
@@ -20,13 +21,14 @@ pub enum Hold {
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub hold: Hold,
-    /// Largest request body or line.
-    pub request_bytes: usize,
-    /// Largest answer of a server; larger ones are cut off.
-    pub response_bytes: u64,
-    pub depth: usize,
-    /// How long a server may take to answer a call.
-    pub call_time: Duration,
+    /// What calls are held to where no file says anything.
+    pub call: CallBounds,
+    /// The same for requests, and for how many there are.
+    pub limits: Defaults,
+    /// How long a call waits for a place among those on their way.
+    pub turn_time: Duration,
+    /// How long calls on their way may take after the order to stop.
+    pub grace: Duration,
     /// How long a server may take to start and open.
     pub open_time: Duration,
     /// How long each server has when lists of all servers are gathered.
@@ -35,6 +37,9 @@ pub struct Settings {
     /// How long a call that asked its client something waits at least, where others want its place.
     pub answer_time: Duration,
     pub most_sessions: usize,
+    pub most_sessions_of_one: usize,
+    /// Streams of news that one caller has open.
+    pub most_streams_of_one: usize,
     /// Further methods that may pass: `[gateway] methods`.
     pub methods: Vec<String>,
     /// Host names clients may call this gateway by, besides loopback.
@@ -48,13 +53,7 @@ pub struct Settings {
 impl Settings {
     /// What servers are held to.
     pub(crate) fn bounds(&self) -> Bounds<'_> {
-        Bounds {
-            call_time: self.call_time,
-            open_time: self.open_time,
-            response_bytes: self.response_bytes,
-            depth: self.depth,
-            inherited: &self.inherited,
-        }
+        Bounds { call: self.call, open_time: self.open_time, inherited: &self.inherited }
     }
 }
 
@@ -62,15 +61,22 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             hold: Hold::default(),
-            request_bytes: 4 * 1024 * 1024,
-            response_bytes: 64 * 1024 * 1024,
-            depth: 128,
-            call_time: Duration::from_secs(300),
+            call: CallBounds {
+                silence: Duration::from_secs(300),
+                time: Duration::from_secs(60 * 60),
+                response_bytes: 64 * 1024 * 1024,
+                depth: 128,
+            },
+            limits: Defaults { request_bytes: 4 * 1024 * 1024, depth: 128, in_flight: 4096 },
+            turn_time: Duration::from_secs(5),
+            grace: Duration::from_secs(10),
             open_time: Duration::from_secs(30),
             gather_time: Duration::from_secs(10),
             session_idle: Duration::from_secs(30 * 60),
             answer_time: Duration::from_secs(30),
             most_sessions: 10_000,
+            most_sessions_of_one: 5_000,
+            most_streams_of_one: 4_096,
             methods: Vec::new(),
             allowed_hosts: Vec::new(),
             inherited: BTreeMap::new(),

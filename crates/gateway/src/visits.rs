@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use http::{HeaderValue, StatusCode};
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::sessions::{ClientSession, Push, SessionError};
+use toolwarden_conversations::sessions::{ClientSession, Push, SessionError, principal};
 use toolwarden_conversations::upstreams::{HttpLink, Link, Upstream};
+use toolwarden_core::json::Limits;
 use toolwarden_core::{Caller, Weakness, weak};
+use toolwarden_guard::Head;
 use toolwarden_mcp::Era;
 use toolwarden_mcp::upstream::http::ReplyBody;
 
@@ -58,16 +60,37 @@ impl Gateway {
         may_reach(self, caller, server)
     }
 
+    /// How much of a message is read before it is known for whom it is.
+    #[must_use]
+    pub fn request_limits(&self) -> Limits {
+        let (bytes, depth) = self.limiter.request();
+        Limits { bytes, depth }
+    }
+
+    /// Requests on their way, by whose limit they count for.
+    #[must_use]
+    pub fn in_flight(&self) -> Vec<(String, u64)> {
+        self.limiter.in_flight()
+    }
+
+    /// One more stream of news of a caller, as long as this is held.
+    ///
+    /// # Errors
+    /// It has too many open.
+    pub fn open_stream(&self, caller: &Caller) -> Result<Head, Refusal> {
+        self.streams.open(principal(caller)).ok_or(Refusal::TooManyStreams)
+    }
+
     /// Opens a session of an HTTP client.
     ///
     /// # Errors
     /// Too many are open, or none can be sealed.
     pub fn open_session(&self, caller: &Arc<Caller>, scope: &Scope, push: Push) -> Result<Arc<ClientSession>, Refusal> {
-        let most = self.settings.most_sessions;
+        let most = (self.settings.most_sessions, self.settings.most_sessions_of_one);
         self.sessions.open(&*self.keyring, caller.clone(), scope.clone(), most, push).map_err(|error| {
             tracing::warn!("no session was opened: {error}");
             match error {
-                SessionError::TooMany => Refusal::TooManySessions,
+                SessionError::TooMany | SessionError::TooManyOfOne => Refusal::TooManySessions,
                 SessionError::Key(_) => Refusal::NoRecord,
             }
         })

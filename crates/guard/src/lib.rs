@@ -1,8 +1,15 @@
-//! The guard: what keeps the corridor safe all day. The policy in force, and what servers taught us.
+//! The guard: what keeps the corridor safe all day. The policy in force, what servers taught us, and how many calls there may be.
 //!
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
+mod heads;
+mod limits;
 pub mod live;
 pub mod pins;
+mod rate;
+mod turns;
 
+pub use heads::{Head, Heads};
+pub use limits::{Defaults, Held, Limiter, Over};
 pub use live::Live;
+pub use turns::{MOST_WAITING, MOST_WAITING_OF_ONE};

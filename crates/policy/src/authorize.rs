@@ -236,6 +236,7 @@ fn limits(subject: &Subject<'_>) -> Step {
     }
     let Some(arguments) = &subject.query.call.arguments else { return Step::PASS };
     let limits = subject.names.server.map(|server| server.limits(subject.names.tool_name)).unwrap_or_default();
+    let limits = limits.or(subject.policy.base().limits);
     if let Some(most) = limits.request_bytes.filter(|most| arguments.raw().len() > *most) {
         return Step::because(Reason::RequestTooLarge).noting(format!("the limit is {most} bytes"));
     }

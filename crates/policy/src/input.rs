@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use toolwarden_core::{Origin, Sourced};
 
@@ -35,6 +36,8 @@ pub struct BaseInput {
     pub protected_paths: Vec<PathBuf>,
     /// For `~` in command lines.
     pub home: Option<PathBuf>,
+    /// Of every call that no server or tool says otherwise about.
+    pub limits: LimitsInput,
 }
 
 /// How far auto-run goes when nothing narrower speaks (ALLOW-6).
@@ -258,11 +261,49 @@ pub enum Launch {
     Nothing,
 }
 
-/// Bounds on what a call may carry (GATE-13); none = the default.
+/// Bounds on calls (GATE-13); none = the next wider level's, and at last the default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LimitsInput {
     pub request_bytes: Option<usize>,
+    pub response_bytes: Option<u64>,
+    /// Of arguments and of results.
     pub depth: Option<usize>,
+    pub time: Option<Duration>,
+    /// Calls on their way at the same time. Counts at every level that has one.
+    pub in_flight: Option<u64>,
+    /// Calls in any minute. Counts at every level that has one.
+    pub per_minute: Option<u64>,
+}
+
+impl LimitsInput {
+    /// What this level says, and the wider one where it says nothing.
+    #[must_use]
+    pub fn or(self, wider: Self) -> Self {
+        Self {
+            request_bytes: self.request_bytes.or(wider.request_bytes),
+            response_bytes: self.response_bytes.or(wider.response_bytes),
+            depth: self.depth.or(wider.depth),
+            time: self.time.or(wider.time),
+            in_flight: self.in_flight.or(wider.in_flight),
+            per_minute: self.per_minute.or(wider.per_minute),
+        }
+    }
+
+    /// The smaller of each, where two say something about the same thing.
+    #[must_use]
+    pub fn smaller(self, other: Self) -> Self {
+        fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+            one.into_iter().chain(other).min()
+        }
+        Self {
+            request_bytes: least(self.request_bytes, other.request_bytes),
+            response_bytes: least(self.response_bytes, other.response_bytes),
+            depth: least(self.depth, other.depth),
+            time: least(self.time, other.time),
+            in_flight: least(self.in_flight, other.in_flight),
+            per_minute: least(self.per_minute, other.per_minute),
+        }
+    }
 }
 
 /// `tools."x"` of a server.

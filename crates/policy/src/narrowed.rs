@@ -39,8 +39,7 @@ impl Narrowed {
         add_new(&mut self.task_scoped, &tool.task_scoped);
         add_new(&mut self.labels, &tool.labels);
         self.settings.extend(tool.requires_setting.clone());
-        self.limits.request_bytes = smaller(self.limits.request_bytes, tool.limits.request_bytes);
-        self.limits.depth = smaller(self.limits.depth, tool.limits.depth);
+        self.limits = self.limits.smaller(tool.limits);
     }
 }
 
@@ -49,12 +48,5 @@ fn add_new(list: &mut Vec<String>, texts: &[String]) {
         if !list.contains(text) {
             list.push(text.clone());
         }
-    }
-}
-
-fn smaller(one: Option<usize>, other: Option<usize>) -> Option<usize> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }

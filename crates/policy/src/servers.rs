@@ -271,10 +271,6 @@ impl Server {
     }
 
     pub(crate) fn limits(&self, tool: &str) -> LimitsInput {
-        let own = self.narrowed(tool).limits;
-        LimitsInput {
-            request_bytes: own.request_bytes.or(self.limits.request_bytes),
-            depth: own.depth.or(self.limits.depth),
-        }
+        self.narrowed(tool).limits.or(self.limits)
     }
 }

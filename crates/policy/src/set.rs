@@ -7,7 +7,9 @@ use toolwarden_core::Caller;
 
 use crate::allowlist::Allowlist;
 use crate::finding::{Finding, Severity};
-use crate::input::{AutoRunInput, AutoRunMode, BaseInput, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::input::{
+    AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PolicyInput, ServerInput, UserInput,
+};
 use crate::lint::servers::task_scopes;
 use crate::lists::{Admin, LocalLayer, UserLayer, Users, compile_users};
 use crate::modes::{Mode, Modes};
@@ -38,6 +40,8 @@ pub struct Base {
     pub(crate) settings: Settings,
     pub(crate) protected_paths: Vec<PathBuf>,
     pub(crate) home: Option<PathBuf>,
+    /// Of every call that no server or tool says otherwise about.
+    pub limits: LimitsInput,
 }
 
 /// Why a policy was refused.
@@ -70,6 +74,7 @@ impl Base {
             settings,
             protected_paths: input.protected_paths.clone(),
             home: input.home.clone(),
+            limits: input.limits,
         })
     }
 }

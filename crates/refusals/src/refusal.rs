@@ -26,6 +26,7 @@ pub enum Refusal {
     SessionMissing,
     SessionGone,
     TooManySessions,
+    TooManyStreams,
     VersionHeader(String),
     /// Params lack something the method needs.
     Params(String),
@@ -57,6 +58,8 @@ pub struct Denial {
     pub explanation: Explanation,
     /// In words for the caller.
     pub message: String,
+    /// Seconds after which it may be tried again, where that alone can help.
+    pub retry_after: Option<u64>,
 }
 
 impl From<Unusable> for Refusal {

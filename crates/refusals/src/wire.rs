@@ -107,6 +107,11 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
         Refusal::TooManySessions => {
             (StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, "too many sessions are open; try again later".to_owned())
         }
+        Refusal::TooManyStreams => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            INTERNAL_ERROR,
+            "too many streams of yours are open; close some".to_owned(),
+        ),
         Refusal::VersionHeader(version) => {
             (bad, INVALID_REQUEST, format!("Bad Request: Unsupported protocol version: {}", name::shown(version)))
         }
@@ -181,14 +186,18 @@ fn remedy(reason: Reason, candidates: &[String]) -> String {
 fn decision(denial: &Denial) -> serde_json::Value {
     let explanation = &denial.explanation;
     let rule = explanation.rule.as_ref().map(|rule| json!({ "text": &*rule.text, "source": rule.origin.to_string() }));
-    json!({
+    let mut said = json!({
         "decision": explanation.decision.as_str(),
         "stage": explanation.stage.as_str(),
         "reason": explanation.reason.code(),
         "rule": rule,
         "candidates": explanation.candidates,
         "policy_version": explanation.policy_version,
-    })
+    });
+    if let (Some(seconds), Some(said)) = (denial.retry_after, said.as_object_mut()) {
+        said.insert("retry_after_seconds".to_owned(), seconds.into());
+    }
+    said
 }
 
 /// A server's failure as the response to a request.

@@ -113,6 +113,7 @@ pub fn load(locations: &Locations) -> Result<Loaded, Refusal> {
             settings: records::settings(&mut loading, &chosen.config, &stored),
             protected_paths: loading.protected_paths(&chosen),
             home: Some(locations.home.clone()),
+            limits: chosen.config.gateway.limits,
         },
         servers: definitions.iter().map(|definition| definition.input.clone()).collect(),
         users: records::users(&mut loading, &stored),

@@ -156,12 +156,7 @@ fn settings(config: &ConfigFile) -> Settings {
     if gateway.hold.as_deref() == Some("deny") {
         settings.hold = Hold::Deny;
     }
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let limits = &gateway.limits;
-    settings.request_bytes = limits.request_bytes.map_or(settings.request_bytes, size);
-    settings.response_bytes = limits.response_bytes.unwrap_or(settings.response_bytes);
-    settings.depth = limits.depth.map_or(settings.depth, size);
-    settings.call_time = limits.time.unwrap_or(settings.call_time);
+    settings.grace = gateway.grace.unwrap_or(settings.grace);
     settings
 }
 

@@ -36,7 +36,6 @@ const EVENTS_WAITING: usize = 256;
 pub struct StdioLink {
     server: Arc<str>,
     era: Era,
-    depth: usize,
     upstream: Weak<Upstream>,
     pipe: Pipe,
     started: Instant,
@@ -174,11 +173,10 @@ impl Drop for Leaving<'_> {
 }
 
 impl StdioLink {
-    pub(super) fn over(upstream: &Arc<Upstream>, (pipe, lines): (Pipe, Lines), era: Era, depth: usize) -> Arc<Self> {
+    pub(super) fn over(upstream: &Arc<Upstream>, (pipe, lines): (Pipe, Lines), era: Era) -> Arc<Self> {
         let link = Arc::new(Self {
             server: upstream.name.clone(),
             era,
-            depth,
             upstream: Arc::downgrade(upstream),
             pipe,
             started: Instant::now(),

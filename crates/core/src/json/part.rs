@@ -61,6 +61,12 @@ impl Part {
         if self.index == 0 { self.document.depth() } else { depth(self.value()) }
     }
 
+    /// Whether it nests no deeper than that. Looks into it only where the whole text nests deeper.
+    #[must_use]
+    pub fn is_within(&self, depth: usize) -> bool {
+        self.document.depth() <= depth || self.depth() <= depth
+    }
+
     /// Where a value inside this one stands, counted from this one's first byte.
     #[must_use]
     pub fn span_of(&self, inner: Value<'_>) -> Range<usize> {

@@ -123,6 +123,11 @@ pub(super) async fn open_session(house: &House) -> HeaderValue {
     session.unwrap_or(HeaderValue::from_static(""))
 }
 
+/// A message of no session.
+pub(super) async fn post_plain(house: &House, text: &str) -> http::Response<AnswerBody> {
+    serve_request(&house.gateway, post(Entrance::Http(Reach::One), text, &[])).await
+}
+
 /// A message of that session.
 pub(super) async fn post_in_session(house: &House, session: &HeaderValue, text: &str) -> http::Response<AnswerBody> {
     let more = [(headers::SESSION, session.clone())];

@@ -44,6 +44,10 @@ pub(super) struct Given {
     pub(super) answer_time: Option<Duration>,
     /// Who is told of calls.
     pub(super) tracer: Option<toolwarden_telemetry::Tracer>,
+    /// How long a call waits for its turn.
+    pub(super) turn_time: Option<Duration>,
+    /// Streams and sessions one caller may have.
+    pub(super) most_of_one: Option<usize>,
 }
 
 /// A gateway and what stands around it.
@@ -99,6 +103,9 @@ impl House {
         settings.session_idle = given.session_idle.unwrap_or(settings.session_idle);
         settings.answer_time = given.answer_time.unwrap_or(settings.answer_time);
         settings.tracer.clone_from(&given.tracer);
+        settings.turn_time = given.turn_time.unwrap_or(settings.turn_time);
+        settings.most_sessions_of_one = given.most_of_one.unwrap_or(settings.most_sessions_of_one);
+        settings.most_streams_of_one = given.most_of_one.unwrap_or(settings.most_streams_of_one);
         let pins = Book::open(Some(locations.clone()), &config.servers, &*keyring, Noon.now()).ok()?;
         let gateway = Gateway::new(Parts {
             policy: policy.ok()?,
@@ -152,6 +159,7 @@ fn input(given: &Given, config: &toolwarden_sources::ConfigFile) -> PolicyInput 
     input.base.modes.clone_from(&config.modes);
     input.base.roles.clone_from(&config.roles);
     input.base.settings.clone_from(&config.settings);
+    input.base.limits = config.gateway.limits;
     input.base.admin.clone_from(&given.admin);
     let text = given.rules.unwrap_or(shipped::RULES).to_owned();
     input.base.rules.push(RuleFile { origin: origin.clone(), text });

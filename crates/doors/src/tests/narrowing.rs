@@ -41,7 +41,7 @@ fn the_same() -> Given {
     }
 }
 
-const EVERYWHERE: [(Wire, Speech); 6] = [
+pub(super) const EVERYWHERE: [(Wire, Speech); 6] = [
     (Wire::Modern, Speech::Modern),
     (Wire::Modern, Speech::Legacy),
     (Wire::Legacy, Speech::Modern),

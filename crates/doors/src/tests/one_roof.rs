@@ -24,6 +24,8 @@ const EVERYTHING: Given = Given {
     blocks: &[],
     session_idle: None,
     answer_time: None,
+    turn_time: None,
+    most_of_one: None,
 };
 const DOOR: Entrance = Entrance::Http(Reach::All);
 

@@ -172,7 +172,7 @@ fn rules_and_arguments() -> Vec<Case> {
         ),
         Case { tool: "strict", arguments: r#"{"n":"text"}"#, ..person(Reason::SchemaViolation, OPEN) },
         limited(Reason::RequestTooLarge, "limits = { request_bytes = 10 }", r#"{"text":"longer than ten bytes"}"#),
-        limited(Reason::RequestTooDeep, "limits = { depth = 2 }", r#"{"a":{"b":{"c":1}}}"#),
+        limited(Reason::RequestTooDeep, "limits = { depth = 4 }", r#"{"a":{"b":{"c":{"d":{"e":1}}}}}"#),
     ]
 }
 

@@ -23,6 +23,8 @@ const OPEN: Given = Given {
     blocks: &[],
     session_idle: None,
     answer_time: None,
+    turn_time: None,
+    most_of_one: None,
 };
 
 /// Words that must reach nobody before they are accepted.

@@ -153,13 +153,13 @@ impl Listener {
             Link::Http(http) => {
                 let mut mirrors = http::HeaderMap::new();
                 mirrors.insert(headers::METHOD, http::HeaderValue::from_static("subscriptions/listen"));
-                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors), self.upstream.call_time).await?)
+                Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors), self.upstream.bounds().silence).await?)
             }
             Link::Stdio(child) => Reply::Stdio(
                 child.request_for(Some(&session.caller), &outbound, &id, &[], TakesQuestions::Never).await?,
             ),
         };
-        let mut source = Source::of(&self.upstream, &link, reply, id).await?.patient();
+        let mut source = Source::of(&self.upstream.bounds(), &link, reply, id).await?.patient();
         let first = timeout(AGREEING, source.next()).await.map_err(|_| Failure::Timeout)??;
         match first {
             Message::Notification(news) if &*news.method == "notifications/subscriptions/acknowledged" => {

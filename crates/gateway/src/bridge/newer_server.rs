@@ -142,7 +142,7 @@ async fn send(
     let sent = match &link {
         Link::Http(http) => {
             let mirrors = parameters::mirrors(gateway, asked);
-            http.request(outbound, id, &edits, Some(&mirrors), upstream.call_time).await.map(Reply::Http)
+            http.request(outbound, id, &edits, Some(&mirrors), asked.bounds.silence).await.map(Reply::Http)
         }
         Link::Stdio(child) => child
             .request_for(Some(&session.caller), outbound, id, &edits, TakesQuestions::Never)
@@ -151,7 +151,7 @@ async fn send(
     };
     let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
     upstream.works();
-    Source::of(upstream, &link, reply, id.clone()).await.map_err(in_legacy_words)
+    Source::of(&asked.bounds, &link, reply, id.clone()).await.map_err(in_legacy_words)
 }
 
 /// Statuses of the modern era mean other things to a legacy client: 404 would end its session.
@@ -226,7 +226,7 @@ impl Errand {
             // Whoever was told so has answered the client.
             () = asked.arrival.course.flight().stopped() => None,
             refusal = lookout.revoked(&gateway, &asked) => {
-                take_away(&asked);
+                take_away(&asked, &refusal);
                 Some(Err(refusal))
             }
             ended = self.rounds(outbound, &told) => Some(ended),

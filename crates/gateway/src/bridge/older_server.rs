@@ -105,7 +105,7 @@ pub(super) async fn send(
             // Several clients may share the session, so neither ids nor tokens can be theirs.
             let id = http.next_id();
             edits.push(Edit::ProgressToken(id.raw()));
-            let sent = http.request(outbound, &id, &edits, None, upstream.call_time).await.map(Reply::Http);
+            let sent = http.request(outbound, &id, &edits, None, asked.bounds.silence).await.map(Reply::Http);
             (sent, id.clone(), id.clone())
         }
         Link::Stdio(child) => {
@@ -118,7 +118,7 @@ pub(super) async fn send(
     };
     let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
     upstream.works();
-    Ok((Source::of(upstream, link, reply, id).await?, wire))
+    Ok((Source::of(&asked.bounds, link, reply, id).await?, wire))
 }
 
 /// A line of the conversation for one call. Where all are taken, a call nobody came back for makes room;
@@ -135,7 +135,7 @@ async fn turn(gateway: &Gateway, asked: &Asked, held: &Arc<Older>) -> Result<Tur
             }
         }
     };
-    timeout(asked.upstream.call_time, waiting).await.unwrap_or(Err(Failure::Busy))
+    timeout(asked.bounds.silence, waiting).await.unwrap_or(Err(Failure::Busy))
 }
 
 async fn call(
@@ -199,6 +199,7 @@ async fn go_on(
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     waiting.answered();
+    asked.arrival.course.flight().carry_on(waiting.asked.arrival.course.flight());
     let given = asked.query.call.params.as_ref().and_then(|params| params.member("inputResponses"));
     let answer_to = |open: &Open| given.as_ref()?.member(&open.key).filter(|answer| fits(&open.method, answer.value()));
     let answers: Option<Vec<Part>> = waiting.open.iter().map(answer_to).collect();

@@ -12,18 +12,18 @@ use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::ADDRESSES_FIRST;
 use toolwarden_conversations::tasks;
 use toolwarden_conversations::upstreams::http_failure;
-use toolwarden_conversations::whole;
+use toolwarden_conversations::whole::{self, DEEPEST};
 use toolwarden_core::Status;
 use toolwarden_core::json::{Limits, Part};
 use toolwarden_mcp::message::read_one;
-use toolwarden_mcp::scan::Scanner;
+use toolwarden_mcp::scan::{ScanError, ScanFault, Scanner};
 use toolwarden_mcp::upstream::http::Body;
 use toolwarden_mcp::{Era, Id, Message, compose};
 
 use super::{Check, judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
-use crate::ending::Cuts;
+use crate::ending::{Cuts, tell_servers};
 use crate::exchange;
 use crate::gateway::Gateway;
 use crate::resolve::Asked;
@@ -31,7 +31,6 @@ use toolwarden_refusals::Refusal;
 
 /// Up to this size an answer is gathered before it is sent on.
 const SMALL: usize = 64 * 1024;
-const DEPTH: usize = 256;
 /// The kind of a result that asks the client for something.
 const ASKS: &str = "input_required";
 
@@ -46,22 +45,23 @@ pub(super) async fn inspected(
     let may_be_legacy_task = task_owner.is_some() && asked.arrival.version.era() == Era::Legacy;
     let check = Check::of(gateway, asked);
     let gather = if wants_receipt || may_be_legacy_task || check.is_some() {
-        usize::try_from(asked.upstream.response_bytes).unwrap_or(SMALL)
+        usize::try_from(asked.bounds.response_bytes).unwrap_or(SMALL)
     } else {
         SMALL
     };
-    let mut scanner = Scanner::new(DEPTH);
+    // The message itself is one level more than its result.
+    let mut scanner = Scanner::new(asked.bounds.depth.saturating_add(1).min(DEEPEST));
     let mut chunks: Vec<Bytes> = Vec::new();
     let mut size = 0;
-    let broken = |error: toolwarden_mcp::scan::ScanError| Refusal::Upstream(Failure::Protocol(error.to_string()));
+    let broken = |error: ScanError| Refusal::Upstream(unscanned(error));
     loop {
-        let Some(chunk) = next_chunk(&mut body, asked.upstream.call_time).await.map_err(Refusal::Upstream)? else {
+        let Some(chunk) = next_chunk(&mut body, asked.bounds.silence).await.map_err(Refusal::Upstream)? else {
             break;
         };
         scanner.feed(&chunk).map_err(broken)?;
         size += chunk.len();
         // Nothing was sent yet, so this can still be said.
-        if size as u64 > asked.upstream.response_bytes {
+        if size as u64 > asked.bounds.response_bytes {
             return Err(Refusal::Upstream(Failure::TooLarge));
         }
         chunks.push(chunk);
@@ -72,12 +72,12 @@ pub(super) async fn inspected(
                 waiting: chunks.into(),
                 scanner: Some(scanner),
                 size: size as u64,
-                limit: asked.upstream.response_bytes,
+                limit: asked.bounds.response_bytes,
                 id,
                 trail: trail.take(),
-                _asked: asked.clone(),
+                asked: asked.clone(),
                 cuts: Cuts::default(),
-                patience: asked.upstream.call_time,
+                patience: asked.bounds.silence,
                 late: None,
             })));
         }
@@ -129,6 +129,13 @@ async fn next_chunk(body: &mut Body, patience: Duration) -> Result<Option<Bytes>
     }
 }
 
+fn unscanned(error: ScanError) -> Failure {
+    match error.fault {
+        ScanFault::TooDeep => Failure::TooDeep,
+        _ => Failure::Protocol(error.to_string()),
+    }
+}
+
 pub(super) fn joined(mut chunks: Vec<Bytes>) -> Bytes {
     if chunks.len() == 1 {
         return chunks.pop().unwrap_or_default();
@@ -143,7 +150,7 @@ fn result_of(whole: &[u8]) -> Option<Part> {
 }
 
 fn outcome_of(whole: &[u8]) -> Option<Result<Part, Part>> {
-    match read_one(whole, Limits { bytes: whole.len(), depth: DEPTH }).ok()? {
+    match read_one(whole, Limits { bytes: whole.len(), depth: DEEPEST }).ok()? {
         Message::Response(response) => Some(response.outcome),
         Message::Request(_) | Message::Notification(_) => None,
     }
@@ -161,7 +168,7 @@ pub struct InspectedBody {
     id: Id,
     trail: Option<Trail>,
     /// On its session's list as long as the answer is on its way.
-    _asked: Arc<Asked>,
+    asked: Arc<Asked>,
     pub(crate) cuts: Cuts,
     /// How long the server may be silent.
     patience: Duration,
@@ -191,7 +198,7 @@ impl InspectedBody {
 
     fn end(&mut self) -> Result<(), Failure> {
         let Some(scanner) = self.scanner.take() else { return Ok(()) };
-        let facts = scanner.finish().map_err(|error| Failure::Protocol(error.to_string()))?;
+        let facts = scanner.finish().map_err(unscanned)?;
         let is_own = facts.id.as_deref() == Some(self.id.raw());
         let asks = facts.has_input_requests
             || facts.result_type.as_deref() == Some(ASKS)
@@ -217,7 +224,12 @@ impl InspectedBody {
     fn fail(&mut self, failure: &Failure) -> Failure {
         self.waiting.clear();
         self.scanner = None;
-        self.close(failure.status());
+        if let Some(mut trail) = self.trail.take() {
+            trail.failed(failure, self.size);
+        }
+        if failure.over().is_some() {
+            tell_servers(self.asked.arrival.course.flight());
+        }
         failure.clone()
     }
 }
@@ -253,7 +265,7 @@ impl http_body::Body for InspectedBody {
                 return Poll::Ready(Some(Err(BodyError(this.fail(&Failure::TooLarge)))));
             }
             if let Some(Err(error)) = this.scanner.as_mut().map(|scanner| scanner.feed(&chunk)) {
-                let failure = Failure::Protocol(error.to_string());
+                let failure = unscanned(error);
                 return Poll::Ready(Some(Err(BodyError(this.fail(&failure)))));
             }
             this.waiting.push_back(chunk);

@@ -9,11 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
+use toolwarden_conversations::bounds::CallBounds;
 use toolwarden_conversations::questions::{self, Whom};
 use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Parked, Question};
 use toolwarden_conversations::tasks::{Maker, without_questions};
 use toolwarden_conversations::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
-use toolwarden_conversations::whole;
+use toolwarden_conversations::whole::{self, DEEPEST};
 use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::json::{Document, Kind, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
@@ -28,6 +29,7 @@ use super::{Check, receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
 use crate::audit::Trail;
 use crate::decide::still_permitted;
+use crate::ending::tell_servers;
 use crate::exchange;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
@@ -52,6 +54,7 @@ pub(crate) struct Heard {
     /// How long the server may be silent; none for streams that wait for news.
     patience: Option<Duration>,
     trail: Option<Trail>,
+    bounds: CallBounds,
     size: u64,
     /// The client can come back for the rest by these ids.
     has_ids: bool,
@@ -71,8 +74,9 @@ impl Heard {
             id: asked.id.clone(),
             wants_receipt: receipt_is_wanted(&asked.query),
             task_owner: asked.task_maker(),
-            patience: (!waits_for_news).then_some(asked.upstream.call_time),
+            patience: (!waits_for_news).then_some(asked.bounds.silence),
             trail,
+            bounds: asked.bounds,
             size: 0,
             has_ids: false,
             done: false,
@@ -87,8 +91,10 @@ impl Heard {
 
     /// The stream of a session that the gateway holds for modern clients: its questions are nobody's.
     pub(crate) fn of_nobody(upstream: Arc<Upstream>, link: Link) -> Self {
+        let bounds = upstream.bounds();
         Self {
             asked: None,
+            bounds,
             version: Version::LATEST_LEGACY,
             caller: None,
             session: None,
@@ -111,11 +117,11 @@ impl Heard {
         let Some(data) = event.data.clone().filter(|data| !data.is_empty()) else { return Some(event) };
         self.size += data.len() as u64;
         // Streams that wait for news have no end, so they have no size either.
-        if self.patience.is_some() && self.size > self.upstream.response_bytes {
+        if self.patience.is_some() && self.size > self.bounds.response_bytes {
             self.done = true;
             return Some(Event::of(self.fail(&Failure::TooLarge)));
         }
-        let limits = Limits { bytes: data.len(), depth: 256 };
+        let limits = Limits { bytes: data.len(), depth: DEEPEST };
         match read_one(&data, limits) {
             Ok(Message::Response(response)) => {
                 event.data = Some(self.respond(&response, data).await?);
@@ -139,6 +145,11 @@ impl Heard {
                 let (id, params) = self.ask(&question).await?;
                 event.data = Some(compose::to_client(Some(&id), &question.method, params.as_deref()));
                 Some(event)
+            }
+            // It may have been the answer.
+            Err(error) if self.id.is_some() && whole::unread(&error) == Failure::TooDeep => {
+                self.done = true;
+                Some(Event::of(self.fail(&Failure::TooDeep)))
             }
             Err(error) => {
                 tracing::warn!(server = %self.upstream.name, "a message of the server is dropped: {error}");
@@ -191,6 +202,7 @@ impl Heard {
 
     /// A result or an error, before anybody gets it: what becomes of it where it does not stay as it is.
     async fn looked_at(&self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
+        whole::check_depth(outcome, self.bounds.depth)?;
         let result = match (outcome, &self.asked) {
             (Ok(result), _) => result,
             (Err(error), Some((_, asked))) => {
@@ -294,7 +306,10 @@ impl Heard {
     fn fail(&mut self, failure: &Failure) -> Bytes {
         self.release();
         if let Some(mut trail) = self.trail.take() {
-            trail.outcome(failure.status(), self.size);
+            trail.failed(failure, self.size);
+        }
+        if let Some((_, asked)) = self.asked.as_ref().filter(|_| failure.over().is_some()) {
+            tell_servers(asked.arrival.course.flight());
         }
         toolwarden_refusals::failure_message(self.id.as_ref(), failure)
     }
@@ -314,6 +329,7 @@ impl BrokenOff {
     fn looked_at(&self, outcome: &Result<Part, Part>) -> Result<(), Failure> {
         still_permitted(&self.gateway, &self.asked).map_err(|_| Failure::TakenAway)?;
         whole::check_words(outcome.as_ref().map(Part::value).map_err(Part::value))?;
+        whole::check_depth(outcome, self.asked.bounds.depth)?;
         match outcome {
             Err(error) if questions::wants_addresses(error.value()) => {
                 Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()))
@@ -337,8 +353,10 @@ impl Parked for BrokenOff {
     fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<(), Failure> {
         let looked_at = self.looked_at(outcome);
         if let Some(trail) = &mut self.trail {
-            let status = looked_at.as_ref().map_or_else(Failure::status, |()| status_of(outcome));
-            trail.outcome(status, size);
+            match &looked_at {
+                Ok(()) => trail.outcome(status_of(outcome), size),
+                Err(failure) => trail.failed(failure, size),
+            }
         }
         looked_at
     }
@@ -480,7 +498,7 @@ async fn sleep(patience: Duration) {
 
 impl Heard {
     async fn last_of_child(&mut self, mut last: Last) -> Result<Bytes, Failure> {
-        if last.message.len() as u64 > self.upstream.response_bytes {
+        if last.message.len() as u64 > self.bounds.response_bytes {
             return Err(Failure::TooLarge);
         }
         if let Some(shown) = self.looked_at(&last.outcome).await? {

@@ -11,8 +11,17 @@ use toolwarden_policy::PolicySet;
 use crate::ask::{cases, engine};
 use crate::generate::{queries, world};
 
-/// Given by `settle` and by `admit` only.
-const ELSEWHERE: [Reason; 3] = [Reason::Paid, Reason::MethodNotListed, Reason::ForeignId];
+/// Given by `settle` and by `admit` only, and by the corridor.
+const ELSEWHERE: [Reason; 8] = [
+    Reason::Paid,
+    Reason::MethodNotListed,
+    Reason::ForeignId,
+    Reason::CallsPerMinute,
+    Reason::CallsInFlight,
+    Reason::ResponseTooLarge,
+    Reason::ResponseTooDeep,
+    Reason::TimeOver,
+];
 
 #[test]
 fn every_reason_occurs() {

@@ -152,7 +152,7 @@ fn allow_12_what_the_local_person_took_away_is_gone() {
 
 #[test]
 fn mode_5_visibility_does_not_look_at_arguments() {
-    let small = LimitsInput { request_bytes: Some(10), depth: None };
+    let small = LimitsInput { request_bytes: Some(10), ..LimitsInput::default() };
     let world = world(ServerInput { limits: small, ..server("db", "get") }, vec![permit_all()]);
     let call = Call::mcp("db", "get", document("{\"k\":\"much too long\"}"));
     let query = ask(Caller::local_person("ann"), call, Door::Mcp);

@@ -7,8 +7,8 @@ use proptest::prelude::{Strategy, any};
 use toolwarden_core::Sourced;
 use toolwarden_policy::Query;
 use toolwarden_policy::input::{
-    AdminInput, AutoRunInput, AutoRunMode, BaseInput, LocalInput, PermissionsInput, PolicyInput, SandboxingControls,
-    UserInput,
+    AdminInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PermissionsInput, PolicyInput,
+    SandboxingControls, UserInput,
 };
 
 use crate::generate_callers::{caller, caller_time};
@@ -82,6 +82,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
         settings: settings(&mut tape.section(16)),
         protected_paths: vec!["/home/ann/.config/toolwarden".into()],
         home: Some("/home/ann".into()),
+        limits: LimitsInput::default(),
     };
     let mut users = BTreeMap::new();
     for name in ["ann", "bob", "cid"] {

@@ -75,6 +75,7 @@ fn limits(tape: &mut Tape<'_>) -> LimitsInput {
     LimitsInput {
         request_bytes: tape.chance(6).then(|| tape.pick(100, &[40])),
         depth: tape.chance(6).then(|| tape.pick(3, &[1])),
+        ..LimitsInput::default()
     }
 }
 

@@ -44,10 +44,11 @@ pub fn limits(case: &Case<'_>) -> Option<Reason> {
     let bytes = tools.iter().filter_map(|tool| tool.limits.request_bytes).min();
     let levels = tools.iter().filter_map(|tool| tool.limits.depth).min();
     let server = case.definition().map(|server| server.limits).unwrap_or_default();
-    if bytes.or(server.request_bytes).is_some_and(|most| arguments.raw().len() > most) {
+    let gateway = case.input.base.limits;
+    if bytes.or(server.request_bytes).or(gateway.request_bytes).is_some_and(|most| arguments.raw().len() > most) {
         return Some(Reason::RequestTooLarge);
     }
-    let depth = levels.or(server.depth);
+    let depth = levels.or(server.depth).or(gateway.depth);
     depth.is_some_and(|most| depth_of(&case.arguments) > most).then_some(Reason::RequestTooDeep)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Layer, Origin, Secret, name};
-use toolwarden_policy::input::{Declared, Launch, LimitsInput, ServerInput};
+use toolwarden_policy::input::{Declared, Launch, ServerInput};
 
 use crate::report::Report;
 use crate::tree::{Key, Node, Place, Value};
@@ -17,8 +17,6 @@ use crate::tree::{Key, Node, Place, Value};
 pub struct ServerDefinition {
     pub input: ServerInput,
     pub connection: Connection,
-    pub limits: Limits,
-    pub tool_limits: BTreeMap<String, Limits>,
     /// `alwaysAllow` as the file has it; whether it counts is for the person to say (MODE-7).
     pub offered_always_allow: Vec<toolwarden_core::Sourced<String>>,
     /// Changes of its definitions need nobody's consent: `definitions = "follow"` (GATE-12).
@@ -36,8 +34,6 @@ impl ServerDefinition {
         Self {
             input,
             connection: Connection::default(),
-            limits: Limits::default(),
-            tool_limits: BTreeMap::new(),
             offered_always_allow: Vec::new(),
             follows_changes: false,
             faulty: false,
@@ -108,24 +104,6 @@ pub struct StaticAuth {
     pub client_id: String,
     pub client_secret: Option<Secret>,
     pub scopes: Option<Vec<String>>,
-}
-
-/// Bounds on calls (GATE-13); none = the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Limits {
-    pub request_bytes: Option<u64>,
-    pub response_bytes: Option<u64>,
-    pub depth: Option<u64>,
-    pub time: Option<Duration>,
-    pub in_flight: Option<u64>,
-    pub per_minute: Option<u64>,
-}
-
-impl Limits {
-    pub(crate) fn for_judge(&self) -> LimitsInput {
-        let size = |number: Option<u64>| number.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        LimitsInput { request_bytes: size(self.request_bytes), depth: size(self.depth) }
-    }
 }
 
 /// An empty definition to fill.

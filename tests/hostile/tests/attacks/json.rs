@@ -105,7 +105,7 @@ async fn depth_bomb() -> Tried {
 
 async fn size_bomb() -> Tried {
     let server = Server::honest().await?;
-    let given = Given::new(&[OPEN, &server.table("notes")]).set(|settings| settings.request_bytes = 10_000);
+    let given = Given::new(&[OPEN, &server.table("notes")]).set(|settings| settings.limits.request_bytes = 10_000);
     let house = House::build(&given).await?;
     let session = house.session("/mcp/notes").await?;
     let members = format!(r#""name":"safe","arguments":{{"x":"{}"}}"#, "a".repeat(50_000));
@@ -139,7 +139,7 @@ async fn batch_bomb() -> Tried {
 
 async fn long_line_at_the_pipe() -> Tried {
     let server = Server::honest().await?;
-    let given = Given::new(&[OPEN, &server.table("notes")]).set(|settings| settings.request_bytes = 10_000);
+    let given = Given::new(&[OPEN, &server.table("notes")]).set(|settings| settings.limits.request_bytes = 10_000);
     let house = House::build(&given).await?;
     let mut pipe = toolwarden_hostile::pipe::Pipe::open(&house, "notes");
     let capabilities = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}"#;

@@ -27,7 +27,7 @@ attacks! {
 async fn answered(plan: &'static str, planted: &str, words: &str) -> Tried {
     let child = Child::new(CHILD, plan)?;
     let given = Given::new(&[OPEN, &child.table("notes")]);
-    let house = House::build(&given.set(|settings| settings.call_time = std::time::Duration::from_secs(2))).await?;
+    let house = House::build(&given.set(|settings| settings.call.silence = std::time::Duration::from_secs(2))).await?;
     let got = house.send(&Ask::call("/mcp/notes", "safe")).await?;
     outcome(got.has(planted), got.has(words) && !got.has(planted), got)
 }

@@ -18,10 +18,11 @@ use crate::scope::Scope;
 use crate::sessions::{AnswerTo, AskedDuring, ClientSession, Question};
 use crate::tasks::without_questions;
 use crate::upstreams::Link;
+use crate::whole::DEEPEST;
 
 impl StdioLink {
     pub(super) async fn route(self: &Arc<Self>, line: &Bytes) {
-        let limits = Limits { bytes: line.len(), depth: self.depth };
+        let limits = Limits { bytes: line.len(), depth: DEEPEST };
         match read_one(line, limits) {
             Ok(Message::Response(response)) => self.respond(&response),
             Ok(Message::Notification(news)) => self.spread(line, &news).await,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use toolwarden_core::Secret;
+use toolwarden_policy::input::LimitsInput;
 
 use super::Standing;
 use super::servers::read_limits;
 use super::telemetry::read_collector;
-use crate::readers::server::Limits;
 use crate::report::Report;
 use crate::tree::Node;
 
@@ -25,7 +25,9 @@ pub struct GatewaySection {
     pub hold: Option<String>,
     /// Further methods that may pass.
     pub methods: Vec<String>,
-    pub limits: Limits,
+    pub limits: LimitsInput,
+    /// How long calls on their way may take after the order to stop.
+    pub grace: Option<Duration>,
 }
 
 /// `tls = { cert, key }`, paths as written.
@@ -80,7 +82,7 @@ pub struct AuditSection {
     pub otlp: Option<String>,
 }
 
-const GATEWAY_KEYS: [&str; 10] = [
+const GATEWAY_KEYS: [&str; 11] = [
     "listen",
     "public_url",
     "tls",
@@ -91,6 +93,7 @@ const GATEWAY_KEYS: [&str; 10] = [
     "hold",
     "methods",
     "limits",
+    "grace",
 ];
 const CONTROL_KEYS: [&str; 7] =
     ["listen", "tls", "oidc", "approvers", "second_person", "approve_with", "confirm_file_widening"];
@@ -110,6 +113,7 @@ pub(super) fn read_gateway(report: &mut Report, node: &Node) -> GatewaySection {
             "hold" => section.hold = report.word(what, value, &["wait", "return", "deny"]),
             "methods" => section.methods = report.plain_texts(what, value).unwrap_or_default(),
             "limits" => section.limits = read_limits(report, value),
+            "grace" => section.grace = report.duration(what, value),
             _ => report.unknown_key(key, &GATEWAY_KEYS),
         }
     }

@@ -3,9 +3,9 @@
 //! `builtin` and `custom-user-tools` launch nothing and may hold only tools, labels and limits.
 
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, name};
-use toolwarden_policy::input::{Declared, Scope, ToolInput};
+use toolwarden_policy::input::{Declared, LimitsInput, Scope, ToolInput};
 
-use crate::readers::server::{self, Limits, Reach, ServerDefinition, Transport};
+use crate::readers::server::{self, Reach, ServerDefinition, Transport};
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
@@ -99,10 +99,7 @@ fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerD
         "enabled" => input.enabled = report.boolean(what, value) == Some(true),
         "default_enabled" => input.default_enabled = report.boolean(what, value) == Some(true),
         "labels" => input.labels = read_labels(report, value),
-        "limits" => {
-            found.limits = read_limits(report, value);
-            input.limits = found.limits.for_judge();
-        }
+        "limits" => input.limits = read_limits(report, value),
         "tools" => read_tools(report, value, found),
         "definitions" => {
             found.follows_changes = report.word(what, value, &["pinned", "follow"]).as_deref() == Some("follow");
@@ -127,15 +124,13 @@ fn read_tools(report: &mut Report, node: &Node, found: &mut ServerDefinition) {
             );
             continue;
         }
-        let (input, limits) = read_tool(report, tool, inner);
-        found.tool_limits.insert(tool.text.clone(), limits);
+        let input = read_tool(report, tool, inner);
         found.input.tools.insert(tool.text.clone(), input);
     }
 }
 
-fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> (ToolInput, Limits) {
+fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> ToolInput {
     let mut input = ToolInput { origin: Some(report.origin(tool.place)), ..ToolInput::default() };
-    let mut limits = Limits::default();
     for (key, value) in report.table(&tool.text, node) {
         let what = key.text.as_str();
         match what {
@@ -147,14 +142,11 @@ fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> (ToolInput, Limits
             "requires_setting" => input.requires_setting = report.text(what, value),
             "review" => input.human_review = report.word(what, value, &["human"]).is_some(),
             "labels" => input.labels = read_labels(report, value),
-            "limits" => {
-                limits = read_limits(report, value);
-                input.limits = limits.for_judge();
-            }
+            "limits" => input.limits = read_limits(report, value),
             _ => report.unknown_key(key, &TOOL_KEYS),
         }
     }
-    (input, limits)
+    input
 }
 
 /// `true` is the task's id; a list names the ids that must be among the arguments.
@@ -171,14 +163,15 @@ fn read_task_scoped(report: &mut Report, node: &Node) -> Vec<String> {
 }
 
 /// `limits = { request_bytes, response_bytes, depth, time, in_flight, per_minute }`.
-pub(super) fn read_limits(report: &mut Report, node: &Node) -> Limits {
-    let mut limits = Limits::default();
+pub(super) fn read_limits(report: &mut Report, node: &Node) -> LimitsInput {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let mut limits = LimitsInput::default();
     for (key, value) in report.table("limits", node) {
         let what = key.text.as_str();
         match what {
-            "request_bytes" => limits.request_bytes = report.count(what, value),
+            "request_bytes" => limits.request_bytes = report.count(what, value).map(size),
             "response_bytes" => limits.response_bytes = report.count(what, value),
-            "depth" => limits.depth = report.count(what, value),
+            "depth" => limits.depth = report.count(what, value).map(size),
             "time" => limits.time = report.duration(what, value),
             "in_flight" => limits.in_flight = report.count(what, value),
             "per_minute" => limits.per_minute = report.count(what, value),

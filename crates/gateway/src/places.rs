@@ -1,0 +1,56 @@
+//! Step 5: a place among the requests on their way (GATE-13), after the judge and before anything is recorded or leaves.
+//!
+//! The request's flight holds it, so it is given back when nobody has to do with the request any more, whichever way that
+//! came about. A call that waits parked for its client keeps its place, and the request that comes back goes on with it.
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+use toolwarden_conversations::request_state::Carried;
+use toolwarden_conversations::sessions::principal;
+use toolwarden_core::{Decision, Stage};
+use toolwarden_guard::Over;
+use toolwarden_policy::Explanation;
+use toolwarden_refusals::{Denial, Refusal};
+
+use crate::arrival::Arrival;
+use crate::gateway::Gateway;
+use crate::resolve::{Asked, What};
+
+/// Streams of news are counted as such, at the door.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+
+pub(crate) async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
+    let goes_on = matches!(asked.state.as_ref().map(|state| &state.carried), Some(Carried::Parked(_)));
+    if asked.id.is_none() || goes_on || &*asked.method == LISTEN {
+        return Ok(());
+    }
+    let call = matches!(asked.what, What::Call).then(|| (&*asked.upstream.name, &*asked.query.call.tool));
+    enter(gateway, &asked.arrival, call).await
+}
+
+/// A place for a call of a tool, or for anything else that only the gateway counts.
+pub(crate) async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &str)>) -> Result<(), Refusal> {
+    let now = gateway.started.elapsed().as_secs();
+    let who = || principal(&arrival.caller);
+    let entered = gateway.limiter.enter(call, who, now, sleep(gateway.settings.turn_time)).await;
+    let held = entered.map_err(|over| refuse(gateway, over))?;
+    arrival.course.flight().hold(Arc::new(held));
+    Ok(())
+}
+
+fn refuse(gateway: &Gateway, over: Over) -> Refusal {
+    let explanation = Explanation {
+        decision: Decision::Deny,
+        stage: Stage::Limits,
+        reason: over.reason,
+        rule: Some(over.rule),
+        detail: None,
+        candidates: Vec::new(),
+        payers: Vec::new(),
+        trace: Vec::new(),
+        policy_version: gateway.live.policy().version(),
+        valid_until: None,
+    };
+    Refusal::Denied(Box::new(Denial { explanation, message: over.words, retry_after: Some(over.retry_after) }))
+}
