@@ -454,6 +454,12 @@ impl ClientSession {
         }
     }
 
+    /// Waits until none of its messages is handled any more.
+    pub async fn at_rest(&self) {
+        let all = u32::try_from(MOST_AT_ONCE).unwrap_or(u32::MAX);
+        drop(self.room.acquire_many(all).await);
+    }
+
     pub fn room(&self) -> Arc<Semaphore> {
         self.room.clone()
     }

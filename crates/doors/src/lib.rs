@@ -8,6 +8,7 @@ pub mod hosts;
 mod http;
 mod lines;
 mod listener;
+mod news;
 mod observing;
 mod post;
 mod sse;

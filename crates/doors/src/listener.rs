@@ -24,8 +24,8 @@ const HEADER_TIME: Duration = Duration::from_secs(30);
 const TLS_TIME: Duration = Duration::from_secs(10);
 const MOST_HEADERS: usize = 100;
 const MOST_CONNECTIONS: usize = 16_384;
-/// How long answers on their way may take after the order to stop.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// How long connections may take to go away once their time is over.
+const SLACK: Duration = Duration::from_secs(1);
 
 /// An open port.
 pub struct Listener {
@@ -63,11 +63,12 @@ impl Listener {
     }
 }
 
-/// Serves until told to stop; then lets answers on their way finish.
+/// Serves until told to stop; then nobody new gets in, and answers on their way have their grace.
 pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let Listener { tcp, tls, .. } = listener;
     loop {
-        let next = async { (room.clone().acquire_owned().await, listener.tcp.accept().await) };
+        let next = async { (room.clone().acquire_owned().await, tcp.accept().await) };
         let (place, accepted) = tokio::select! {
             next = next => next,
             _ = stop.changed() => break,
@@ -85,7 +86,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers,
         let _ = stream.set_nodelay(true);
         // Out of this thread's hands: it is registered again where it is served.
         let Ok(stream) = stream.into_std() else { continue };
-        let (gateway, stopping, tls) = (gateway.clone(), stop.clone(), listener.tls.clone());
+        let (gateway, stopping, tls) = (gateway.clone(), stop.clone(), tls.clone());
         workers.spawn(async move {
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             match tls {
@@ -98,7 +99,9 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers,
             drop(place);
         });
     }
-    let _ = tokio::time::timeout(GOODBYE, room.acquire_many(u32::try_from(MOST_CONNECTIONS).unwrap_or(u32::MAX))).await;
+    drop(tcp);
+    let all = room.acquire_many(u32::try_from(MOST_CONNECTIONS).unwrap_or(u32::MAX));
+    let _ = tokio::time::timeout(gateway.settings().grace + SLACK, all).await;
 }
 
 /// One connection, until it ends or everything does.
@@ -107,6 +110,7 @@ async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let grace = gateway.settings().grace;
     let service = service_fn(move |request| {
         let gateway = gateway.clone();
         async move { Ok::<_, Infallible>(serve_request(&gateway, request).await) }
@@ -125,7 +129,7 @@ async fn converse(
         }
         _ = stopping.changed() => {
             connection.as_mut().graceful_shutdown();
-            let _ = tokio::time::timeout(GOODBYE, connection).await;
+            let _ = tokio::time::timeout(grace, connection).await;
         }
     }
 }

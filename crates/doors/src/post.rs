@@ -20,6 +20,7 @@ use toolwarden_telemetry::TurnedAway;
 
 use crate::body::AnswerBody;
 use crate::http::{Visit, legacy_version, plain, refused, respond};
+use crate::news::walk;
 use crate::observing::{turn_away, why};
 
 /// How long a client may take to send its body.
@@ -142,7 +143,7 @@ async fn one(gateway: &Arc<Gateway>, visit: Visit, message: Message, size: usize
         Ok(placed) => placed,
         Err(refusal) => return refuse(gateway, &message, &visit, &refusal),
     };
-    let answer = handle(gateway, arrival(&visit, message, size, version, session.clone())).await;
+    let answer = walk(gateway, arrival(&visit, message, size, version, session.clone())).await;
     respond(resumable(answer, session))
 }
 

@@ -56,16 +56,28 @@ fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, query: Option<&str>) 
     let mode = mode.map(|mode| format!("&{mode}")).unwrap_or_default();
     let address = Bytes::from(format!("{path}?session={}{mode}", session.id));
     let first = Event { name: Some(Bytes::from_static(b"endpoint")), ..Event::of(address) };
+    // What is told to stop says first what it was asked.
+    let (begun, of) = (gateway.closing().begun(), session.clone());
+    let said = Box::pin(async move {
+        begun.await;
+        of.at_rest().await;
+    });
     let stay = Stay { gateway: gateway.clone(), session };
-    let events = stream::unfold((Some(first), waiting, stay), |(first, mut waiting, stay)| async move {
-        let event = match first {
-            Some(first) => first,
-            None => {
-                let message = waiting.recv().await?;
-                Event { name: Some(Bytes::from_static(b"message")), ..Event::of(message) }
+    let open = (Some(first), waiting, said, stay);
+    let events = stream::unfold(open, |(first, mut waiting, mut said, stay)| async move {
+        if let Some(first) = first {
+            return Some((first, (None, waiting, said, stay)));
+        }
+        loop {
+            tokio::select! {
+                biased;
+                message = waiting.recv() => {
+                    let event = Event { name: Some(Bytes::from_static(b"message")), ..Event::of(message?) };
+                    return Some((event, (None, waiting, said, stay)));
+                }
+                () = &mut said, if !waiting.is_closed() => waiting.close(),
             }
-        };
-        Some((event, (None, waiting, stay)))
+        }
     });
     respond(Answer::Events { events: Box::pin(events), resumable: true })
 }

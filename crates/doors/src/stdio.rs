@@ -11,14 +11,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::Push;
-use toolwarden_gateway::{Credential, Gateway, Via, handle, identify};
+use toolwarden_gateway::{Credential, Gateway, Via, identify};
 use toolwarden_mcp::stdio::{LineReader, LineWriter};
 
 use crate::lines::{arrive, say};
+use crate::news::walk;
 
 const LINES_WAITING: usize = 1024;
 const MOST_WAITING: usize = 4096;
-/// How long calls, and then the last lines, may take at the end.
+/// How long calls may take after the client closed its end, and the last lines after that.
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Why the door closed.
@@ -51,11 +52,16 @@ pub async fn serve(
     let mut reader = LineReader::new(input, gateway.request_limits().bytes);
     let mut calls = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
+    // A client that closed its end does not wait for long; one that is not told of the end may.
+    let mut patience = GOODBYE;
     let ended = loop {
         while calls.try_join_next().is_some() {}
         let line = tokio::select! {
             line = reader.next_line() => line,
-            () = &mut stop => break Ok(()),
+            () = &mut stop => {
+                patience = gateway.settings().grace;
+                break Ok(());
+            }
         };
         let line = match line {
             Ok(Some(line)) => line,
@@ -72,13 +78,14 @@ pub async fn serve(
             let (gateway, lines) = (gateway.clone(), lines.clone());
             calls.spawn(async move {
                 let place = room.acquire_owned().await;
-                say(&lines, handle(&gateway, arrival).await).await;
+                say(&lines, walk(&gateway, arrival).await).await;
                 drop(place);
             });
         }
     };
+    gateway.closing().begin();
     let goodbye = async { while calls.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+    let _ = tokio::time::timeout(patience, goodbye).await;
     // What still runs is given up, and says so in the journal before that is closed.
     calls.shutdown().await;
     session.leave().await;

@@ -10,6 +10,7 @@ use toolwarden_mcp::headers;
 
 use crate::body::AnswerBody;
 use crate::http::{Visit, legacy_version, plain, refused, respond};
+use crate::news::standing;
 use crate::post::{accepts, read_log, session};
 
 pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<AnswerBody> {
@@ -25,8 +26,10 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
         Err(refusal) => return refused(gateway, &refusal),
     };
     match gateway.standing_stream(session, visit.headers.get(headers::LAST_EVENT)).await {
-        Ok(Standing::Own(session)) => own(visit, &session, stream),
-        Ok(Standing::Server(events)) => respond(Answer::Events { events, resumable: true }.holding(stream)),
+        Ok(Standing::Own(session)) => own(gateway, visit, &session, stream),
+        Ok(Standing::Server(events)) => {
+            respond(standing(gateway, Answer::Events { events, resumable: true }, stream, None))
+        }
         Ok(Standing::Nothing(status)) if status.is_client_error() => plain(status, "the server offers no such stream"),
         Ok(Standing::Nothing(status)) => plain(status, "the server's stream cannot be used"),
         Err(refusal) => refused(gateway, &refusal),
@@ -34,7 +37,12 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
 }
 
 /// A stream of our own: news, or the rest of a stream that broke off.
-fn own(visit: &Visit, session: &ClientSession, held: impl Send + 'static) -> Response<AnswerBody> {
+fn own(
+    gateway: &Gateway,
+    visit: &Visit,
+    session: &ClientSession,
+    counted: impl Send + 'static,
+) -> Response<AnswerBody> {
     let last = visit.headers.get(headers::LAST_EVENT).and_then(|id| id.to_str().ok());
     let place = last.map(StreamLog::parse_id);
     let reader = match place {
@@ -50,7 +58,10 @@ fn own(visit: &Visit, session: &ClientSession, held: impl Send + 'static) -> Res
         },
     };
     match reader {
-        Some(reader) => respond(Answer::Events { events: read_log(reader), resumable: true }.holding(held)),
+        Some(reader) => {
+            let events = Answer::Events { events: read_log(reader), resumable: true };
+            respond(standing(gateway, events, counted, None))
+        }
         None => plain(StatusCode::BAD_REQUEST, "no stream of this session has that event"),
     }
 }

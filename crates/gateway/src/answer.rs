@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::Stream;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use toolwarden_conversations::Failure;
@@ -49,17 +49,6 @@ impl Answer {
     #[must_use]
     pub fn message(body: Bytes) -> Self {
         Self::Message(Reply { status: StatusCode::OK, body, session: None })
-    }
-
-    /// The same; a stream holds this until it ends.
-    #[must_use]
-    pub fn holding(self, held: impl Send + 'static) -> Self {
-        let Self::Events { events, resumable } = self else { return self };
-        let events = events.map(move |event| {
-            let _ = &held;
-            event
-        });
-        Self::Events { events: Box::pin(events), resumable }
     }
 
     /// One message as a stream of its own.

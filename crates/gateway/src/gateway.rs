@@ -24,7 +24,7 @@ use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
 use toolwarden_guard::pins::Book;
-use toolwarden_guard::{Heads, Limiter, Live};
+use toolwarden_guard::{Closing, Heads, Limiter, Live};
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -76,6 +76,7 @@ pub struct Gateway {
     /// Streams of news by whose they are.
     pub(crate) streams: Arc<Heads>,
     pub(crate) started: Instant,
+    pub(crate) closing: Closing,
 }
 
 impl Gateway {
@@ -94,6 +95,7 @@ impl Gateway {
             limiter,
             streams: Heads::new(parts.settings.most_streams_of_one),
             started: Instant::now(),
+            closing: Closing::default(),
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
             live,

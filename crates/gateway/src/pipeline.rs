@@ -39,26 +39,20 @@ pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
         arrival.course = Course::listed(guard);
     }
     let listens = listening(&arrival);
-    let is_listening = shape.wants_answer && &*method == places::LISTEN;
-    let stream = is_listening.then(|| gateway.open_stream(&arrival.caller)).transpose();
     let opened = Trail::open(gateway, &arrival, method);
     arrival.course.trace = opened.trace();
     let mut trail = Some(opened);
     let can_be_given_up = arrival.session.is_some() && shape.wants_answer;
-    let walked = match &stream {
-        _ if is_repeated => Err(Refusal::RepeatedId),
-        Err(_) => Err(Refusal::TooManyStreams),
-        Ok(_) if can_be_given_up => {
-            let course = arrival.course.clone();
-            unless_given_up(course, pin!(walk(gateway, arrival, &mut trail))).await
-        }
-        Ok(_) => walk(gateway, arrival, &mut trail).await,
+    let walked = if is_repeated {
+        Err(Refusal::RepeatedId)
+    } else if can_be_given_up {
+        let course = arrival.course.clone();
+        unless_given_up(course, pin!(walk(gateway, arrival, &mut trail))).await
+    } else {
+        walk(gateway, arrival, &mut trail).await
     };
     match (walked, listens) {
-        (Ok(answer), Some((arrival, wanted, id))) => {
-            visible::with_changes(gateway, &arrival, wanted, id, answer).holding(stream)
-        }
-        (Ok(answer), None) if is_listening => answer.holding(stream),
+        (Ok(answer), Some((arrival, wanted, id))) => visible::with_changes(gateway, &arrival, wanted, id, answer),
         (Ok(answer), None) => answer,
         (Err(refusal), _) => {
             if let Some(trail) = trail {

@@ -18,7 +18,7 @@ use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
 
 /// Streams of news are counted as such, at the door.
-pub(crate) const LISTEN: &str = "subscriptions/listen";
+const LISTEN: &str = "subscriptions/listen";
 
 pub(crate) async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let goes_on = matches!(asked.state.as_ref().map(|state| &state.carried), Some(Carried::Parked(_)));

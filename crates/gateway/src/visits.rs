@@ -8,7 +8,7 @@ use toolwarden_conversations::sessions::{ClientSession, Push, SessionError, prin
 use toolwarden_conversations::upstreams::{HttpLink, Link, Upstream};
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Caller, Weakness, weak};
-use toolwarden_guard::Head;
+use toolwarden_guard::{Closing, Head};
 use toolwarden_mcp::Era;
 use toolwarden_mcp::upstream::http::ReplyBody;
 
@@ -46,6 +46,12 @@ impl Gateway {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The order to stop.
+    #[must_use]
+    pub fn closing(&self) -> &Closing {
+        &self.closing
     }
 
     /// A server, and what is open with it.

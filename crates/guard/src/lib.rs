@@ -2,6 +2,7 @@
 //!
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
+mod closing;
 mod heads;
 mod limits;
 pub mod live;
@@ -9,6 +10,7 @@ pub mod pins;
 mod rate;
 mod turns;
 
+pub use closing::Closing;
 pub use heads::{Head, Heads};
 pub use limits::{Defaults, Held, Limiter, Over};
 pub use live::Live;

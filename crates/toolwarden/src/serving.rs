@@ -1,6 +1,7 @@
 //! Builds a running gateway from the files of this place: keys, journal, index, servers.
 
 mod control;
+mod readiness;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use toolwarden_telemetry::trace::{self, Collector, Exporter};
 use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 use toolwarden_vault::FileKeyring;
 
+pub use self::readiness::Readiness;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
 use crate::wire::House;
@@ -110,18 +112,19 @@ impl Running {
     }
 }
 
-/// Ends when somebody tells the process to.
+/// Ends when somebody tells the process to, from now on.
 ///
 /// # Errors
 /// Signals cannot be heard.
-pub async fn wait_for_signal() -> Result<()> {
+pub fn wait_for_signal() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// Logs go to stderr: stdout belongs to the protocol, or to people. The environment goes before the config.

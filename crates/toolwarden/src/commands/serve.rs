@@ -12,7 +12,7 @@ use toolwarden_sources::ServerDefinition;
 
 use crate::cli::{Places, PolicyArguments, ServeArguments};
 use crate::output::{self, Exit};
-use crate::serving;
+use crate::serving::{self, Readiness};
 use crate::wire::{self, House};
 
 pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
@@ -43,16 +43,26 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         };
         let running = serving::start(house, "serve").await?;
         let (stop, stopping) = watch::channel(false);
+        let (reload, readiness) = (Arc::new(reload), Readiness::from_environment());
+        // Before anybody is told that it is there: until then this signal would end the process.
+        running.reload_on_signal(reload.clone(), readiness.clone(), stopping.clone())?;
         let control = running.open_control(listener.address(), reload, stopping.clone())?;
         announce(scheme, listener.address(), &names)?;
         tokio::spawn(running.gateway.clone().keep_house());
         let (gateway, serves) = (running.gateway.clone(), workers.clone());
         let serving = tokio::spawn(async move { serve(gateway, listener, &serves, stopping).await });
-        serving::wait_for_signal().await?;
-        tracing::info!("stopping: calls on their way have a few seconds; a second signal ends them");
+        let signal = serving::wait_for_signal()?;
+        readiness.ready();
+        tokio::spawn(readiness.clone().keep_alive());
+        signal.await;
+        readiness.stopping();
+        let grace = running.gateway.settings().grace;
+        tracing::info!("stopping: calls on their way have {} s; a second signal ends them", grace.as_secs());
+        running.gateway.closing().begin();
         tokio::spawn(async {
             // Whatever is lost is found at the next start, as after a crash.
-            if serving::wait_for_signal().await.is_ok() {
+            if let Ok(signal) = serving::wait_for_signal() {
+                signal.await;
                 std::process::exit(130);
             }
         });

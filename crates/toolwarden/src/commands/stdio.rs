@@ -6,7 +6,8 @@ use toolwarden_gateway::Scope;
 
 use crate::cli::{Places, PolicyArguments, StdioArguments};
 use crate::output::{BadInput, Exit};
-use crate::{serving, wire};
+use crate::serving::{self, Readiness};
+use crate::wire;
 
 pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
@@ -27,13 +28,24 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         let running = serving::start(house, "stdio").await?;
         // A person who is told to run `toolwarden allow` expects it to act without a restart.
         let (stop, stopping) = tokio::sync::watch::channel(false);
-        let watching = running.watch_files(std::sync::Arc::new(reload), stopping);
+        let reload = std::sync::Arc::new(reload);
+        // Nobody waits for it to be ready: whoever started it talks to it.
+        running.reload_on_signal(reload.clone(), Readiness::nobody(), stopping.clone())?;
+        let watching = running.watch_files(reload, stopping);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let told_to_end = async {
             // Without signals there is still the end of the input.
-            if serving::wait_for_signal().await.is_err() {
-                std::future::pending::<()>().await;
+            match serving::wait_for_signal() {
+                Ok(signal) => signal.await,
+                Err(_) => std::future::pending().await,
             }
+            tokio::spawn(async {
+                // Whatever is lost is found at the next start, as after a crash.
+                if let Ok(signal) = serving::wait_for_signal() {
+                    signal.await;
+                    std::process::exit(130);
+                }
+            });
         };
         let served = stdio::serve(&running.gateway, scope, mode.as_deref(), input, output, told_to_end).await;
         let _ = stop.send(true);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
@@ -16,7 +17,7 @@ use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView,
 use toolwarden_gateway::Gateway;
 use toolwarden_sources::{Loaded, Locations};
 
-use super::Running;
+use super::{Readiness, Running};
 use crate::environment::{self, SystemClock};
 use crate::wire::{self, House};
 
@@ -38,10 +39,9 @@ impl Running {
     pub fn open_control(
         &self,
         address: SocketAddr,
-        reload: impl Reload,
+        reload: Arc<impl Reload>,
         stop: watch::Receiver<bool>,
     ) -> Result<JoinHandle<()>> {
-        let reload = Arc::new(reload);
         let watching = self.watch_files(reload.clone(), stop.clone());
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
             Ok(socket) => socket,
@@ -105,6 +105,34 @@ impl Running {
                 }
             }
         })
+    }
+
+    /// Reads the policy again whenever the process gets SIGHUP, as when a file changes: one that cannot be used leaves the
+    /// former in force.
+    ///
+    /// # Errors
+    /// Signals cannot be heard.
+    pub fn reload_on_signal(
+        &self,
+        reload: Arc<impl Reload>,
+        readiness: Readiness,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<JoinHandle<()>> {
+        let gateway = Arc::downgrade(&self.gateway);
+        let mut hangups = signal(SignalKind::hangup())?;
+        Ok(tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    _ = stop.changed() => return,
+                    hangup = hangups.recv() => if hangup.is_none() { return },
+                }
+                readiness.reloading();
+                if let Err(error) = take_over(&gateway, &reload).await {
+                    tell_refusal(&format!("{error:#}"));
+                }
+                readiness.ready();
+            }
+        }))
     }
 
     fn clerk(&self, address: SocketAddr) -> Clerk {

@@ -8,6 +8,8 @@ use crate::server::eventually;
 
 /// A server that lists a tool and never answers its calls.
 const SILENT: &str = r#"
+[gateway]
+grace = "300ms"
 [auto_run]
 mode = "run_everything"
 [servers.silent]

@@ -14,6 +14,8 @@ mod pinning;
 mod recording;
 mod reference;
 mod server;
+mod signals;
 mod socket;
+mod stopping;
 mod tailing;
 mod trusting;

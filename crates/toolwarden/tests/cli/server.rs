@@ -24,8 +24,8 @@ impl Server {
         server
     }
 
-    /// The same with further variables, and whatever servers the config has.
-    pub fn start_with(house: &House, variables: &[(&str, &str)]) -> Self {
+    /// The same with more in its environment, and whatever servers the config has.
+    pub fn start_with(house: &House, environment: &[(&str, &str)]) -> Self {
         let log = File::create(house.path("server.log"));
         assert!(log.is_ok());
         let child = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
@@ -34,7 +34,7 @@ impl Server {
             .env_clear()
             .env("HOME", house.path("home"))
             .env("PATH", "/usr/bin:/bin")
-            .envs(variables.iter().copied())
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log.map_or_else(|_| Stdio::null(), Stdio::from))
@@ -61,7 +61,7 @@ impl Server {
     /// A page of the HTTP door, with its head.
     pub fn page(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
-        exchange(TcpStream::connect(&self.address), &request)
+        exchange(self.connect(), &request)
     }
 
     /// Posts a legacy message; the whole answer.
@@ -72,10 +72,26 @@ impl Server {
             self.address,
             body.len()
         );
-        exchange(TcpStream::connect(&self.address), &request)
+        exchange(self.connect(), &request)
     }
 
-    fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
+    /// The status it ends with.
+    pub fn code(mut self) -> Option<i32> {
+        self.child.wait().ok()?.code()
+    }
+
+    /// A session of a legacy client at `/mcp/notes`.
+    pub fn initialize(&self) -> String {
+        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+        let answer = self.post("/mcp/notes", &body.to_string()).to_lowercase();
+        let session = answer.split_once("mcp-session-id: ").and_then(|(_, rest)| rest.lines().next());
+        assert!(session.is_some(), "{answer}");
+        session.unwrap_or_default().to_owned()
+    }
+
+    /// A request of a modern client as its bytes.
+    pub fn request(&self, method: &str, name: Option<&str>, parameters: &Value) -> String {
         let mut parameters = parameters.clone();
         if let Some(fields) = parameters.as_object_mut() {
             let about = json!({
@@ -87,14 +103,17 @@ impl Server {
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters }).to_string();
         let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
-        let request = format!(
+        format!(
             "POST /mcp/notes HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n\
              Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\n\
              Mcp-Method: {method}\r\n{name}Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
-        );
-        let answer = exchange(TcpStream::connect(&self.address), &request);
+        )
+    }
+
+    fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
+        let answer = exchange(self.connect(), &self.request(method, name, parameters));
         let start = answer.find("{\"jsonrpc\"").unwrap_or_default();
         let json = answer.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
         let parsed = serde_json::from_str(json);
@@ -103,10 +122,23 @@ impl Server {
     }
 
     /// Ends it as a person would, and waits.
-    pub fn stop(mut self) {
-        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
-        assert!(told.is_ok_and(|status| status.success()));
+    pub fn stop(self) {
+        self.signal("-TERM");
+        self.ends();
+    }
+
+    pub fn signal(&self, signal: &str) {
+        signal_to(&self.child, signal);
+    }
+
+    /// Waits for its end, which must be a good one.
+    pub fn ends(mut self) {
         assert!(self.child.wait().is_ok_and(|status| status.success()));
+    }
+
+    /// A new connection, if anybody takes it.
+    pub fn connect(&self) -> std::io::Result<TcpStream> {
+        TcpStream::connect(&self.address)
     }
 
     /// Ends it without giving it a chance to tidy up.
@@ -121,6 +153,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+pub fn signal_to(process: &Child, signal: &str) {
+    let told = Command::new("kill").args([signal, &process.id().to_string()]).status();
+    assert!(told.is_ok_and(|status| status.success()));
 }
 
 /// Sends a request and reads until the other side closes.
