@@ -14,6 +14,7 @@ pub mod greeting;
 pub mod known;
 pub mod memo;
 pub mod questions;
+pub mod receipt;
 pub mod request_state;
 mod scope;
 pub mod sessions;

@@ -7,7 +7,6 @@ mod body;
 mod check;
 mod events;
 mod lists;
-mod receipt;
 
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub use body::InspectedBody;
 pub(crate) use check::Check;
 pub(crate) use events::{Heard, stream_events};
 pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
-pub(crate) use receipt::{is_wanted as receipt_is_wanted, with_receipt};
+pub(crate) use toolwarden_conversations::receipt::{is_wanted as receipt_is_wanted, with_receipt};
 
 use crate::answer::Answer;
 use crate::audit::Trail;

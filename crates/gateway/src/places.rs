@@ -8,9 +8,7 @@ use std::sync::Arc;
 use tokio::time::sleep;
 use toolwarden_conversations::request_state::Carried;
 use toolwarden_conversations::sessions::principal;
-use toolwarden_core::{Decision, Stage};
 use toolwarden_guard::Over;
-use toolwarden_policy::Explanation;
 use toolwarden_refusals::{Denial, Refusal};
 
 use crate::arrival::Arrival;
@@ -34,23 +32,12 @@ pub(crate) async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&s
     let now = gateway.started.elapsed().as_secs();
     let who = || principal(&arrival.caller);
     let entered = gateway.limiter.enter(call, who, now, sleep(gateway.settings.turn_time)).await;
-    let held = entered.map_err(|over| refuse(gateway, over))?;
+    let held = entered.map_err(|over| refuse(gateway, &over))?;
     arrival.course.flight().hold(Arc::new(held));
     Ok(())
 }
 
-fn refuse(gateway: &Gateway, over: Over) -> Refusal {
-    let explanation = Explanation {
-        decision: Decision::Deny,
-        stage: Stage::Limits,
-        reason: over.reason,
-        rule: Some(over.rule),
-        detail: None,
-        candidates: Vec::new(),
-        payers: Vec::new(),
-        trace: Vec::new(),
-        policy_version: gateway.live.policy().version(),
-        valid_until: None,
-    };
-    Refusal::Denied(Box::new(Denial { explanation, message: over.words, retry_after: Some(over.retry_after) }))
+fn refuse(gateway: &Gateway, over: &Over) -> Refusal {
+    let explanation = over.explanation(gateway.live.policy().version());
+    Refusal::Denied(Box::new(Denial { explanation, message: over.words.clone(), retry_after: Some(over.retry_after) }))
 }

@@ -9,9 +9,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use toolwarden_core::{Layer, Origin, Reason, Weakness, name, weak};
-use toolwarden_policy::RuleRef;
+use toolwarden_core::{Decision, Layer, Origin, Reason, Stage, Weakness, name, weak};
 use toolwarden_policy::input::{LimitsInput, ServerInput};
+use toolwarden_policy::{Explanation, RuleRef};
 
 use crate::rate::{Counted, Rate};
 use crate::turns::{Place, Turn, Turns};
@@ -78,6 +78,25 @@ pub struct Held {
 /// What a call counts in the minutes of its levels; given back unless it is made.
 struct Minutes<'a> {
     counted: [Option<(&'a Level, Counted)>; 3],
+}
+
+impl Over {
+    /// The same as the judge would say it.
+    #[must_use]
+    pub fn explanation(&self, policy_version: u64) -> Explanation {
+        Explanation {
+            decision: Decision::Deny,
+            stage: Stage::Limits,
+            reason: self.reason,
+            rule: Some(self.rule.clone()),
+            detail: None,
+            candidates: Vec::new(),
+            payers: Vec::new(),
+            trace: Vec::new(),
+            policy_version,
+            valid_until: None,
+        }
+    }
 }
 
 impl Limiter {

@@ -7,10 +7,11 @@ use toolwarden_mcp::compose::{object_with, push_spliced};
 use toolwarden_policy::Query;
 use toolwarden_store::journal::Receipt;
 
-pub(crate) const ASKED_WITH: &str = "toolwarden/receipt";
+const ASKED_WITH: &str = "toolwarden/receipt";
 
 /// Whether the request's `_meta` asks for a receipt.
-pub(crate) fn is_wanted(query: &Query) -> bool {
+#[must_use]
+pub fn is_wanted(query: &Query) -> bool {
     let params = query.call.params.as_ref();
     params
         .and_then(|params| params.value().get("_meta")?.get(ASKED_WITH))
@@ -18,7 +19,8 @@ pub(crate) fn is_wanted(query: &Query) -> bool {
 }
 
 /// A response with the receipt in its result's `_meta`; errors stay as they are.
-pub(crate) fn with_receipt(message: Bytes, receipt: &Receipt) -> Bytes {
+#[must_use]
+pub fn with_receipt(message: Bytes, receipt: &Receipt) -> Bytes {
     let Ok(text) = std::str::from_utf8(&message) else { return message };
     let limits = Limits { bytes: text.len(), depth: 256 };
     let Ok(document) = Document::parse(text, limits) else { return message };
