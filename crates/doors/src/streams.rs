@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_conversations::stream_log::StreamLog;
-use toolwarden_gateway::{Answer, Gateway, Standing};
+use toolwarden_gateway::{Answer, Gateway, Standing, standing_stream};
 use toolwarden_mcp::headers;
 
 use crate::body::AnswerBody;
@@ -25,7 +25,7 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
         Ok(stream) => stream,
         Err(refusal) => return refused(gateway, &refusal),
     };
-    match gateway.standing_stream(session, visit.headers.get(headers::LAST_EVENT)).await {
+    match standing_stream(gateway, session, visit.headers.get(headers::LAST_EVENT)).await {
         Ok(Standing::Own(session)) => own(gateway, visit, &session, stream),
         Ok(Standing::Server(events)) => {
             respond(standing(gateway, Answer::Events { events, resumable: true }, stream, None))

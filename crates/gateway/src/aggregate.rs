@@ -17,15 +17,15 @@ use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Message, Method, Treatment, Version, compose};
 
-use crate::answer::Answer;
-use crate::arrival::Arrival;
-use crate::audit::Trail;
-use crate::decide::may_reach;
-use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass, stop};
-use crate::places;
-use crate::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, cancelled_id, has_ended, resolve};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::decide::may_reach;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::places;
+use toolwarden_steps::resolve::{FOREIGN_ANSWER, FOREIGN_CANCEL, Resolved, cancelled_id, has_ended, resolve};
 
 /// Walks a message of the common door.
 pub(crate) async fn handle(

@@ -8,8 +8,6 @@ mod leg;
 mod listening;
 mod newer_server;
 mod older_server;
-mod parks;
-mod way;
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,14 +17,13 @@ use toolwarden_core::json::Part;
 use toolwarden_mcp::Era;
 
 pub(crate) use listening::listen_for;
-pub(crate) use parks::Parks;
 
-use crate::answer::Answer;
-use crate::arrival::Arrival;
-use crate::audit::Trail;
-use crate::gateway::Gateway;
-use crate::resolve::{Asked, What, text_member};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::resolve::{Asked, What, text_member};
 
 /// Carries a judged message to a server of the other era.
 pub(crate) async fn carry(

@@ -17,12 +17,12 @@ use toolwarden_core::json::Part;
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::{Era, Version};
 
-use crate::answer::{Answer, Reply};
-use crate::arrival::Arrival;
-use crate::gateway::Gateway;
-use crate::pinning;
-use crate::resolve::Asked;
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{Answer, Reply};
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::pinning;
+use toolwarden_steps::resolve::Asked;
 
 /// Opens a legacy conversation with one server.
 pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound) -> Result<Answer, Refusal> {

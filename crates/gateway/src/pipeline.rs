@@ -14,16 +14,17 @@ use toolwarden_core::json::Part;
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::{Era, Id, Message};
 
-use crate::answer::{self, Answer, Shape};
-use crate::arrival::{Arrival, Course};
-use crate::audit::Trail;
-use crate::decide::{Judged, decide};
-use crate::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
-use crate::gateway::Gateway;
-use crate::inspect::inspect;
-use crate::resolve::{Asked, Resolved, What, cancelled_id, resolve};
-use crate::{aggregate, bridge, catalog, forward, opening, parameters, places, shared, visible};
+use crate::{aggregate, bridge, opening, shared};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{self, Answer};
+use toolwarden_steps::arrival::{Arrival, Course, shape_of};
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::decide::{Judged, decide};
+use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::inspect::inspect;
+use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
+use toolwarden_steps::{catalog, forward, parameters, places, visible};
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
@@ -164,20 +165,4 @@ pub(crate) fn stop(arrival: &Arrival, params: Option<&Part>, flight: &Flight) ->
         tell_servers(flight);
     }
     Answer::Accepted
-}
-
-/// What an answer to a message must be shaped to.
-pub(crate) fn shape_of(arrival: &Arrival) -> Shape {
-    let era = arrival.version.era();
-    match &arrival.message {
-        Message::Request(request) => Shape {
-            id: Some(request.id.clone()),
-            wants_answer: true,
-            is_tool_call: &*request.method == "tools/call",
-            era,
-        },
-        Message::Notification(_) | Message::Response(_) => {
-            Shape { id: None, wants_answer: false, is_tool_call: false, era }
-        }
-    }
 }

@@ -6,8 +6,8 @@
 use toolwarden_conversations::upstreams::Link;
 use toolwarden_mcp::{Id, compose};
 
-use crate::answer::Answer;
-use crate::resolve::{Asked, text_member};
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::resolve::{Asked, text_member};
 
 pub(crate) fn answered(asked: &Asked) -> Option<Answer> {
     let session = asked.arrival.session.as_ref()?;

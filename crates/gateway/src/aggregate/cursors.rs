@@ -8,9 +8,9 @@ use toolwarden_core::Purpose;
 use toolwarden_core::json::{Kind, Part};
 use toolwarden_mcp::headers::{base64, to_base64};
 
-use crate::arrival::Arrival;
-use crate::gateway::Gateway;
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::gateway::Gateway;
 
 /// Longest cursor that is looked at, and longest own one of a server: one server's must not use up the room
 /// of the others.

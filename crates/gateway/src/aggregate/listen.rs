@@ -16,12 +16,12 @@ use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Backoff, Id, Message, compose};
 
 use super::{named, with_params};
-use crate::answer::{Answer, Events};
-use crate::arrival::{Arrival, Course};
-use crate::gateway::Gateway;
 use crate::pipeline::pass;
-use crate::resolve::{Resolved, resolve};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{Answer, Events};
+use toolwarden_steps::arrival::{Arrival, Course};
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::resolve::{Resolved, resolve};
 
 /// So long the client waits to hear what is agreed on; slower servers join later.
 const AGREEMENT: Duration = Duration::from_secs(2);

@@ -17,12 +17,12 @@ use toolwarden_mcp::{Era, Id};
 
 use super::cursors::{self, Place};
 use super::{named, opening};
-use crate::answer::Answer;
-use crate::arrival::Arrival;
-use crate::gateway::Gateway;
-use crate::inspect::{list_kind, shows};
-use crate::pinning;
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::inspect::{list_kind, shows};
+use toolwarden_steps::pinning;
 
 /// Entries of one page.
 const PAGE: usize = 500;
@@ -178,7 +178,7 @@ pub(super) async fn link_of(
     upstream: &Arc<Upstream>,
 ) -> Result<Link, Failure> {
     if arrival.version.era() == Era::Modern {
-        return crate::forward::for_modern(arrival, upstream).await;
+        return toolwarden_steps::forward::for_modern(arrival, upstream).await;
     }
     let Some(session) = &arrival.session else { return Err(Failure::Died) };
     if let Some(link) = session.link(&upstream.name).filter(Link::is_open) {

@@ -18,13 +18,13 @@ use toolwarden_mcp::{Edit, Era, Id, Version, compose};
 use toolwarden_policy::{Message as Admitted, admit, housekeeping};
 
 use super::reachable;
-use crate::answer::{Answer, Reply};
-use crate::arrival::Arrival;
-use crate::gateway::Gateway;
 use crate::opening::session as client_session;
-use crate::pinning;
-use crate::resolve::query;
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{Answer, Reply};
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::pinning;
+use toolwarden_steps::resolve::query;
 
 /// Most text of merged instructions.
 const MOST_INSTRUCTIONS: usize = 16 * 1024;
@@ -85,7 +85,7 @@ async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, session: Option<&Arc<
 async fn discover(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Part, Failure> {
     match upstream.modern().await {
         Ok(link) => ask(upstream, &link, "server/discover", None).await,
-        Err(Failure::OtherEra(_)) => Ok(crate::forward::older(arrival, upstream).await?.said().clone()),
+        Err(Failure::OtherEra(_)) => Ok(toolwarden_steps::forward::older(arrival, upstream).await?.said().clone()),
         Err(failure) => Err(failure),
     }
 }
@@ -119,7 +119,7 @@ pub(crate) async fn conversation(
         match &link {
             Link::Http(http) => {
                 drop(http.notify(&ready).await?);
-                crate::news::follow(gateway, session, upstream, http);
+                toolwarden_steps::news::follow(gateway, session, upstream, http);
             }
             Link::Stdio(child) if child.is_own() => child.notify(&ready, &[] as &[Edit<'_>]).await?,
             Link::Stdio(_) => {}

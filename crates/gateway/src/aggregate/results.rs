@@ -8,7 +8,7 @@ use toolwarden_conversations::alias::Alias;
 use toolwarden_core::json::{Document, Kind, Limits, Value};
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
-use crate::answer::{Answer, gathered};
+use toolwarden_steps::answer::{Answer, gathered};
 
 /// The answer with the URIs of its server under their common names. A large answer that is not the
 /// reading of a resource passes as it is: it streams.

@@ -13,15 +13,15 @@ use toolwarden_mcp::compose::{push_spliced, quoted};
 
 use super::lists::link_of;
 use super::{named, results, with_params};
-use crate::answer::Answer;
-use crate::arrival::Arrival;
-use crate::audit::Trail;
-use crate::catalog;
-use crate::decide::reach;
-use crate::gateway::Gateway;
 use crate::pipeline::{drop_foreign, pass};
-use crate::resolve::{Resolved, resolve, text_member};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::catalog;
+use toolwarden_steps::decide::reach;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::resolve::{Resolved, resolve, text_member};
 
 pub(super) async fn call(
     gateway: &Arc<Gateway>,

@@ -24,17 +24,17 @@ use toolwarden_mcp::{Id, Message, Notification, Request};
 use toolwarden_policy::{Message as Admitted, acknowledge, admit, decline};
 
 use super::older_server::uri_of;
-use super::parks::Parks;
 use super::severity;
-use super::way::{Open, Waiting, Way};
-use crate::answer::{self, Answer, Reply as Sent};
-use crate::audit::Trail;
-use crate::gateway::Gateway;
-use crate::inspect::{Check, receipt_is_wanted, with_receipt};
-use crate::pipeline::shape_of;
-use crate::resolve::{Asked, query};
-use crate::roots;
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{self, Answer, Reply as Sent};
+use toolwarden_steps::arrival::shape_of;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::inspect::{Check, receipt_is_wanted, with_receipt};
+use toolwarden_steps::parks::Parks;
+use toolwarden_steps::resolve::{Asked, query};
+use toolwarden_steps::roots;
+use toolwarden_steps::way::{Open, Waiting, Way};
 
 /// Questions that come this soon after one another are put together.
 const GATHERING: Duration = Duration::from_millis(30);

@@ -24,12 +24,12 @@ use toolwarden_mcp::upstream::http::EventStream;
 use toolwarden_mcp::{Backoff, Id, Message, Notification, headers};
 use toolwarden_policy::{Message as Admitted, admit, housekeeping};
 
-use crate::answer::Answer;
-use crate::gateway::Gateway;
-use crate::inspect::{Heard, stream_events};
-use crate::resolve::{Asked, query, text_member};
-use crate::watching::may_watch;
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::inspect::{Heard, stream_events};
+use toolwarden_steps::resolve::{Asked, query, text_member};
+use toolwarden_steps::watching::may_watch;
 
 /// A stream that ended is opened again after this.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -24,17 +24,17 @@ use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Direction, Edit, Form, HopMember, Id, Message, Method, Version};
 
 use super::{listening, set_level};
-use crate::answer::{self, Answer, Reply as Sent};
-use crate::audit::Trail;
-use crate::decide::decide;
-use crate::ending::{Lookout, take_away};
-use crate::forward::link;
-use crate::gateway::Gateway;
-use crate::inspect::{Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, with_receipt};
-use crate::parameters;
-use crate::pipeline::shape_of;
-use crate::resolve::{Asked, What, query};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{self, Answer, Reply as Sent};
+use toolwarden_steps::arrival::shape_of;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::decide::decide;
+use toolwarden_steps::ending::{Lookout, take_away};
+use toolwarden_steps::forward::link;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::inspect::{Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, with_receipt};
+use toolwarden_steps::parameters;
+use toolwarden_steps::resolve::{Asked, What, query};
 
 /// How often a server may ask in one call.
 const MOST_ROUNDS: usize = 8;
@@ -272,7 +272,7 @@ impl Errand {
             let mut again = self.asked.again();
             again.query = query(&self.gateway, &self.session.caller, again.query.call);
             let judged = decide(&self.gateway, &again)?;
-            if let (crate::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
+            if let (toolwarden_steps::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
                 trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
             }
             outbound = judged.into_outbound();

@@ -21,15 +21,15 @@ use toolwarden_policy::{Message as Admitted, admit};
 
 use super::leg::Leg;
 use super::listening;
-use super::way::{Open, Waiting, Way};
-use crate::answer::Answer;
-use crate::audit::Trail;
-use crate::forward::older;
-use crate::gateway::Gateway;
-use crate::inspect::{filtered_list, list_kind, pinned_list};
-use crate::pinning;
-use crate::resolve::{Asked, What, query, text_member};
 use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::forward::older;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::inspect::{filtered_list, list_kind, pinned_list};
+use toolwarden_steps::pinning;
+use toolwarden_steps::resolve::{Asked, What, query, text_member};
+use toolwarden_steps::way::{Open, Waiting, Way};
 
 /// How often a call that waits for its turn looks for one that has waited for its client long enough.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

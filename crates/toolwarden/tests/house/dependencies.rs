@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -18,7 +18,8 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ("guard", &["core", "policy", "sources"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
     ("refusals", &["core", "policy", "mcp", "conversations"]),
-    ("gateway", &["core", "policy", "sources", "mcp", "store", "guard", "conversations", "telemetry", "refusals"]),
+    ("steps", &["core", "policy", "sources", "mcp", "store", "guard", "conversations", "telemetry", "refusals"]),
+    ("gateway", &["core", "policy", "mcp", "guard", "conversations", "refusals", "steps"]),
     ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
     ("control", &["core", "policy", "sources", "store", "guard"]),
     ("console", &["core", "control"]),
@@ -57,6 +58,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
             "telemetry",
             "guard",
             "conversations",
+            "steps",
             "gateway",
             "doors",
             "control",

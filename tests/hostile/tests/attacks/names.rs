@@ -117,7 +117,8 @@ async fn tool_listed_twice() -> Tried {
     let house = House::guarded_before(&server).await?;
     let members = r#""name":"safe","arguments":{"path":"/etc"}"#;
     let got = house.send(&Ask::modern("/mcp/notes", "tools/call", "safe", members)).await?;
-    outcome(!server.calls().is_empty(), got.has("schema_violation") && server.calls().is_empty(), got)
+    // What of the two is meant nobody accepted.
+    outcome(!server.calls().is_empty(), got.has("definition_changed") && server.calls().is_empty(), got)
 }
 
 async fn list_that_changes_with_every_request() -> Tried {
@@ -131,8 +132,8 @@ async fn list_that_changes_with_every_request() -> Tried {
     let list = Ask::modern("/mcp/notes", "tools/list", "", "");
     let (first, second) = (house.send(&list).await?, house.send(&list).await?);
     let got = house.send(&Ask::call("/mcp/notes", "danger")).await?;
-    let changed = first.has("safe") && second.has("danger");
-    outcome(!server.calls().is_empty(), changed && got.has("not_in_allowlist") && server.calls().is_empty(), got)
+    let hidden = first.has("safe") && !second.has("danger");
+    outcome(!server.calls().is_empty(), hidden && got.has("definition_new") && server.calls().is_empty(), got)
 }
 
 async fn tool_name_with_a_blank_at_its_end() -> Tried {

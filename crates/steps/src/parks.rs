@@ -11,8 +11,8 @@ use toolwarden_conversations::upstreams::Older;
 use toolwarden_core::Keyring;
 use toolwarden_core::digest::hex;
 
-use super::way::Waiting;
 use crate::resolve::Asked;
+use crate::way::Waiting;
 
 /// How long a call waits for its client.
 const LIFE: Duration = Duration::from_secs(5 * 60);
@@ -22,7 +22,7 @@ const MOST_OF_ONE: usize = 256;
 
 /// All of them. Only the sealed state leads to one, and a state opens for its principal and call only.
 #[derive(Debug, Default)]
-pub(crate) struct Parks(Mutex<HashMap<String, Parked>>);
+pub struct Parks(Mutex<HashMap<String, Parked>>);
 
 #[derive(Debug)]
 struct Parked {
@@ -38,14 +38,14 @@ impl Parks {
     }
 
     /// A name nobody can guess.
-    pub(super) fn name(keyring: &dyn Keyring) -> Result<String, Failure> {
+    pub fn name(keyring: &dyn Keyring) -> Result<String, Failure> {
         let mut name = [0; 16];
         keyring.random(&mut name).map_err(|_| Failure::Protocol("no name could be made".to_owned()))?;
         Ok(hex(&name))
     }
 
     /// Keeps a call under its name.
-    pub(super) fn keep(&self, name: String, owner: String, waiting: Box<Waiting>) -> Result<(), Failure> {
+    pub fn keep(&self, name: String, owner: String, waiting: Box<Waiting>) -> Result<(), Failure> {
         // Dropped after the lock: giving a call up tells its server.
         let refused = {
             let mut all = self.lock();
@@ -60,12 +60,12 @@ impl Parks {
         if refused.is_some() { Err(Failure::Busy) } else { Ok(()) }
     }
 
-    pub(super) fn take(&self, name: &str) -> Option<Box<Waiting>> {
+    pub fn take(&self, name: &str) -> Option<Box<Waiting>> {
         self.lock().remove(name).map(|parked| parked.waiting)
     }
 
     /// Gives up the call that has waited longest at a conversation, and long enough.
-    pub(super) fn give_up_oldest_of(&self, older: &Arc<Older>, long_enough: Duration) {
+    pub fn give_up_oldest_of(&self, older: &Arc<Older>, long_enough: Duration) {
         let oldest = {
             let mut all = self.lock();
             let waits = |waiting: &Waiting| waiting.way.as_ref().is_some_and(|way| way.turn.is_of(older));
@@ -77,18 +77,18 @@ impl Parks {
     }
 
     /// Gives up the calls that would not be permitted any more (GATE-19).
-    pub(crate) fn give_up_forbidden(&self, is_permitted: impl Fn(&Asked) -> bool) {
+    pub fn give_up_forbidden(&self, is_permitted: impl Fn(&Asked) -> bool) {
         let forbidden: Vec<_> = self.lock().extract_if(|_, parked| !is_permitted(&parked.waiting.asked)).collect();
         drop(forbidden);
     }
 
     /// Gives up the calls nobody came back for.
-    pub(crate) fn give_up_old(&self) {
+    pub fn give_up_old(&self) {
         let old: Vec<_> = self.lock().extract_if(|_, parked| parked.since.elapsed() > LIFE).collect();
         drop(old);
     }
 
-    pub(crate) fn give_up_all(&self) {
+    pub fn give_up_all(&self) {
         let all: Vec<_> = self.lock().drain().collect();
         drop(all);
     }

@@ -20,12 +20,12 @@ use toolwarden_mcp::scan::{Facts, Outcome};
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_mcp::{Era, Id, compose};
 
-pub(crate) use body::BodyError;
+pub use body::BodyError;
 pub use body::InspectedBody;
-pub(crate) use check::Check;
-pub(crate) use events::{Heard, stream_events};
-pub(crate) use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
-pub(crate) use toolwarden_conversations::receipt::{is_wanted as receipt_is_wanted, with_receipt};
+pub use check::Check;
+pub use events::{Heard, stream_events};
+pub use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
+pub use toolwarden_conversations::receipt::{is_wanted as receipt_is_wanted, with_receipt};
 
 use crate::answer::Answer;
 use crate::audit::Trail;
@@ -42,7 +42,7 @@ async fn whole_result(asked: &Asked, reply: Reply) -> Result<Part, Refusal> {
 }
 
 /// Looks at an answer and shapes it for the door. Takes the trail along where the answer streams.
-pub(crate) async fn inspect(
+pub async fn inspect(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
     forwarded: Forwarded,
@@ -134,12 +134,12 @@ async fn shown_error(asked: &Asked, error: String) -> Result<String, Refusal> {
     Ok(shown.unwrap_or(error))
 }
 
-pub(crate) fn broke(what: &str) -> Refusal {
+pub fn broke(what: &str) -> Refusal {
     Refusal::Upstream(Failure::Protocol(what.to_owned()))
 }
 
 /// Checks what a scan found; gives how the call ended.
-pub(crate) fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failure> {
+pub fn judged_facts(asked: &Asked, facts: &Facts) -> Result<Status, Failure> {
     let own = asked.id.as_ref().map(Id::raw);
     let same = match (facts.id.as_deref(), own) {
         _ if weak::is(Weakness::Answers) => true,

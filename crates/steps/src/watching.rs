@@ -18,7 +18,7 @@ const URIS: &str = "resourceSubscriptions";
 
 /// The filter of `subscriptions/listen` without the resources the caller may not watch; none where it
 /// may watch all it asks for.
-pub(crate) fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
+pub fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
     if &*asked.method != "subscriptions/listen" {
         return None;
     }
@@ -35,7 +35,7 @@ pub(crate) fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
     Some(object_with(Some(filter), &[(URIS, (!kept.is_empty()).then_some(uris.as_str()))]))
 }
 
-pub(crate) fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
+pub fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
     is_heard(&gateway.live, &*gateway.clock, caller, &upstream.name, Some(uri))
 }
 
@@ -54,14 +54,14 @@ fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<s
 
 /// Judges whoever is to hear something by the policy of that moment.
 #[derive(Debug)]
-pub(crate) struct Hearing {
+pub struct Hearing {
     live: Arc<Live>,
     pins: Arc<Book>,
     clock: Arc<dyn Clock>,
 }
 
 impl Hearing {
-    pub(crate) fn new(live: Arc<Live>, pins: Arc<Book>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(live: Arc<Live>, pins: Arc<Book>, clock: Arc<dyn Clock>) -> Self {
         Self { live, pins, clock }
     }
 }

@@ -14,16 +14,16 @@ use crate::resolve::Asked;
 
 /// A call on its way. Dropped before its end, the server is told to stop.
 #[derive(Debug)]
-pub(super) struct Way {
-    pub(super) upstream: Arc<Upstream>,
-    pub(super) turn: Turn,
-    pub(super) source: Source,
+pub struct Way {
+    pub upstream: Arc<Upstream>,
+    pub turn: Turn,
+    pub source: Source,
     /// The id it has on the wire.
-    pub(super) wire: Id,
+    pub wire: Id,
     /// What the server calls itself, raw.
-    pub(super) about: Option<String>,
+    pub about: Option<String>,
     /// The server asked something on the way, and may ask again.
-    pub(super) has_asked: bool,
+    pub has_asked: bool,
 }
 
 impl Drop for Way {
@@ -49,34 +49,34 @@ impl Drop for Way {
 
 /// A question that was put to the client.
 #[derive(Debug)]
-pub(super) struct Open {
-    pub(super) key: String,
-    pub(super) method: Arc<str>,
+pub struct Open {
+    pub key: String,
+    pub method: Arc<str>,
     /// The question as an entry of `inputRequests`, raw.
-    pub(super) shown: String,
+    pub shown: String,
     /// The id the server gave it.
-    pub(super) upstream: Id,
+    pub upstream: Id,
 }
 
 /// A call that waits for its client to come back.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     /// None once the client came back.
-    pub(super) way: Option<Way>,
+    pub way: Option<Way>,
     /// The call as it was judged when it asked.
-    pub(super) asked: Arc<Asked>,
-    pub(super) open: Vec<Open>,
+    pub asked: Arc<Asked>,
+    pub open: Vec<Open>,
     /// Of the round that asked: it ends when the client comes back, or never does.
     trail: Option<Trail>,
 }
 
 impl Waiting {
-    pub(super) fn new(way: Way, asked: Arc<Asked>, open: Vec<Open>, trail: Option<Trail>) -> Self {
+    pub fn new(way: Way, asked: Arc<Asked>, open: Vec<Open>, trail: Option<Trail>) -> Self {
         Self { way: Some(way), asked, open, trail }
     }
 
     /// The client came back: the round before this one ended with a question.
-    pub(super) fn answered(&mut self) {
+    pub fn answered(&mut self) {
         if let Some(mut trail) = self.trail.take() {
             trail.outcome(Status::Ok, 0);
         }

@@ -26,7 +26,7 @@ const MOST_PAGES: usize = 100;
 
 /// Makes sure the judge knows the tool, if its server lists it and the caller may reach that; and that
 /// what the server lists by now was compared with what was accepted (GATE-12).
-pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Refusal> {
+pub async fn know(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Refusal> {
     let call = &asked.query.call;
     let kind = match call.requested_operation() {
         Operation::CallTool => Kind::Tool,
@@ -46,7 +46,7 @@ pub(crate) async fn know(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Re
 }
 
 /// The same on a conversation that is at hand.
-pub(crate) async fn know_on(
+pub async fn know_on(
     gateway: &Arc<Gateway>,
     upstream: &Arc<Upstream>,
     caller: &Arc<Caller>,
@@ -83,7 +83,7 @@ fn is_known(gateway: &Gateway, server: &str, kind: Kind, name: &str, caller: &Ca
 }
 
 /// Lists everything of a kind a server has, page by page.
-pub(crate) async fn learn(
+pub async fn learn(
     gateway: &Arc<Gateway>,
     upstream: &Arc<Upstream>,
     caller: &Arc<Caller>,

@@ -52,7 +52,7 @@ pub struct Settings {
 
 impl Settings {
     /// What servers are held to.
-    pub(crate) fn bounds(&self) -> Bounds<'_> {
+    pub fn bounds(&self) -> Bounds<'_> {
         Bounds { call: self.call, open_time: self.open_time, inherited: &self.inherited }
     }
 }

@@ -21,13 +21,13 @@ const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// What may leave, and why.
 #[derive(Debug)]
-pub(crate) enum Judged {
+pub enum Judged {
     Call(Permit),
     Message(Outbound),
 }
 
 impl Judged {
-    pub(crate) fn into_outbound(self) -> Outbound {
+    pub fn into_outbound(self) -> Outbound {
         match self {
             Self::Call(permit) => permit.into_call(),
             Self::Message(outbound) => outbound,
@@ -35,7 +35,7 @@ impl Judged {
     }
 }
 
-pub(crate) fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
+pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
     let policy = gateway.live.policy();
     if let What::Task(Some(tool)) = &asked.what
         && &*asked.method != "tasks/cancel"
@@ -84,7 +84,7 @@ fn let_go(asked: &Asked) -> Option<Outbound> {
 }
 
 /// Whether a message that was admitted would be admitted now. What would only be held goes on.
-pub(crate) fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
+pub fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let policy = gateway.live.policy();
     let now = query(gateway, &asked.arrival.caller, asked.query.call.clone());
     match &asked.what {
@@ -119,12 +119,12 @@ fn judge_task(policy: &PolicySet, gateway: &Gateway, asked: &Asked, tool: &Arc<s
 
 /// Whether a caller may reach a server at all. Nothing is asked of a server, and none is started, for
 /// somebody who may not.
-pub(crate) fn may_reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>) -> bool {
+pub fn may_reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>) -> bool {
     greeting(gateway, caller, server).is_ok()
 }
 
 /// The same before a call, with the refusal that fits it.
-pub(crate) fn reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>, tool: &str) -> Result<(), Refusal> {
+pub fn reach(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>, tool: &str) -> Result<(), Refusal> {
     greeting(gateway, caller, server).map_err(|why| {
         if may_know(&gateway.live.policy(), caller) {
             refuse_message(server, *why)

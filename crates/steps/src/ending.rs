@@ -18,9 +18,9 @@ use toolwarden_policy::housekeeping;
 
 use crate::answer::{self, Answer, Events};
 use crate::arrival::Course;
+use crate::arrival::shape_of;
 use crate::decide::{may_reach, still_permitted};
 use crate::gateway::Gateway;
-use crate::pipeline::shape_of;
 use crate::resolve::{Asked, What};
 use crate::watching::cut_filter;
 use toolwarden_refusals::Refusal;
@@ -29,7 +29,7 @@ type Ending = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
 /// What may cut off a large answer that is on its way.
 #[derive(Default)]
-pub(crate) struct Cuts(Vec<Ending>);
+pub struct Cuts(Vec<Ending>);
 
 impl std::fmt::Debug for Cuts {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -42,7 +42,7 @@ impl Cuts {
         self.0.push(Box::pin(ending));
     }
 
-    pub(crate) fn poll(&mut self, context: &mut std::task::Context<'_>) -> Option<Failure> {
+    pub fn poll(&mut self, context: &mut std::task::Context<'_>) -> Option<Failure> {
         self.0.iter_mut().find_map(|ending| match ending.as_mut().poll(context) {
             std::task::Poll::Ready(failure) => Some(failure),
             std::task::Poll::Pending => None,
@@ -51,7 +51,7 @@ impl Cuts {
 }
 
 /// The answer, unless the client gives the request up before it is there, or while it streams.
-pub(crate) async fn unless_given_up(
+pub async fn unless_given_up(
     course: Course,
     going: Pin<&mut impl Future<Output = Result<Answer, Refusal>>>,
 ) -> Result<Answer, Refusal> {
@@ -87,7 +87,7 @@ pub(crate) async fn unless_given_up(
 
 /// Looks out for changes of the policy on behalf of one request.
 #[derive(Debug)]
-pub(crate) struct Lookout {
+pub struct Lookout {
     changes: watch::Receiver<()>,
     /// What it was permitted to listen to.
     watched: Option<String>,
@@ -97,13 +97,13 @@ pub(crate) struct Lookout {
 
 impl Lookout {
     /// To be made before the request is judged, so that no change is missed.
-    pub(crate) fn of(gateway: &Gateway, asked: &Asked) -> Self {
+    pub fn of(gateway: &Gateway, asked: &Asked) -> Self {
         let ends = matches!(asked.what, What::Call).then(|| Instant::now() + asked.bounds.time);
         Self { changes: gateway.live.changes(), watched: cut_filter(gateway, asked), ends }
     }
 
     /// Waits until the request would not be permitted any more, or its time is over; gives the reason.
-    pub(crate) async fn revoked(&mut self, gateway: &Gateway, asked: &Asked) -> Refusal {
+    pub async fn revoked(&mut self, gateway: &Gateway, asked: &Asked) -> Refusal {
         let Some(ends) = self.ends else { return self.forbidden(gateway, asked).await };
         tokio::select! {
             refusal = self.forbidden(gateway, asked) => refusal,
@@ -128,7 +128,7 @@ impl Lookout {
 }
 
 /// The answer, unless a narrower policy takes the request away before it is there, or while it streams.
-pub(crate) async fn unless_revoked(
+pub async fn unless_revoked(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
     mut lookout: Lookout,
@@ -185,7 +185,7 @@ fn until_revoked(events: Events, mut lookout: Lookout, gateway: Arc<Gateway>, as
 }
 
 /// Marks a request that is taken away, and tells whoever works on it.
-pub(crate) fn take_away(asked: &Asked, why: &Refusal) {
+pub fn take_away(asked: &Asked, why: &Refusal) {
     let flight = asked.arrival.course.flight();
     match why {
         Refusal::Upstream(_) => flight.mark_late(),
@@ -202,7 +202,7 @@ fn tell_of_limit(asked: &Asked, refusal: &Refusal) {
 }
 
 /// A stream of news, as long as its hearer may reach the server.
-pub(crate) fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, server: Arc<str>, events: Events) -> Events {
+pub fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, server: Arc<str>, events: Events) -> Events {
     let gateway = gateway.clone();
     let mut changes = gateway.live.changes();
     let out_of_reach = async move {
@@ -217,7 +217,7 @@ pub(crate) fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, serve
 
 /// Tells servers that nobody waits for their answer any more, in the words of their transport and without
 /// waiting for them. What reason the client gave is not passed on: nobody has judged it.
-pub(crate) fn tell_servers(flight: &Flight) {
+pub fn tell_servers(flight: &Flight) {
     let places = flight.take_places();
     let (false, Ok(runtime)) = (places.is_empty(), tokio::runtime::Handle::try_current()) else { return };
     for Place { server, link, wire } in places {

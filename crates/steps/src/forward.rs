@@ -22,20 +22,20 @@ use toolwarden_refusals::Refusal;
 
 /// A request on its way.
 #[derive(Debug)]
-pub(crate) struct Forwarded {
-    pub(crate) reply: Reply,
-    pub(crate) link: Link,
+pub struct Forwarded {
+    pub reply: Reply,
+    pub link: Link,
 }
 
 /// The conversation a message travels on; none for answers and cancellations, which know their own.
-pub(crate) async fn link_of(asked: &Asked) -> Result<Option<Link>, Refusal> {
+pub async fn link_of(asked: &Asked) -> Result<Option<Link>, Refusal> {
     match &asked.what {
         What::Answer(..) | What::Cancel(_) => Ok(None),
         _ => link(&asked.arrival, &asked.upstream).await.map(Some),
     }
 }
 
-pub(crate) async fn forward(
+pub async fn forward(
     gateway: &Arc<Gateway>,
     asked: &Asked,
     outbound: &Outbound,
@@ -167,7 +167,7 @@ async fn answer(link: &Link, outbound: &Outbound, id: &Id) -> Result<(), Failure
 }
 
 /// The conversation a modern request travels on: one of its own era where the server has it.
-pub(crate) async fn for_modern(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Failure> {
+pub async fn for_modern(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Failure> {
     match upstream.modern().await {
         Err(Failure::OtherEra(_)) => older(arrival, upstream).await?.link().await,
         link => link,
@@ -175,7 +175,7 @@ pub(crate) async fn for_modern(arrival: &Arrival, upstream: &Arc<Upstream>) -> R
 }
 
 /// The conversation with a legacy server that is held for this modern client.
-pub(crate) async fn older(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Arc<Older>, Failure> {
+pub async fn older(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Arc<Older>, Failure> {
     let declared = match &arrival.message {
         Message::Request(request) => request.params.as_ref(),
         Message::Notification(_) | Message::Response(_) => None,
@@ -189,7 +189,7 @@ pub(crate) async fn older(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result
 }
 
 /// The conversation a message travels on.
-pub(crate) async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Refusal> {
+pub async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Refusal> {
     if arrival.version.era() == Era::Modern {
         return for_modern(arrival, upstream).await.map_err(Refusal::Upstream);
     }

@@ -18,7 +18,7 @@ use crate::gateway::Gateway;
 use crate::visible;
 
 /// What is pinned of a list, and the key of its entries.
-pub(crate) fn kind_of(method: &str) -> Option<(Kind, &'static str)> {
+pub fn kind_of(method: &str) -> Option<(Kind, &'static str)> {
     match method {
         "tools/list" => Some((Kind::Tool, "tools")),
         "prompts/list" => Some((Kind::Prompt, "prompts")),
@@ -27,7 +27,7 @@ pub(crate) fn kind_of(method: &str) -> Option<(Kind, &'static str)> {
 }
 
 /// A page of a list as clients are shown it. `from` is where the client wanted it from.
-pub(crate) async fn page(
+pub async fn page(
     gateway: &Arc<Gateway>,
     upstream: &Arc<Upstream>,
     caller: &Arc<Caller>,
@@ -46,7 +46,7 @@ pub(crate) async fn page(
 }
 
 /// Pages of a list as clients are shown them.
-pub(crate) async fn pages(
+pub async fn pages(
     gateway: &Arc<Gateway>,
     upstream: &Arc<Upstream>,
     caller: &Arc<Caller>,
@@ -73,7 +73,7 @@ pub(crate) async fn pages(
 
 /// What a server says of itself when a conversation is opened: with the instructions that are accepted, and
 /// lists that can change.
-pub(crate) async fn opening(
+pub async fn opening(
     gateway: &Arc<Gateway>,
     upstream: &Upstream,
     caller: &Arc<Caller>,
@@ -111,7 +111,7 @@ async fn look(gateway: &Arc<Gateway>, sighting: &Sighting) -> Result<Sighted, Fa
 
 impl Gateway {
     /// Records, and says, what became of definitions that were put on record.
-    pub(crate) fn tell_pinned(&self, server: &Arc<str>, noted: &[Noted]) {
+    pub fn tell_pinned(&self, server: &Arc<str>, noted: &[Noted]) {
         let (first, later): (Vec<&Noted>, Vec<&Noted>) = noted.iter().partition(|noted| noted.how == How::Baseline);
         for kind in Kind::ALL {
             // One record for all of them: a server may have thousands.

@@ -6,7 +6,7 @@ use toolwarden_policy::Pending;
 use crate::settings::Hold;
 use toolwarden_refusals::{Denial, Refusal};
 
-pub(crate) fn hold(habit: Hold, pending: &Pending) -> Refusal {
+pub fn hold(habit: Hold, pending: &Pending) -> Refusal {
     let message = pending.explanation().message(pending.query());
     let denial = Box::new(Denial { explanation: pending.explanation().clone(), message, retry_after: None });
     match habit {

@@ -18,7 +18,7 @@ use toolwarden_refusals::Refusal;
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
 /// The result as the client is shown it; none where it asks for nothing and stays as it is.
-pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result<Option<String>, Failure> {
+pub async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result<Option<String>, Failure> {
     let value = result.value();
     check_words(Ok(value))?;
     let kind = value.get("resultType").and_then(Value::as_str);
@@ -49,7 +49,7 @@ pub(crate) async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) ->
 
 /// What becomes of the answers a modern request brings.
 #[derive(Debug)]
-pub(crate) enum Answers {
+pub enum Answers {
     /// It brings none.
     None,
     /// Each judged and recorded; raw, where any are left.
@@ -58,7 +58,7 @@ pub(crate) enum Answers {
 
 /// The answers of a request as its server gets them: each recorded, roots judged. What an answer is shows
 /// in its form, whatever was asked: a server takes roots for roots.
-pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers, Refusal> {
+pub async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers, Refusal> {
     let is_modern_call = matches!(asked.what, What::Call) && asked.arrival.version.era() == Era::Modern;
     let brings = is_modern_call || &*asked.method == "tasks/update";
     let given = asked.query.call.params.as_ref().and_then(|params| params.member("inputResponses"));
@@ -83,7 +83,7 @@ pub(crate) async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers
 }
 
 /// The error as the client is shown it; none where it asks for nothing and stays as it is.
-pub(crate) async fn outgoing_error(asked: &Asked, error: Value<'_>) -> Result<Option<String>, Failure> {
+pub async fn outgoing_error(asked: &Asked, error: Value<'_>) -> Result<Option<String>, Failure> {
     check_words(Err(error))?;
     if !wants_addresses(error) {
         return Ok(None);

@@ -22,12 +22,7 @@ use crate::inspect::{Heard, stream_events};
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Follows a server's stream for a session, as long as there is one; once, however often it is asked for.
-pub(crate) fn follow(
-    gateway: &Arc<Gateway>,
-    session: &Arc<ClientSession>,
-    upstream: &Arc<Upstream>,
-    link: &Arc<HttpLink>,
-) {
+pub fn follow(gateway: &Arc<Gateway>, session: &Arc<ClientSession>, upstream: &Arc<Upstream>, link: &Arc<HttpLink>) {
     if !link.takes_follower() {
         return;
     }

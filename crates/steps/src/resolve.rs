@@ -24,27 +24,27 @@ use crate::gateway::Gateway;
 use crate::roots;
 use toolwarden_refusals::Refusal;
 
-pub(crate) const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
-pub(crate) const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";
+pub const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
+pub const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";
 
 /// A message with everything known that the judge needs.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) arrival: Arrival,
-    pub(crate) id: Option<Id>,
-    pub(crate) method: Arc<str>,
-    pub(crate) what: What,
-    pub(crate) upstream: Arc<Upstream>,
-    pub(crate) query: Query,
+pub struct Asked {
+    pub arrival: Arrival,
+    pub id: Option<Id>,
+    pub method: Arc<str>,
+    pub what: What,
+    pub upstream: Arc<Upstream>,
+    pub query: Query,
     /// The exchange it goes on with, where it brings back a state.
-    pub(crate) state: Option<Opened>,
+    pub state: Option<Opened>,
     /// What its answer is held to.
-    pub(crate) bounds: CallBounds,
+    pub bounds: CallBounds,
 }
 
 /// What kind of message it is.
 #[derive(Debug)]
-pub(crate) enum What {
+pub enum What {
     /// Judged whole, recorded before it leaves.
     Call,
     Opening,
@@ -64,7 +64,7 @@ pub(crate) enum What {
 
 /// What became of an arrival.
 #[derive(Debug)]
-pub(crate) enum Resolved {
+pub enum Resolved {
     Asked(Arc<Asked>),
     /// Nothing to do, and nothing to say: a notification nobody lists.
     Dropped(&'static str),
@@ -72,7 +72,7 @@ pub(crate) enum Resolved {
     Foreign(&'static str),
 }
 
-pub(crate) fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
+pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
     let Some(upstream) = gateway.upstreams.get(server).cloned() else {
         return Err(Refusal::UnknownServer(server.to_string()));
     };
@@ -172,21 +172,21 @@ fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
     one.raw() == other.raw() || one.as_str().zip(other.as_str()).is_some_and(|(one, other)| one == other)
 }
 
-pub(crate) fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
+pub fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
     params?.value().get(key)?.as_str().map(std::borrow::Cow::into_owned)
 }
 
-pub(crate) fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Query {
+pub fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Query {
     Query::new(caller.clone(), call, Door::Mcp, gateway.clock.now())
 }
 
 /// The request a cancellation speaks of.
-pub(crate) fn cancelled_id(params: Option<&Part>) -> Option<Id> {
+pub fn cancelled_id(params: Option<&Part>) -> Option<Id> {
     Id::from_raw(params?.value().get("requestId")?.raw())
 }
 
 /// A cancellation that crossed the answer is nothing to record.
-pub(crate) fn has_ended(arrival: &Arrival, params: Option<&Part>) -> bool {
+pub fn has_ended(arrival: &Arrival, params: Option<&Part>) -> bool {
     arrival.session.as_ref().zip(cancelled_id(params)).is_some_and(|(session, id)| session.has_ended(&id))
 }
 
@@ -239,13 +239,13 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
 
 impl Asked {
     /// The id its answer carries; where it has none, nobody reads the answer.
-    pub(crate) fn answer_id(&self) -> Id {
+    pub fn answer_id(&self) -> Id {
         self.id.clone().unwrap_or_else(|| Id::number(0))
     }
 
     /// Who will own the task, if the answer to this message may make one. A legacy server makes one when
     /// asked to; a modern one when it likes.
-    pub(crate) fn task_maker(&self) -> Option<Maker> {
+    pub fn task_maker(&self) -> Option<Maker> {
         let is_modern = self.arrival.version.era() == Era::Modern;
         let asks = || self.query.call.params.as_ref().is_some_and(|params| params.value().get("task").is_some());
         (matches!(self.what, What::Call) && (is_modern || asks()))
@@ -253,7 +253,7 @@ impl Asked {
     }
 
     /// What a state of this exchange is bound to.
-    pub(crate) fn bound(&self) -> Bound<'_> {
+    pub fn bound(&self) -> Bound<'_> {
         Bound {
             caller: &self.arrival.caller,
             server: &self.upstream.name,
@@ -263,7 +263,7 @@ impl Asked {
     }
 
     /// The same call once more.
-    pub(crate) fn again(&self) -> Self {
+    pub fn again(&self) -> Self {
         Self {
             arrival: self.arrival.clone(),
             id: self.id.clone(),
@@ -277,7 +277,7 @@ impl Asked {
     }
 
     /// What the client said it can be asked: on this request, or when it opened its session.
-    pub(crate) fn declared(&self) -> Option<Value<'_>> {
+    pub fn declared(&self) -> Option<Value<'_>> {
         match self.arrival.version.era() {
             Era::Modern => self.query.call.params.as_ref()?.value().get("_meta")?.get(META_CAPABILITIES),
             Era::Legacy => {
@@ -288,7 +288,7 @@ impl Asked {
     }
 
     /// Whether news on this request's own stream may be its: progress must be by its own token.
-    pub(crate) fn may_hear_progress(&self, news: &Notification) -> bool {
+    pub fn may_hear_progress(&self, news: &Notification) -> bool {
         if &*news.method != "notifications/progress" || weak::is(Weakness::Routes) {
             return true;
         }
@@ -297,12 +297,12 @@ impl Asked {
         own.zip(told).is_some_and(|(own, told)| is_same(own, told))
     }
 
-    pub(crate) fn whom(&self) -> Whom<'_> {
+    pub fn whom(&self) -> Whom<'_> {
         Whom { caller: &self.arrival.caller, declared: self.declared() }
     }
 
     /// The form in which the judge sees what is no call.
-    pub(crate) fn admitted(&self) -> Admitted {
+    pub fn admitted(&self) -> Admitted {
         let method = self.method.to_string();
         match &self.what {
             What::Answer(_, Ok(result)) => Admitted::Result(result.clone()),

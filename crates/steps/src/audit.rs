@@ -38,7 +38,7 @@ enum State {
 
 /// The trail of one message.
 #[derive(Debug)]
-pub(crate) struct Trail {
+pub struct Trail {
     gateway: Arc<Gateway>,
     call: u64,
     via: Via,
@@ -61,7 +61,7 @@ pub(crate) struct Trail {
 }
 
 impl Trail {
-    pub(crate) fn open(gateway: &Arc<Gateway>, arrival: &Arrival, method: Arc<str>) -> Self {
+    pub fn open(gateway: &Arc<Gateway>, arrival: &Arrival, method: Arc<str>) -> Self {
         Self {
             gateway: gateway.clone(),
             call: gateway.journal.next_call(),
@@ -84,13 +84,13 @@ impl Trail {
     }
 
     /// What servers are told of the trace.
-    pub(crate) fn trace(&self) -> Option<Arc<Trace>> {
+    pub fn trace(&self) -> Option<Arc<Trace>> {
         let context = self.span.as_ref()?.context();
         Trace::new(&context.to_string(), context.state()).map(Arc::new)
     }
 
     /// What is being asked for, once that is known.
-    pub(crate) fn asks(&mut self, asked: &Asked) {
+    pub fn asks(&mut self, asked: &Asked) {
         self.server = Some(asked.upstream.clone());
         // Messages that are no calls are judged by their server alone.
         self.tool = match &asked.what {
@@ -102,13 +102,13 @@ impl Trail {
     }
 
     /// What a call at the common door names, before it is known whether it can be asked for.
-    pub(crate) fn names(&mut self, server: &Arc<Upstream>, own: &str, method: &str) {
+    pub fn names(&mut self, server: &Arc<Upstream>, own: &str, method: &str) {
         self.server = Some(server.clone());
         self.tool = (method == "tools/call").then(|| bounded(own).into());
     }
 
     /// Records that the call is about to leave.
-    pub(crate) async fn intent(&mut self, why: &Explanation, params: Option<&Part>) -> Result<(), Refusal> {
+    pub async fn intent(&mut self, why: &Explanation, params: Option<&Part>) -> Result<(), Refusal> {
         self.digest = params.map(|params| self.keyed_digest(params));
         self.decided = (Some(why.decision), Some(why.reason));
         let receipt = {
@@ -123,7 +123,7 @@ impl Trail {
     }
 
     /// The same for a message about a task, which was judged by the tool that made it.
-    pub(crate) async fn intent_of_task(&mut self) -> Result<(), Refusal> {
+    pub async fn intent_of_task(&mut self) -> Result<(), Refusal> {
         let receipt = {
             let mut record = self.record(RecordKind::Intent);
             record.decision = Some(Decision::Allow.as_str());
@@ -148,17 +148,17 @@ impl Trail {
         }
     }
 
-    pub(crate) fn receipt(&self) -> Option<&Receipt> {
+    pub fn receipt(&self) -> Option<&Receipt> {
         self.receipt.as_ref()
     }
 
     /// Records how a call ended that left.
-    pub(crate) fn outcome(&mut self, status: Status, response_bytes: u64) {
+    pub fn outcome(&mut self, status: Status, response_bytes: u64) {
         self.end(status, None, response_bytes);
     }
 
     /// The same for a call that its server let down, or that went over a limit.
-    pub(crate) fn failed(&mut self, failure: &Failure, response_bytes: u64) {
+    pub fn failed(&mut self, failure: &Failure, response_bytes: u64) {
         self.end(failure.status(), failure.over(), response_bytes);
     }
 
@@ -181,7 +181,7 @@ impl Trail {
     }
 
     /// Records a message that ends here.
-    pub(crate) async fn refused(mut self, refusal: &Refusal) {
+    pub async fn refused(mut self, refusal: &Refusal) {
         if self.state == State::Left {
             return match refusal {
                 Refusal::Upstream(failure) => self.failed(failure, 0),
@@ -241,7 +241,7 @@ impl Trail {
     }
 
     /// Records a message that is dropped because it speaks of what is not its caller's own.
-    pub(crate) async fn dropped(mut self, what: &str) {
+    pub async fn dropped(mut self, what: &str) {
         self.state = State::Closed;
         self.keep_denial(Some(Reason::ForeignId), Some(what)).await;
     }

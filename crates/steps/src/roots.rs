@@ -8,7 +8,7 @@ use toolwarden_policy::permits_root;
 use crate::gateway::Gateway;
 
 /// An answer as the server gets it: of roots only those the caller may pass on.
-pub(crate) fn judged(gateway: &Gateway, caller: &Caller, method: &str, answer: &Part) -> Option<Part> {
+pub fn judged(gateway: &Gateway, caller: &Caller, method: &str, answer: &Part) -> Option<Part> {
     if method != "roots/list" {
         return Some(answer.clone());
     }

@@ -37,7 +37,7 @@ use toolwarden_refusals::Refusal;
 
 /// What must be known to look at the messages of one stream.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub struct Heard {
     /// The request it answers; none for a stream of its own.
     asked: Option<(Arc<Gateway>, Arc<Asked>)>,
     session: Option<Arc<ClientSession>>,
@@ -62,7 +62,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    pub(crate) fn new(gateway: &Arc<Gateway>, asked: &Arc<Asked>, link: Link, trail: Option<Trail>) -> Self {
+    pub fn new(gateway: &Arc<Gateway>, asked: &Arc<Asked>, link: Link, trail: Option<Trail>) -> Self {
         let waits_for_news = matches!(asked.what, What::Watch);
         Self {
             asked: Some((gateway.clone(), asked.clone())),
@@ -84,13 +84,13 @@ impl Heard {
     }
 
     /// A stream of a session that answers no request.
-    pub(crate) fn standalone(session: Arc<ClientSession>, upstream: Arc<Upstream>, link: Link) -> Self {
+    pub fn standalone(session: Arc<ClientSession>, upstream: Arc<Upstream>, link: Link) -> Self {
         let (version, caller) = (session.version(), session.caller.clone());
         Self { version, caller: Some(caller), session: Some(session), ..Self::of_nobody(upstream, link) }
     }
 
     /// The stream of a session that the gateway holds for modern clients: its questions are nobody's.
-    pub(crate) fn of_nobody(upstream: Arc<Upstream>, link: Link) -> Self {
+    pub fn of_nobody(upstream: Arc<Upstream>, link: Link) -> Self {
         let bounds = upstream.bounds();
         Self {
             asked: None,
@@ -371,7 +371,7 @@ fn status_of(outcome: &Result<Part, Part>) -> Status {
 }
 
 /// The events of an HTTP answer.
-pub(crate) fn stream_events(events: Box<EventStream>, heard: Heard) -> Events {
+pub fn stream_events(events: Box<EventStream>, heard: Heard) -> Events {
     let state = (events, heard);
     Box::pin(stream::unfold(state, |(mut events, mut heard)| async move {
         let event = next_event(&mut events, &mut heard).await?;
@@ -405,7 +405,7 @@ async fn next_event(events: &mut EventStream, heard: &mut Heard) -> Option<Event
 }
 
 /// The answer of a child: one message where that is all, a stream where more comes first.
-pub(super) async fn from_child(
+pub async fn from_child(
     asked: &Asked,
     mut reply: StdioReply,
     mut heard: Heard,

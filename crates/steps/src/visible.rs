@@ -28,7 +28,7 @@ const RESOURCES: &str = "notifications/resources/list_changed";
 
 /// Something that may change what somebody sees.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub struct Change {
     before: Arc<PolicySet>,
     now: Arc<PolicySet>,
     /// Servers of which a person accepted something.
@@ -73,7 +73,7 @@ impl Change {
 }
 
 /// Tells everybody who sees something else now than before.
-pub(crate) fn announce(gateway: &Gateway, before: Arc<PolicySet>, accepted: Vec<Arc<str>>) {
+pub fn announce(gateway: &Gateway, before: Arc<PolicySet>, accepted: Vec<Arc<str>>) {
     let change = Arc::new(Change { before, now: gateway.live.snapshot(), accepted });
     // Sessions of one caller at one door see the same.
     let mut known: HashMap<(String, Option<Arc<str>>), Vec<&'static str>> = HashMap::new();
@@ -91,13 +91,7 @@ pub(crate) fn announce(gateway: &Gateway, before: Arc<PolicySet>, accepted: Vec<
 }
 
 /// The answer to `subscriptions/listen`, with what changes here beside what the servers tell.
-pub(crate) fn with_changes(
-    gateway: &Arc<Gateway>,
-    arrival: &Arrival,
-    wanted: Wanted,
-    id: Id,
-    answer: Answer,
-) -> Answer {
+pub fn with_changes(gateway: &Arc<Gateway>, arrival: &Arrival, wanted: Wanted, id: Id, answer: Answer) -> Answer {
     let Answer::Events { events, resumable } = answer else { return answer };
     let words = move |method: &'static str| {
         let news = Notification { method: method.into(), params: None };
@@ -107,7 +101,7 @@ pub(crate) fn with_changes(
 }
 
 /// The standing stream of a server to a legacy client, with the same.
-pub(crate) fn with_news(gateway: &Arc<Gateway>, caller: &Arc<Caller>, scope: &Scope, events: Events) -> Events {
+pub fn with_news(gateway: &Arc<Gateway>, caller: &Arc<Caller>, scope: &Scope, events: Events) -> Events {
     beside(gateway, caller, scope, events, |method| Some(compose::to_client(None, method, None)))
 }
 
@@ -153,7 +147,7 @@ fn is_wanted(wanted: &Wanted, method: &str) -> bool {
 }
 
 /// What a server says it offers: its lists can change here, whether it ever changes them or not.
-pub(crate) fn offered(said: &Part) -> Option<Part> {
+pub fn offered(said: &Part) -> Option<Part> {
     let capabilities = said.value().get("capabilities").filter(|all| all.kind() == Kind::Object)?;
     let mut changed = Vec::new();
     for key in ["tools", "prompts", "resources"] {

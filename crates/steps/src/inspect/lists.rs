@@ -28,12 +28,7 @@ fn list_of<'a>(gateway: &Gateway, asked: &'a Asked) -> ListOf<'a> {
 }
 
 /// The answer to a list: what the caller may see of it.
-pub(super) async fn answer(
-    gateway: &Arc<Gateway>,
-    asked: &Asked,
-    link: &Link,
-    reply: Reply,
-) -> Result<Answer, Refusal> {
+pub async fn answer(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, reply: Reply) -> Result<Answer, Refusal> {
     let id = asked.answer_id();
     match reply {
         Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
@@ -97,19 +92,14 @@ fn is_same_message(known: &Part, pieces: &[Bytes], id: &Id) -> bool {
 }
 
 /// A list with the definitions that are accepted, in its server's own words.
-pub(crate) async fn pinned(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, result: &Part) -> Result<Part, Refusal> {
+pub async fn pinned(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, result: &Part) -> Result<Part, Refusal> {
     let from = asked.query.call.params.as_ref().and_then(|params| params.value().get("cursor"));
     let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
     pinning::page(gateway, upstream, caller, (&asked.method, link), from, result).await.map_err(Refusal::Upstream)
 }
 
 /// What the caller may see of a list: `given` as the server gave it, `result` of it what is accepted.
-pub(crate) fn filtered(
-    gateway: &Gateway,
-    asked: &Asked,
-    (given, result): (&Part, &Part),
-    id: &Id,
-) -> Result<Bytes, Refusal> {
+pub fn filtered(gateway: &Gateway, asked: &Asked, (given, result): (&Part, &Part), id: &Id) -> Result<Bytes, Refusal> {
     let kind = result.value().get("resultType").and_then(Value::as_str);
     if kind.is_some_and(|kind| kind != "complete") || result.value().get("inputRequests").is_some() {
         return Err(broke("it asked for something where nothing may be asked"));
@@ -121,7 +111,7 @@ pub(crate) fn filtered(
 }
 
 /// The key of a list's entries, and what using an entry would be.
-pub(crate) fn kind_of(method: &str) -> Option<(&'static str, Operation)> {
+pub fn kind_of(method: &str) -> Option<(&'static str, Operation)> {
     match method {
         "tools/list" => Some(("tools", Operation::CallTool)),
         "prompts/list" => Some(("prompts", Operation::GetPrompt)),
@@ -162,7 +152,7 @@ fn visible(gateway: &Gateway, asked: &Asked, result: &Part, policy: &PolicySet) 
     text
 }
 
-pub(crate) fn shows(
+pub fn shows(
     gateway: &Gateway,
     caller: &Arc<Caller>,
     server: &Arc<str>,

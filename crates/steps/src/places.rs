@@ -18,7 +18,7 @@ use crate::resolve::{Asked, What};
 /// Streams of news are counted as such, at the door.
 const LISTEN: &str = "subscriptions/listen";
 
-pub(crate) async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
+pub async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let goes_on = matches!(asked.state.as_ref().map(|state| &state.carried), Some(Carried::Parked(_)));
     if asked.id.is_none() || goes_on || &*asked.method == LISTEN {
         return Ok(());
@@ -28,7 +28,7 @@ pub(crate) async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal
 }
 
 /// A place for a call of a tool, or for anything else that only the gateway counts.
-pub(crate) async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &str)>) -> Result<(), Refusal> {
+pub async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &str)>) -> Result<(), Refusal> {
     let now = gateway.started.elapsed().as_secs();
     let who = || principal(&arrival.caller);
     let entered = gateway.limiter.enter(call, who, now, sleep(gateway.settings.turn_time)).await;

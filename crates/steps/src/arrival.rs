@@ -8,6 +8,7 @@ use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::Caller;
 use toolwarden_mcp::{Edit, Message, Trace, Version};
+use toolwarden_refusals::Shape;
 use toolwarden_telemetry::Door;
 
 /// The kind of door.
@@ -70,27 +71,43 @@ pub struct Course {
     /// On its session's list as long as any copy lives.
     listed: Option<Arc<FlightGuard>>,
     /// Its place in a trace, as servers are told it, where tracing is on.
-    pub(crate) trace: Option<Arc<Trace>>,
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Course {
     /// Of a request of a session, which is on the session's list.
-    pub(crate) fn listed(guard: FlightGuard) -> Self {
+    pub fn listed(guard: FlightGuard) -> Self {
         Self { flight: guard.flight().clone(), listed: Some(Arc::new(guard)), trace: None }
     }
 
-    pub(crate) fn trace_edit(&self) -> Option<Edit<'_>> {
+    pub fn trace_edit(&self) -> Option<Edit<'_>> {
         self.trace.as_deref().map(Edit::Trace)
     }
 
     /// The answer is on its way to the client: another request may have its id.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         if let Some(listed) = &self.listed {
             listed.release();
         }
     }
 
-    pub(crate) fn flight(&self) -> &Arc<Flight> {
+    pub fn flight(&self) -> &Arc<Flight> {
         &self.flight
+    }
+}
+
+/// What an answer to a message must be shaped to.
+pub fn shape_of(arrival: &Arrival) -> Shape {
+    let era = arrival.version.era();
+    match &arrival.message {
+        Message::Request(request) => Shape {
+            id: Some(request.id.clone()),
+            wants_answer: true,
+            is_tool_call: &*request.method == "tools/call",
+            era,
+        },
+        Message::Notification(_) | Message::Response(_) => {
+            Shape { id: None, wants_answer: false, is_tool_call: false, era }
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::resolve::{Asked, What, text_member};
 use toolwarden_refusals::Refusal;
 
 /// Checks a modern tool call that came over HTTP.
-pub(crate) fn check(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
+pub fn check(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let is_modern_http = asked.arrival.via == Via::Http && asked.arrival.version.era() == Era::Modern;
     if !is_modern_http || !matches!(asked.what, What::Call) || weak::is(Weakness::Ladder) {
         return Ok(());
@@ -29,7 +29,7 @@ pub(crate) fn check(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
 }
 
 /// The headers that mirror a modern request which came without any: over a pipe.
-pub(crate) fn mirrors(gateway: &Gateway, asked: &Asked) -> HeaderMap {
+pub fn mirrors(gateway: &Gateway, asked: &Asked) -> HeaderMap {
     let mut made = HeaderMap::new();
     if let Ok(method) = HeaderValue::from_str(&asked.method) {
         made.insert(headers::METHOD, method);

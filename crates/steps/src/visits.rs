@@ -1,46 +1,20 @@
-//! What doors ask for besides handing in messages: a client's session, its standing stream, and its end.
+//! What doors ask for besides handing in messages: a client's session, and its end.
 
 use std::sync::Arc;
 
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{ClientSession, Push, SessionError, principal};
-use toolwarden_conversations::upstreams::{HttpLink, Link, Upstream};
+use toolwarden_conversations::upstreams::{Link, Upstream};
+use toolwarden_core::Caller;
 use toolwarden_core::json::Limits;
-use toolwarden_core::{Caller, Weakness, weak};
 use toolwarden_guard::{Closing, Head};
 use toolwarden_mcp::Era;
-use toolwarden_mcp::upstream::http::ReplyBody;
 
-use crate::answer::Events;
-use crate::bridge::listen_for;
 use crate::decide::may_reach;
-use crate::ending::while_reachable;
 use crate::gateway::Gateway;
-use crate::inspect::{Heard, stream_events};
 use crate::settings::Settings;
-use crate::visible;
 use toolwarden_refusals::Refusal;
-
-/// The stream a legacy client opened to hear of what is no answer.
-pub enum Standing {
-    /// The session's own log holds it.
-    Own(Arc<ClientSession>),
-    /// Its server's, judged on the way.
-    Server(Events),
-    /// The server offers none.
-    Nothing(StatusCode),
-}
-
-impl std::fmt::Debug for Standing {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Own(_) => "Own",
-            Self::Server(_) => "Server",
-            Self::Nothing(_) => "Nothing",
-        })
-    }
-}
 
 impl Gateway {
     #[must_use]
@@ -136,61 +110,5 @@ impl Gateway {
         }
         session.leave().await;
         StatusCode::OK
-    }
-
-    /// The standing stream of a session, from the event after `last` on.
-    ///
-    /// # Errors
-    /// The session is over, or its server cannot be heard.
-    pub async fn standing_stream(
-        self: &Arc<Self>,
-        session: Arc<ClientSession>,
-        last: Option<&HeaderValue>,
-    ) -> Result<Standing, Refusal> {
-        // A weak gateway gives anybody the events of whoever has them.
-        let others = || self.sessions.all().into_iter().find(|other| other.id != session.id);
-        let session = weak::is(Weakness::Sessions).then(others).flatten().unwrap_or_else(|| session.clone());
-        let Scope::One(server) = session.scope.clone() else { return Ok(Standing::Own(session)) };
-        let upstream = self.upstreams.get(&server);
-        match (session.link(&server), upstream) {
-            (Some(link), Some(upstream)) if link.era() == Era::Modern => {
-                // Its news come another way, and are kept for this stream.
-                listen_for(self, &session, upstream);
-                Ok(Standing::Own(session))
-            }
-            (Some(Link::Http(http)), Some(upstream)) => self.stream_of(session, upstream, http, last).await,
-            (Some(Link::Http(_)), None) => Err(Refusal::SessionGone),
-            _ => Ok(Standing::Own(session)),
-        }
-    }
-
-    /// The stream of a server whose session is one with the client's.
-    async fn stream_of(
-        self: &Arc<Self>,
-        session: Arc<ClientSession>,
-        upstream: &Arc<Upstream>,
-        http: Arc<HttpLink>,
-        last: Option<&HeaderValue>,
-    ) -> Result<Standing, Refusal> {
-        if !may_reach(self, &session.caller, &upstream.name) {
-            // Opening another session says why.
-            return Err(Refusal::SessionGone);
-        }
-        let reply = http.stream(last).await.map_err(Refusal::Upstream)?;
-        match (reply.status, reply.body) {
-            (StatusCode::OK, ReplyBody::Events(body)) => {
-                let caller = session.caller.clone();
-                let heard = Heard::standalone(session, upstream.clone(), Link::Http(http));
-                let events = stream_events(body, heard);
-                let events = visible::with_news(self, &caller, &Scope::One(upstream.name.clone()), events);
-                Ok(Standing::Server(while_reachable(self, caller, upstream.name.clone(), events)))
-            }
-            (StatusCode::NOT_FOUND, _) => {
-                self.sessions.close(&session.id);
-                Err(Refusal::SessionGone)
-            }
-            (status, _) if status.is_client_error() => Ok(Standing::Nothing(status)),
-            _ => Ok(Standing::Nothing(StatusCode::BAD_GATEWAY)),
-        }
     }
 }

@@ -16,7 +16,7 @@ use crate::resolve::{Asked, What};
 
 /// What a result is checked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Check {
+pub struct Check {
     schema: Arc<Schema>,
     /// A legacy client asked for a task, whose result comes later.
     may_make_task: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Check {
 
 impl Check {
     /// None where a result passes as it is.
-    pub(crate) fn of(gateway: &Gateway, asked: &Asked) -> Option<Self> {
+    pub fn of(gateway: &Gateway, asked: &Asked) -> Option<Self> {
         let tool = match &asked.what {
             What::Call if asked.query.call.requested_operation() == Operation::CallTool => &asked.query.call.tool,
             What::Task(Some(tool)) if &*asked.method == "tasks/result" => tool,
@@ -39,7 +39,7 @@ impl Check {
     }
 
     /// Whether a result may be shown.
-    pub(crate) fn judge(&self, result: Value<'_>) -> Result<(), Failure> {
+    pub fn judge(&self, result: Value<'_>) -> Result<(), Failure> {
         let is_error = result.get("isError").is_some_and(|is| is.kind() == Kind::True);
         let kind = result.get("resultType").and_then(Value::as_str);
         let is_unfinished =

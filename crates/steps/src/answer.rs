@@ -52,13 +52,13 @@ impl Answer {
     }
 
     /// One message as a stream of its own.
-    pub(crate) fn one_event(body: Bytes) -> Self {
+    pub fn one_event(body: Bytes) -> Self {
         let events = futures_util::stream::once(async move { Event::of(body) });
         Self::Events { events: Box::pin(events), resumable: true }
     }
 
     /// The response of a modern child: one error has a status of its own.
-    pub(crate) fn of_child(body: Bytes, error: Option<i64>, era: Era) -> Self {
+    pub fn of_child(body: Bytes, error: Option<i64>, era: Era) -> Self {
         let lacks_capability = era == Era::Modern && error == Some(MISSING_CAPABILITY);
         let status = if lacks_capability { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         Self::Message(Reply { status, body, session: None })

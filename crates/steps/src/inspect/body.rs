@@ -34,7 +34,7 @@ const SMALL: usize = 64 * 1024;
 /// The kind of a result that asks the client for something.
 const ASKS: &str = "input_required";
 
-pub(super) async fn inspected(
+pub async fn inspected(
     gateway: &Gateway,
     asked: &Arc<Asked>,
     mut body: Body,
@@ -136,7 +136,7 @@ fn unscanned(error: ScanError) -> Failure {
     }
 }
 
-pub(super) fn joined(mut chunks: Vec<Bytes>) -> Bytes {
+pub fn joined(mut chunks: Vec<Bytes>) -> Bytes {
     if chunks.len() == 1 {
         return chunks.pop().unwrap_or_default();
     }
@@ -169,7 +169,7 @@ pub struct InspectedBody {
     trail: Option<Trail>,
     /// On its session's list as long as the answer is on its way.
     asked: Arc<Asked>,
-    pub(crate) cuts: Cuts,
+    pub cuts: Cuts,
     /// How long the server may be silent.
     patience: Duration,
     /// Runs while the server is silent.
@@ -178,7 +178,7 @@ pub struct InspectedBody {
 
 impl InspectedBody {
     /// Of the request it answers.
-    pub(crate) fn id(&self) -> &Id {
+    pub fn id(&self) -> &Id {
         &self.id
     }
 
@@ -276,4 +276,4 @@ impl http_body::Body for InspectedBody {
 /// Why a large answer was cut off.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct BodyError(pub(crate) Failure);
+pub struct BodyError(pub Failure);

@@ -18,8 +18,8 @@ use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry};
 
-use crate::bridge::Parks;
 use crate::decide::still_permitted;
+use crate::parks::Parks;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
@@ -56,27 +56,27 @@ pub struct Parts {
 /// One gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    pub(crate) live: Arc<Live>,
-    pub(crate) pins: Arc<Book>,
-    pub(crate) upstreams: Upstreams,
-    pub(crate) sessions: Sessions,
+    pub live: Arc<Live>,
+    pub pins: Arc<Book>,
+    pub upstreams: Upstreams,
+    pub sessions: Sessions,
     /// Tells of everything that may change what somebody sees.
-    pub(crate) visible: broadcast::Sender<Arc<Change>>,
+    pub visible: broadcast::Sender<Arc<Change>>,
     /// Exchanges with modern clients that go on in another request.
-    pub(crate) states: States,
+    pub states: States,
     /// Calls of modern clients that wait at legacy servers for an answer.
-    pub(crate) parks: Parks,
-    pub(crate) journal: Journal,
-    pub(crate) keyring: Arc<dyn Keyring>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) settings: Settings,
-    pub(crate) local: Arc<Caller>,
-    pub(crate) telemetry: Arc<Telemetry>,
-    pub(crate) limiter: Limiter,
+    pub parks: Parks,
+    pub journal: Journal,
+    pub keyring: Arc<dyn Keyring>,
+    pub clock: Arc<dyn Clock>,
+    pub settings: Settings,
+    pub local: Arc<Caller>,
+    pub telemetry: Arc<Telemetry>,
+    pub limiter: Limiter,
     /// Streams of news by whose they are.
-    pub(crate) streams: Arc<Heads>,
-    pub(crate) started: Instant,
-    pub(crate) closing: Closing,
+    pub streams: Arc<Heads>,
+    pub started: Instant,
+    pub closing: Closing,
 }
 
 impl Gateway {

@@ -1,0 +1,29 @@
+//! The steps of a call, one file each, and what they share. `gateway` calls them in order: read its
+//! `pipeline.rs` first.
+
+pub mod answer;
+pub mod arrival;
+pub mod audit;
+pub mod catalog;
+pub mod decide;
+pub mod ending;
+pub mod exchange;
+pub mod forward;
+pub mod gateway;
+pub mod identify;
+pub mod inspect;
+pub mod news;
+pub mod parameters;
+pub mod parks;
+pub mod pinning;
+pub mod places;
+pub mod resolve;
+pub mod review;
+pub mod roots;
+pub mod settings;
+pub mod visible;
+pub mod visits;
+pub mod watching;
+pub mod way;
+
+pub use gateway::Gateway;
