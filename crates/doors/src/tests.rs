@@ -6,6 +6,7 @@ mod children;
 mod doors;
 mod eras;
 mod fitting;
+mod flowing;
 mod giving_up;
 mod house;
 mod leaving;

@@ -3,6 +3,7 @@
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
 mod closing;
+mod flows;
 mod heads;
 mod limits;
 pub mod live;
@@ -11,6 +12,7 @@ mod rate;
 mod turns;
 
 pub use closing::Closing;
+pub use flows::Flows;
 pub use heads::{Head, Heads};
 pub use limits::{Defaults, Held, Limiter, Over};
 pub use live::Live;

@@ -65,6 +65,7 @@ pub struct Tool {
 pub struct Servers {
     by_name: HashMap<String, Arc<Server>>,
     by_folded: HashMap<String, Vec<String>>,
+    have_labels: bool,
 }
 
 /// What became of looking a name up where one that differs only in case may be meant (CORE-6).
@@ -84,6 +85,9 @@ impl Servers {
             groups.entry(name::registration_key(&input.name)).or_default().push(input);
         }
         let mut servers = Self::default();
+        let is_labelled =
+            |input: &ServerInput| !input.labels.is_empty() || input.tools.values().any(|tool| !tool.labels.is_empty());
+        servers.have_labels = inputs.iter().any(is_labelled);
         for group in groups.values() {
             for input in group {
                 let rival = group.iter().find(|other| differs(input, other)).map(|other| other.origin.clone());
@@ -104,6 +108,12 @@ impl Servers {
             folded.push(name.clone());
         }
         self.by_name.insert(name, Arc::new(server));
+    }
+
+    /// Whether any of their tools has a flow label.
+    #[must_use]
+    pub fn have_labels(&self) -> bool {
+        self.have_labels
     }
 
     #[must_use]
@@ -263,6 +273,12 @@ impl Server {
         let configured = self.tool(tool).and_then(|tool| tool.input.as_ref()).and_then(|input| input.scope);
         let preset = || (self.declared == Declared::ByOperator).then(|| shipped::preset_scope(tool)).flatten();
         configured.or_else(preset)
+    }
+
+    /// The flow labels of a tool, and of its server (GATE-20).
+    #[must_use]
+    pub fn labels(&self, tool: &str) -> &[String] {
+        &self.narrowed(tool).labels
     }
 
     /// What narrows a tool, however its name is spelt.

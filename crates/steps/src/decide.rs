@@ -12,6 +12,7 @@ use toolwarden_policy::{
     is_visible,
 };
 
+use crate::flow;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, query, text_member};
 use crate::review;
@@ -47,13 +48,17 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
         return admitted.map(Judged::Message);
     }
-    let definition = standing(gateway, asked);
-    let query = match definition {
-        Definition::Accepted => Cow::Borrowed(&asked.query),
-        definition => Cow::Owned(Query { definition, ..asked.query.clone() }),
+    let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, &policy, asked));
+    let query = if definition == Definition::Accepted && seen.is_empty() {
+        Cow::Borrowed(&asked.query)
+    } else {
+        Cow::Owned(Query { definition, seen, ..asked.query.clone() })
     };
     match judge(&policy, &query) {
-        Verdict::Allow(permit) => Ok(Judged::Call(permit)),
+        Verdict::Allow(permit) => {
+            flow::meets(gateway, &policy, asked);
+            Ok(Judged::Call(permit))
+        }
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
         Verdict::Deny(why) => Err(refuse(&policy, &query, *why)),
     }

@@ -1,6 +1,7 @@
 //! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
@@ -24,7 +25,7 @@ use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
 use toolwarden_guard::pins::Book;
-use toolwarden_guard::{Closing, Heads, Limiter, Live};
+use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live};
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -58,8 +59,12 @@ pub struct Parts {
 pub struct Gateway {
     pub live: Arc<Live>,
     pub pins: Arc<Book>,
+    /// What kinds of data conversations have met.
+    pub flows: Flows,
     pub upstreams: Upstreams,
     pub sessions: Sessions,
+    /// Clients so far that came on a line of their own.
+    pub lines: AtomicU64,
     /// Tells of everything that may change what somebody sees.
     pub visible: broadcast::Sender<Arc<Change>>,
     /// Exchanges with modern clients that go on in another request.
@@ -100,6 +105,8 @@ impl Gateway {
             parks: Parks::default(),
             live,
             pins,
+            flows: Flows::default(),
+            lines: AtomicU64::new(0),
             sessions: Sessions::default(),
             visible: broadcast::Sender::new(CHANGES_WAITING),
             journal: parts.journal,

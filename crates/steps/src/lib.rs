@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod decide;
 pub mod ending;
 pub mod exchange;
+pub mod flow;
 pub mod forward;
 pub mod gateway;
 pub mod identify;

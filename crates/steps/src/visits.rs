@@ -1,6 +1,7 @@
 //! What doors ask for besides handing in messages: a client's session, and its end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use http::StatusCode;
 use toolwarden_conversations::Scope;
@@ -79,7 +80,8 @@ impl Gateway {
     /// The session of a client on a line of its own.
     #[must_use]
     pub fn line_session(&self, caller: Arc<Caller>, scope: Scope, push: Push) -> Arc<ClientSession> {
-        let session = Arc::new(ClientSession::new("stdio".to_owned(), caller, scope, push));
+        let number = self.lines.fetch_add(1, Ordering::Relaxed);
+        let session = Arc::new(ClientSession::new(format!("stdio-{number}"), caller, scope, push));
         self.sessions.add_line(&session);
         session
     }
@@ -97,6 +99,7 @@ impl Gateway {
 
     /// Nobody finds the session any more; what it holds at servers ends with `ClientSession::leave`.
     pub fn close_session(&self, session: &ClientSession) {
+        self.flows.forget(&session.mark);
         self.sessions.close(&session.id);
     }
 
