@@ -2,6 +2,7 @@
 
 mod asking;
 mod bindings;
+mod changing;
 mod children;
 mod doors;
 mod eras;

@@ -43,7 +43,7 @@ impl Live {
         self.changes.subscribe()
     }
 
-    /// Takes over a whole new policy; catalogs learned so far stay known.
+    /// Takes over a whole new policy as the next version; catalogs learned so far stay known.
     ///
     /// # Errors
     /// A rule that does not fit the tools that are known.
@@ -55,7 +55,8 @@ impl Live {
                 server.catalog.clone_from(&known.catalog);
             }
         }
-        self.policy.store(Arc::new(policy.with_servers(policy.version(), &servers)?));
+        let version = self.policy.load().version() + 1;
+        self.policy.store(Arc::new(policy.with_servers(version, &servers)?));
         *held = servers;
         drop(held);
         self.changes.send_replace(());

@@ -37,30 +37,30 @@ impl Judged {
 }
 
 pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
-    let policy = gateway.live.policy();
+    let policy = asked.judged_by.get_or_init(|| gateway.live.snapshot());
     if let What::Task(Some(tool)) = &asked.what
         && &*asked.method != "tasks/cancel"
     {
-        judge_task(&policy, gateway, asked, tool)?;
+        judge_task(policy, gateway, asked, tool)?;
     }
     if !matches!(asked.what, What::Call) {
-        let admitted = admit(&policy, &asked.query, asked.admitted());
+        let admitted = admit(policy, &asked.query, asked.admitted());
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
         return admitted.map(Judged::Message);
     }
-    let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, &policy, asked));
+    let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, policy, asked));
     let query = if definition == Definition::Accepted && seen.is_empty() {
         Cow::Borrowed(&asked.query)
     } else {
         Cow::Owned(Query { definition, seen, ..asked.query.clone() })
     };
-    match judge(&policy, &query) {
+    match judge(policy, &query) {
         Verdict::Allow(permit) => {
-            flow::meets(gateway, &policy, asked);
+            flow::meets(gateway, policy, asked);
             Ok(Judged::Call(permit))
         }
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
-        Verdict::Deny(why) => Err(refuse(&policy, &query, *why)),
+        Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
     }
 }
 

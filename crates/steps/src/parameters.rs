@@ -19,7 +19,7 @@ pub fn check(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     if !is_modern_http || !matches!(asked.what, What::Call) || weak::is(Weakness::Ladder) {
         return Ok(());
     }
-    let policy = gateway.live.policy();
+    let policy = asked.policy(gateway);
     let tool = policy.servers().get(&asked.upstream.name).and_then(|server| server.tool(&asked.query.call.tool));
     let schema = tool.and_then(|tool| tool.definition.as_ref()?.input_schema.as_ref());
     let Some(schema) = schema else { return Ok(()) };
@@ -39,7 +39,7 @@ pub fn mirrors(gateway: &Gateway, asked: &Asked) -> HeaderMap {
     if let Some(name) = name {
         made.insert(headers::NAME, headers::encode(&name));
     }
-    let policy = gateway.live.policy();
+    let policy = asked.policy(gateway);
     let tool = policy.servers().get(&asked.upstream.name).and_then(|server| server.tool(&asked.query.call.tool));
     let schema = tool.and_then(|tool| tool.definition.as_ref()?.input_schema.as_ref());
     let arguments = asked.query.call.arguments.as_ref().map(toolwarden_core::json::Part::value);

@@ -3,7 +3,7 @@
 //! Takes an arrival; gives the question for the judge. Refuses methods no table lists, params that
 //! lack what the method needs, and servers this door does not lead to.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolwarden_conversations::bounds::CallBounds;
 use toolwarden_conversations::flight::Flight;
@@ -17,7 +17,7 @@ use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Door, Operation, Weakness, weak};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Treatment};
-use toolwarden_policy::{Message as Admitted, Query};
+use toolwarden_policy::{Message as Admitted, PolicySet, Query};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
@@ -40,6 +40,8 @@ pub struct Asked {
     pub state: Option<Opened>,
     /// What its answer is held to.
     pub bounds: CallBounds,
+    /// The policy it was judged by: every later step of the call uses the same.
+    pub judged_by: OnceLock<Arc<PolicySet>>,
 }
 
 /// What kind of message it is.
@@ -126,7 +128,8 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
         _ => CallBounds { depth: DEEPEST, ..upstream.bounds() },
     };
     let query = query(gateway, &arrival.caller, call);
-    Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state, bounds })))
+    let judged_by = OnceLock::new();
+    Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by })))
 }
 
 /// GATE-19: only one's own tasks can be spoken of. Gives the tool whose call made it.
@@ -234,7 +237,18 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
     let upstream = gateway.upstreams.get(&question.server).cloned().unwrap_or(upstream);
     let (what, bounds) = (What::Answer(question, outcome), upstream.bounds());
     let method = "".into();
-    Ok(Resolved::Asked(Arc::new(Asked { arrival, id: None, method, what, upstream, query, state: None, bounds })))
+    let judged_by = OnceLock::new();
+    Ok(Resolved::Asked(Arc::new(Asked {
+        arrival,
+        id: None,
+        method,
+        what,
+        upstream,
+        query,
+        state: None,
+        bounds,
+        judged_by,
+    })))
 }
 
 impl Asked {
@@ -273,7 +287,13 @@ impl Asked {
             query: self.query.clone(),
             state: self.state.clone(),
             bounds: self.bounds,
+            judged_by: OnceLock::new(),
         }
+    }
+
+    /// The policy it was judged by; before that, the one in force.
+    pub fn policy(&self, gateway: &Gateway) -> Arc<PolicySet> {
+        self.judged_by.get().cloned().unwrap_or_else(|| gateway.live.snapshot())
     }
 
     /// What the client said it can be asked: on this request, or when it opened its session.

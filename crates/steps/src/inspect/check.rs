@@ -30,7 +30,7 @@ impl Check {
             What::Task(Some(tool)) if &*asked.method == "tasks/result" => tool,
             _ => return None,
         };
-        let policy = gateway.live.policy();
+        let policy = asked.policy(gateway);
         let schema = policy.servers().get(&asked.upstream.name)?.tool(tool)?.output.clone()?;
         (!weak::is(Weakness::Answers)).then(|| {
             let may_make_task = asked.arrival.version.era() == Era::Legacy && asked.task_maker().is_some();
