@@ -80,7 +80,7 @@ impl Flows {
 #[cfg(test)]
 #[test]
 fn labels_add_up_under_their_anchor_and_end_with_it() {
-    let (flows, start, life) = (Flows::default(), Instant::now(), Duration::from_secs(60));
+    let (flows, start, life) = (Flows::default(), tokio::time::Instant::now().into_std(), Duration::from_secs(60));
     let [private, out] = ["reads_private", "sends_out"].map(str::to_owned);
     flows.add("a", &[], start);
     assert!(flows.is_empty(), "nothing is kept for what has no label");

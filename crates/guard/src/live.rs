@@ -43,16 +43,25 @@ impl Live {
         self.changes.subscribe()
     }
 
-    /// Takes over a whole new policy as the next version; catalogs learned so far stay known.
+    /// Takes over a whole new policy as the next version; catalogs learned so far stay known. `seen` says what
+    /// is known of a server that comes back.
     ///
     /// # Errors
     /// A rule that does not fit the tools that are known.
-    pub fn replace(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
+    pub fn replace(
+        &self,
+        policy: &PolicySet,
+        mut servers: Vec<ServerInput>,
+        seen: impl Fn(&str) -> Vec<ToolDefinition>,
+    ) -> Result<(), Refused> {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         for server in &mut servers {
             let known = held.iter().find(|known| known.name == server.name && known.launch == server.launch);
-            if let (None, Some(known)) = (&server.catalog, known) {
-                server.catalog.clone_from(&known.catalog);
+            if server.catalog.is_none() {
+                server.catalog = known.and_then(|known| known.catalog.clone());
+            }
+            if server.catalog.is_none() {
+                server.catalog = Some(seen(&server.name)).filter(|seen| !seen.is_empty());
             }
         }
         let version = self.policy.load().version() + 1;

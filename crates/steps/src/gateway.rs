@@ -211,7 +211,7 @@ impl Gateway {
             }
         }
         let before = self.live.snapshot();
-        self.live.replace(policy, servers.clone())?;
+        self.live.replace(policy, servers.clone(), |server| self.pins.definitions(server))?;
         self.limiter.replace(&policy.base().limits, &servers);
         self.hold_servers();
         announce(self, before, Vec::new());

@@ -87,3 +87,18 @@ fn one_version_each(records: &[Value]) {
     }
     assert!(judged > IN_FLIGHT, "{judged}");
 }
+
+#[tokio::test]
+async fn a_server_that_was_off_is_known_when_it_is_back() {
+    let Some(house) = House::before(&policy(0), Speaks::Both).await else { unreachable!("the house is built") };
+    assert!(call(&house, Speech::Modern, "write").await.contains("done"));
+    // As when a file is read half-way: the server is not there at all.
+    let Ok(empty) = toolwarden_policy::PolicySet::compile(&toolwarden_policy::PolicyInput::default()) else {
+        unreachable!("an empty policy is one")
+    };
+    assert!(house.gateway.replace_policy(&empty, Vec::new()).is_ok());
+    assert!(!call(&house, Speech::Modern, "write").await.contains("done"));
+    house.judge_by(&policy(0));
+    let said = call(&house, Speech::Modern, "write").await;
+    assert!(said.contains("done"), "{said}");
+}

@@ -111,6 +111,15 @@ impl Session {
         self.sender.send_request(request).await.map_err(broken)
     }
 
+    /// Ends the session.
+    pub async fn leave(mut self) -> Result<(), Fault> {
+        let left = timeout(PATIENCE, self.send(Method::DELETE, "")).await.map_err(|_| Fault::Silence)??;
+        match left.status().is_success() {
+            true => Ok(()),
+            false => Err(Fault::Wrong(left.status().to_string())),
+        }
+    }
+
     /// The head of the answer to a call; its body is the caller's.
     pub async fn begin(&mut self, tool: &str, arguments: &Value) -> Result<Response<Incoming>, Fault> {
         self.next += 1;

@@ -69,6 +69,14 @@ impl House {
         assert!(fs::create_dir_all(parent).is_ok() && fs::write(&path, text).is_ok(), "{}", path.display());
     }
 
+    /// Replaces a file as a whole: nobody reads half of it.
+    pub fn replace(&self, relative: &str, text: &str) {
+        let beside = format!("{relative}.new");
+        self.write(&beside, text);
+        let replaced = fs::rename(self.path(&beside), self.path(relative));
+        assert!(replaced.is_ok(), "{replaced:?}");
+    }
+
     fn command(&self) -> Command {
         // The limit most systems start a program with: what it needs beyond that it must see to itself.
         let mut command = Command::new("sh");
@@ -199,6 +207,12 @@ impl Gateway {
     /// The most resident memory it ever had, in MiB.
     pub fn peak(&self) -> u64 {
         self.status("VmHWM:")
+    }
+
+    /// Files, pipes and connections it has open.
+    pub fn open_files(&self) -> usize {
+        let path = format!("/proc/{}/fd", self.child.id().unwrap_or_default());
+        fs::read_dir(path).map(Iterator::count).unwrap_or_default()
     }
 
     fn status(&self, field: &str) -> u64 {

@@ -11,6 +11,7 @@ mod house;
 mod huge;
 mod journal;
 mod killing;
+mod lasting;
 mod randomness;
 mod scripted;
 mod slow;
