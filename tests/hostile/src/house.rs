@@ -7,9 +7,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use tokio::sync::watch;
+use toolwarden_core::json::Limits;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
 use toolwarden_doors::{Listener, Workers, serve};
 use toolwarden_gateway::{Book, Gateway, Parts, Settings};
+use toolwarden_mcp::Message;
+use toolwarden_mcp::message::read_one;
 use toolwarden_policy::input::{PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
@@ -152,6 +155,19 @@ impl House {
         let (served, serves) = (gateway.clone(), workers.clone());
         tokio::spawn(async move { serve(served, listener, &serves, stopping).await });
         Ok(Self { gateway, address, _stop: stop, _workers: workers, _directory: directory })
+    }
+
+    /// The server `notes` says that its tools changed.
+    ///
+    /// # Errors
+    /// There is no such server, or nobody may hear of it.
+    pub fn hears_of_changed_tools(&self) -> Result<(), Fault> {
+        let news = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        let caller = Arc::new(toolwarden_core::Caller::local_person("ada"));
+        match (read_one(news, Limits::DEFAULT)?, self.gateway.upstream("notes")) {
+            (Message::Notification(news), Some(upstream)) if upstream.may_tell(&news, &caller) => Ok(()),
+            _ => Err("nobody hears of it".into()),
+        }
     }
 
     /// A gateway where everything may run, in front of one server called `notes`.

@@ -6,6 +6,7 @@ mod breaking;
 mod doctoring;
 mod ending;
 mod explaining;
+mod hiding;
 mod house;
 mod linting;
 mod looking;

@@ -80,6 +80,28 @@ impl Server {
         self.child.wait().ok()?.code()
     }
 
+    /// A session of a legacy client at a door.
+    pub fn session(&self, path: &str) -> String {
+        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+        let answer = self.post(path, &body.to_string());
+        let head = answer.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id: "));
+        let session = head.and_then(|line| line.split_once(": ")).map(|(_, id)| id.trim().to_owned());
+        assert!(session.is_some(), "{answer}");
+        session.unwrap_or_default()
+    }
+
+    /// Posts a message of that session; the whole answer.
+    pub fn post_in(&self, path: &str, session: &str, body: &str) -> String {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Accept: application/json, text/event-stream\r\nMcp-Session-Id: {session}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        exchange(self.connect(), &request)
+    }
+
     /// A session of a legacy client at `/mcp/notes`.
     pub fn initialize(&self) -> String {
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bridged;
+mod changed;
 mod headers;
 mod json;
 mod judged;

@@ -1,25 +1,29 @@
 //! What a child writes to its error output, as log lines with the server's name.
 //!
 //! Lines are cut at a bound, control characters are escaped so that a server cannot forge log lines or drive a
-//! terminal, and a server that writes without end is logged only so often.
+//! terminal, and a server that writes without end is logged only so often. Until it has answered anything its lines
+//! say why it does not start; later they may say what it was called with, and are for those who look closely.
+//! Values of its environment are in none of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
-use toolwarden_core::{Weakness, weak};
+use toolwarden_core::{Secret, Weakness, weak};
 
 /// Bytes of a line that are shown.
 const SHOWN: usize = 2048;
 /// Lines that are shown in each period.
 const LINES: u32 = 200;
+const SHORTEST_SECRET: usize = 6;
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// Logs until the pipe closes.
-pub(super) async fn read(mut pipe: impl AsyncRead + Unpin, server: Arc<str>) {
+pub(super) async fn read(mut pipe: impl AsyncRead + Unpin, writer: Writer) {
     let mut buffer = BytesMut::new();
     let mut rate = Rate::new(Instant::now());
     // The rest of a line that was already shown cut is passed over.
@@ -34,7 +38,7 @@ pub(super) async fn read(mut pipe: impl AsyncRead + Unpin, server: Arc<str>) {
             }
             let line = buffer.split_to(end.unwrap_or(buffer.len()));
             if !skipping && !line.trim_ascii().is_empty() {
-                log(&server, &line, &mut rate);
+                log(&writer, &line, &mut rate);
             }
             skipping = end.is_none();
             if skipping {
@@ -48,13 +52,38 @@ pub(super) async fn read(mut pipe: impl AsyncRead + Unpin, server: Arc<str>) {
     }
 }
 
-fn log(server: &str, line: &[u8], rate: &mut Rate) {
+fn log(writer: &Writer, line: &[u8], rate: &mut Rate) {
     let (shown, unshown) = rate.count(Instant::now());
+    let server = &*writer.server;
     if unshown > 0 {
         tracing::info!(target: "toolwarden::server", server, "{unshown} lines were not shown");
     }
-    if shown {
-        tracing::info!(target: "toolwarden::server", server, "{}", readable(line));
+    match (shown, writer.has_answered.load(Ordering::Relaxed)) {
+        (true, false) => tracing::info!(target: "toolwarden::server", server, "{}", writer.readable(line)),
+        (true, true) => tracing::debug!(target: "toolwarden::server", server, "{}", writer.readable(line)),
+        (false, _) => {}
+    }
+}
+
+/// Who writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) server: Arc<str>,
+    pub(super) has_answered: Arc<AtomicBool>,
+    /// By name; what is this short is no secret, and stands in other words.
+    pub(super) environment: Vec<(String, Secret)>,
+}
+
+impl Writer {
+    fn readable(&self, line: &[u8]) -> String {
+        let mut text = readable(line);
+        for (name, value) in &self.environment {
+            let value = value.reveal_to_upstream();
+            if value.len() >= SHORTEST_SECRET && text.contains(value) {
+                text = text.replace(value, &format!("[{name}]"));
+            }
+        }
+        text
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -32,18 +33,25 @@ pub(super) fn start(mut process: Child, spec: &ChildSpec, ends: Ends) {
     let Ends { queued, lines, is_closing, ended, group } = ends;
     let writer = process.stdin.take().map(|stdin| tokio::spawn(write(stdin, queued, is_closing)));
     let overlong = Arc::new(OnceLock::new());
+    let has_answered = Arc::new(AtomicBool::new(false));
     if let Some(stdout) = process.stdout.take() {
         let reader = LineReader::new(stdout, spec.limits.max_line_bytes);
         let (group, overlong, exit) = (group.clone(), overlong.clone(), ended.subscribe());
+        let answers = has_answered.clone();
         tokio::spawn(async move {
-            if let Some(limit) = read(reader, lines, exit).await {
+            if let Some(limit) = read(reader, lines, exit, &answers).await {
                 // Set before the kill, so that whoever sees the end sees why.
                 let _ = overlong.set(ExitCause::LineTooLong { limit });
                 group.kill();
             }
         });
     }
-    let logger = process.stderr.take().map(|stderr| tokio::spawn(log::read(stderr, spec.server.clone())));
+    let writer_of_log = log::Writer {
+        server: spec.server.clone(),
+        has_answered,
+        environment: spec.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+    };
+    let logger = process.stderr.take().map(|stderr| tokio::spawn(log::read(stderr, writer_of_log)));
     tokio::spawn(async move {
         let status = process.wait().await;
         group.kill_rest();
@@ -100,6 +108,7 @@ async fn read(
     mut reader: LineReader<impl AsyncRead + Unpin>,
     lines: mpsc::Sender<Bytes>,
     mut exit: watch::Receiver<Option<Exit>>,
+    has_answered: &AtomicBool,
 ) -> Option<usize> {
     let mut has_ended = false;
     loop {
@@ -117,7 +126,10 @@ async fn read(
             }
         };
         match line {
-            Ok(Some(line)) => lines.send(line).await.ok()?,
+            Ok(Some(line)) => {
+                has_answered.store(true, Ordering::Relaxed);
+                lines.send(line).await.ok()?;
+            }
             Ok(None) | Err(LineError::Io(_)) => return None,
             Err(LineError::TooLong { limit }) => return Some(limit),
         }
