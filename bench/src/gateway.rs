@@ -3,6 +3,8 @@
 //! `toolwarden-bench-gateway TOOLWARDEN [SECONDS]` starts everything itself on free ports and prints
 //! ratios and CPU per call; as `upstream PORT` or `pipe` it is the server behind the proxies.
 
+#[path = "gateway/guards.rs"]
+mod guards;
 #[path = "gateway/load.rs"]
 mod load;
 #[path = "gateway/proxies.rs"]

@@ -65,17 +65,22 @@ pub fn nginx(directory: &Path, port: u16, upstream: u16) -> Result<Running> {
 }
 
 pub fn toolwarden(program: &Path, home: &Path, port: u16, upstream: u16) -> Result<Running> {
-    use std::os::unix::fs::PermissionsExt;
-    let config = home.join(".config/toolwarden");
-    std::fs::create_dir_all(&config)?;
-    std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o700))?;
     let own = std::env::current_exe()?;
-    let text = format!(
+    let config = format!(
         "[servers.bench]\nurl = \"http://127.0.0.1:{upstream}/mcp\"\n[servers.pipe]\ncommand = \"{0}\"\nargs = [\"pipe\"]\n\
          [servers.modern]\nurl = \"http://127.0.0.1:{upstream}/modern\"\n\
          [servers.modern-pipe]\ncommand = \"{0}\"\nargs = [\"pipe\", \"modern\"]\n",
         own.display()
     );
+    toolwarden_with(program, home, port, &config)
+}
+
+/// A gateway with a config of its own.
+pub fn toolwarden_with(program: &Path, home: &Path, port: u16, text: &str) -> Result<Running> {
+    use std::os::unix::fs::PermissionsExt;
+    let config = home.join(".config/toolwarden");
+    std::fs::create_dir_all(&config)?;
+    std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o700))?;
     std::fs::write(config.join("toolwarden.toml"), text)?;
     let lists = home.join(".cursor");
     std::fs::create_dir_all(&lists)?;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::Instant;
 
+use super::guards;
 use super::load::{Round, Session, Target, memory_mib, round};
 use super::proxies::{Running, answers, free_port, nginx, toolwarden, upstream};
 use super::upstream::{call, modern_call};
 
-const ROUNDS: usize = 5;
+pub const ROUNDS: usize = 5;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
 
 struct Bench {
@@ -49,7 +50,12 @@ pub async fn run(program: PathBuf, time: Duration) -> Result<()> {
     say(&format!("cold start to first answered call {:.0} ms, idle memory {idle:.1} MiB\n", cold.as_secs_f64() * 1e3))?;
     bench.tables().await?;
     bench.eras().await?;
-    bench.memory().await
+    bench.memory().await?;
+    let Bench { toolwarden, _others: (server, nginx, directory), .. } = bench;
+    drop((toolwarden, nginx));
+    let compared = guards::compare(&program, directory.path(), up, time).await;
+    drop(server);
+    compared
 }
 
 pub fn say(text: &str) -> Result<()> {
@@ -172,7 +178,7 @@ impl Bench {
     }
 }
 
-fn median(rounds: &[Round]) -> Round {
+pub fn median(rounds: &[Round]) -> Round {
     let middle = |pick: fn(&Round) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(pick).collect();
         values.sort_by(f64::total_cmp);
@@ -185,6 +191,6 @@ fn median(rounds: &[Round]) -> Round {
     }
 }
 
-fn row(cells: &[String; 8]) -> String {
+pub fn row(cells: &[String; 8]) -> String {
     format!("| {} |", cells.join(" | "))
 }

@@ -34,10 +34,12 @@ pub async fn serve(port: u16) -> Result<()> {
 }
 
 async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let modern = request.uri().path() == "/modern";
+    let (modern, structured) = (request.uri().path() == "/modern", request.uri().path() == "/structured");
     let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    let mut response = match answer(&text, modern) {
+    let answered =
+        answer(&text, modern).map(|(status, said)| (status, if structured { with_structure(&said) } else { said }));
+    let mut response = match answered {
         Some((status, answer)) => {
             let mut response = Response::new(Full::from(answer));
             *response.status_mut() = status;
@@ -90,6 +92,13 @@ fn answer(text: &str, modern: bool) -> Option<(StatusCode, String)> {
         _ => r#"{"resultType":"complete","content":[{"type":"text","text":"a hundred bytes or so of an answer, which is what most tools give back"}]}"#.to_owned(),
     };
     Some((StatusCode::OK, format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")))
+}
+
+/// The same of a server whose tools say what their results look like.
+fn with_structure(said: &str) -> String {
+    let schema = r#""outputSchema":{"type":"object","properties":{"lines":{"type":"integer"}},"required":["lines"]},"inputSchema""#;
+    let content = r#""structuredContent":{"lines":3},"content""#;
+    said.replace("\"inputSchema\"", schema).replace("\"content\"", content)
 }
 
 fn member<'a>(text: &'a str, key: &str) -> Option<&'a str> {

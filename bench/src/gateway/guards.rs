@@ -1,0 +1,87 @@
+//! What each guard costs, alone and together: gateways that differ in one thing, side by side in one run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::load::{Round, Target, round};
+use super::proxies::{Running, answers, free_port, toolwarden_with};
+use super::report::{ROUNDS, median, row, say};
+use super::upstream::call;
+
+/// A gateway with something more than a plain one.
+struct Variant {
+    name: &'static str,
+    /// Lines of the server's table, and tables of their own.
+    server: &'static str,
+    tables: &'static str,
+    /// Where the server behind it answers.
+    path: &'static str,
+}
+
+const fn of_server(name: &'static str, server: &'static str) -> Variant {
+    Variant { name, server, tables: "", path: "mcp" }
+}
+
+/// Nothing listens there: spans are made, queued and dropped.
+const TRACED: &str = "[telemetry]\notlp = \"http://127.0.0.1:9\"\n";
+const LABELLED: &str = "labels = [\"reads_untrusted\"]\n";
+const LIMITED: &str = "limits = { in_flight = 10000, per_minute = 100000000 }\n";
+
+const VARIANTS: [Variant; 7] = [
+    of_server("plain: definitions followed", "definitions = \"follow\"\n"),
+    of_server("pinned definitions", ""),
+    Variant { name: "output schema", server: "", tables: "", path: "structured" },
+    of_server("flow labels", LABELLED),
+    of_server("calls in flight and per minute", LIMITED),
+    Variant { name: "traces", server: "", tables: TRACED, path: "mcp" },
+    Variant {
+        name: "all of them",
+        server: "labels = [\"reads_untrusted\"]\nlimits = { in_flight = 10000, per_minute = 100000000 }\n",
+        tables: TRACED,
+        path: "structured",
+    },
+];
+
+pub async fn compare(program: &Path, directory: &Path, upstream: u16, time: Duration) -> Result<()> {
+    let mut gateways: Vec<(Running, Target)> = Vec::new();
+    for (number, variant) in VARIANTS.iter().enumerate() {
+        let port = free_port()?;
+        let config = format!(
+            "[servers.bench]\nurl = \"http://127.0.0.1:{upstream}/{}\"\n{}{}",
+            variant.path, variant.server, variant.tables
+        );
+        let gateway = toolwarden_with(program, &directory.join(format!("guard-{number}")), port, &config)?;
+        answers(port).await?;
+        let process = Some(gateway.id());
+        gateways.push((gateway, Target { name: variant.name, port, path: "/mcp/bench", process, modern: false }));
+    }
+    let head = ["guard", "in flight", "calls/s", "x plain", "p50 us", "added p50", "CPU us/call", "x plain"];
+    say(&format!("{}\n", row(&head.map(str::to_owned))))?;
+    let body = call("tool_1", "small");
+    for in_flight in [1, 16, 64] {
+        let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); gateways.len()];
+        for _ in 0..ROUNDS {
+            for ((_, target), rounds) in gateways.iter().zip(&mut rounds) {
+                rounds.push(round(target, &body, in_flight, time).await?);
+            }
+        }
+        let medians: Vec<Round> = rounds.iter().map(|rounds| median(rounds)).collect();
+        let plain = medians.first().copied().unwrap_or_default();
+        for ((_, target), round) in gateways.iter().zip(&medians) {
+            let cells = [
+                target.name.to_owned(),
+                in_flight.to_string(),
+                format!("{:.0}", round.per_second),
+                format!("{:.2}", round.per_second / plain.per_second),
+                format!("{:.0}", round.median_us),
+                format!("{:+.0}", round.median_us - plain.median_us),
+                format!("{:.1}", round.cpu_us),
+                format!("{:.2}", round.cpu_us / plain.cpu_us),
+            ];
+            say(&format!("{}\n", row(&cells)))?;
+        }
+    }
+    Ok(())
+}
