@@ -42,16 +42,22 @@ fn metrics(gateway: &Gateway) -> Response<AnswerBody> {
     whole(StatusCode::OK, PROMETHEUS, render(gateway.telemetry(), &observed))
 }
 
-/// Whether calls can be served: their records can be written. A server that is down is no reason to send
+/// Whether calls can be served: nobody told it to stop, and their records can be written. A server that is down is no reason to send
 /// clients elsewhere, and neither is a policy that was refused: the former one is in force.
 fn readiness(gateway: &Gateway) -> Response<AnswerBody> {
     let fault = gateway.journal_fault();
     let observed = gateway.observed();
     let reloads = &gateway.telemetry().reloads;
     let refused = reloads.refusal();
-    let servers = observed.servers.iter().map(|server| json!({ "name": server.name, "state": server.state }));
+    let servers = observed.servers.iter().map(|server| {
+        let waiting = gateway.definitions_waiting(&server.name);
+        json!({ "name": server.name, "state": server.state, "definitions_waiting": waiting })
+    });
+    let is_stopping = gateway.closing().has_begun();
+    let is_ready = fault.is_none() && !is_stopping;
     let detail = json!({
-        "ready": fault.is_none(),
+        "ready": is_ready,
+        "stopping": is_stopping,
         "policy": {
             "version": observed.policy_version,
             "in_force_since": reloads.taken_at().to_string(),
@@ -60,7 +66,7 @@ fn readiness(gateway: &Gateway) -> Response<AnswerBody> {
         "journal": { "writable": fault.is_none(), "error": fault },
         "servers": servers.collect::<Vec<_>>(),
     });
-    let status = if fault.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     whole(status, JSON, format!("{detail}\n"))
 }
 

@@ -110,6 +110,13 @@ impl ServerPins {
         }
     }
 
+    /// How many definitions wait for a person.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let entries = Kind::ALL.into_iter().flat_map(|kind| self.section(kind).entries.values());
+        entries.filter(|pin| !pin.waiting.is_empty()).count()
+    }
+
     pub(crate) fn section_mut(&mut self, kind: Kind) -> &mut Section {
         match kind {
             Kind::Launch => &mut self.launch,

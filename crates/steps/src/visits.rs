@@ -23,6 +23,12 @@ impl Gateway {
         &self.settings
     }
 
+    /// How many definitions of a server wait for a person.
+    #[must_use]
+    pub fn definitions_waiting(&self, server: &str) -> usize {
+        self.pins.waiting(server)
+    }
+
     /// The order to stop.
     #[must_use]
     pub fn closing(&self) -> &Closing {

@@ -180,6 +180,15 @@ async fn a_policy_that_was_refused_is_told_and_makes_nothing_unready() -> Outcom
 }
 
 #[tokio::test]
+async fn a_gateway_that_stops_is_not_ready() -> Outcome {
+    let house = built().await?;
+    house.gateway.closing().begin();
+    let (status, text) = asked(&house, Method::GET, "/readyz", "localhost").await?;
+    assert!(status == StatusCode::SERVICE_UNAVAILABLE && text.contains("\"stopping\":true"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_journal_that_takes_nothing_makes_it_unready() -> Outcome {
     let house = built().await?;
     house.journal.clone().close().await?;

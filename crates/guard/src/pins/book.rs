@@ -340,6 +340,12 @@ impl Book {
         looked.for_each(|looked| looked.store(Arc::default()));
     }
 
+    /// How many definitions of a server wait for a person.
+    #[must_use]
+    pub fn waiting(&self, server: &str) -> usize {
+        self.shelves.get(server).map(|shelf| shelf.state().pins.waiting()).unwrap_or_default()
+    }
+
     /// The tools of a server as the judge is to know them.
     #[must_use]
     pub fn definitions(&self, server: &str) -> Vec<ToolDefinition> {

@@ -37,10 +37,15 @@ fn mode_7_a_server_whose_launch_changed_does_not_start_before_a_person_accepts_i
     assert!(explained.code == 4 && explained.out.contains("definition_changed"), "{}", explained.out);
     assert_eq!(house.run(&["tools", "accept", "notes:read_note"]).code, 2, "nothing of it waits");
 
+    let doctor = house.run(&["doctor"]).out;
+    assert!(doctor.contains("definitions of notes") && doctor.contains("toolwarden tools diff notes"), "{doctor}");
+    assert!(server.page("/readyz").contains("\"definitions_waiting\":1"), "{}", server.page("/readyz"));
+
     let accepted = house.run(&["tools", "accept", "notes:server/launch"]);
     assert!(accepted.code == 0 && accepted.out.contains("accepted notes:server/launch"), "{}", accepted.err);
     assert!(server.read_note().contains("This note"), "{}", house.read("server.log"));
     assert!(house.path("space/two").exists());
+    assert!(!house.run(&["doctor"]).out.contains("definitions of notes"));
     let recorded = house.run(&["audit", "query", "--kind", "event", "--json"]).out;
     assert!(recorded.contains("accept notes: server/launch (version "), "{recorded}");
     server.stop();

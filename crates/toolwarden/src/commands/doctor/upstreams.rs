@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_core::name::shown;
+use toolwarden_guard::pins;
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::{Loaded, Locations, ServerDefinition};
 
@@ -20,7 +21,22 @@ pub(super) fn check(loaded: &Loaded, locations: &Locations) -> Vec<Check> {
         let next = "add [servers.NAME] to toolwarden.toml, or try `toolwarden serve --demo`";
         return vec![Check::warning("servers", "no server is configured", next)];
     }
-    loaded.definitions.iter().map(|definition| one(definition, locations)).collect()
+    let mut checks: Vec<Check> = loaded.definitions.iter().map(|definition| one(definition, locations)).collect();
+    checks.extend(loaded.definitions.iter().filter_map(|definition| waiting(&definition.input.name, locations)));
+    checks
+}
+
+/// Definitions that changed and wait for a person (GATE-12).
+fn waiting(server: &str, locations: &Locations) -> Option<Check> {
+    let name = format!("definitions of {}", shown(server));
+    match pins::read(locations, server).map(|pins| pins.waiting()) {
+        Ok(0) => None,
+        Ok(waiting) => {
+            let message = format!("{waiting} changed or new, not shown to clients; calls of them are held");
+            Some(Check::warning(&name, message, format!("look at them with `toolwarden tools diff {}`", shown(server))))
+        }
+        Err(error) => Some(Check::problem(&name, error.to_string(), "see what the message says of the file")),
+    }
 }
 
 fn one(definition: &ServerDefinition, locations: &Locations) -> Check {
