@@ -1,5 +1,6 @@
 //! What is pinned of servers' definitions (GATE-12), in the form people and scripts read.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_guard::pins::{Change, How, Kind, Pin, ServerPins, Standing, Version, changes, short};
@@ -43,7 +44,7 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
     let last = pin.last_accepted();
     let waiting = |version: &Version| WaitingView {
         version: short(&version.digest),
-        first_seen: version.since.to_string(),
+        first_seen: in_seconds(version.since),
         too_large: version.how == How::TooLarge,
         changes: changes(last.map(|last| last.text.as_str()), &version.text),
     };
@@ -54,10 +55,15 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
         standing: pin.standing(),
         description: last.or(pin.waiting.last()).and_then(|version| description(kind, version.shown())),
         accepted: pin.accepted.len(),
-        since: last.map(|version| version.since.to_string()),
+        since: last.map(|version| in_seconds(version.since)),
         how: last.map(|version| how(&version.how)),
         waiting: pin.waiting.iter().map(waiting).collect(),
     }
+}
+
+/// Nobody compares fractions of a second.
+fn in_seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
 fn how(how: &How) -> String {

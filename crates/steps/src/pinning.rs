@@ -131,7 +131,8 @@ impl Gateway {
             How::Addition => "an optional field was added",
             How::Followed => "it changed, and changes are followed",
             How::Accepted { .. } => "accepted",
-            How::Waiting => "it changed, or is new: waits for a person",
+            How::Waiting if noted.is_new => "new, waits for a person",
+            How::Waiting => "changed, waits for a person",
             How::TooLarge => "too large to be shown",
         };
         match noted.how {

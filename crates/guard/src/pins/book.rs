@@ -81,6 +81,8 @@ pub struct Noted {
     pub kind: Kind,
     pub name: String,
     pub how: How,
+    /// No version of it was ever accepted.
+    pub is_new: bool,
     pub digest: String,
 }
 
@@ -389,7 +391,8 @@ fn record(
     let section = pins.section_mut(sighting.kind);
     let note = |given: &Given<'_>| {
         let how = section.record(given, changes, now)?;
-        Some(Noted { kind: sighting.kind, name: given.name.clone(), how, digest: given.digest.clone() })
+        let is_new = section.entries.get(&given.name).is_some_and(|pin| pin.accepted.is_empty());
+        Some(Noted { kind: sighting.kind, name: given.name.clone(), how, is_new, digest: given.digest.clone() })
     };
     let noted: Vec<Noted> = given.iter().flatten().filter_map(note).collect();
     let is_first = section.baseline.is_none() && sighting.is_whole;

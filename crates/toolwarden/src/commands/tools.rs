@@ -85,7 +85,7 @@ fn list(found: &[DefinitionView]) -> String {
         };
         let description = one.description.as_deref().map(|all| shorten(&shown(all))).unwrap_or_default();
         let how = one.how.as_deref().unwrap_or("not accepted");
-        text.push_str(&format!("{:<width$}  {standing}  {:<10}  {description}\n", address(one), shown(how)));
+        text.push_str(&format!("{:<width$}  {standing}  {:<12}  {description}\n", address(one), shown(how)));
     }
     if found.iter().any(|one| one.standing != Standing::Accepted) {
         text.push_str("\nWhat changed or is new is not shown to clients; see `toolwarden tools diff`.\n");

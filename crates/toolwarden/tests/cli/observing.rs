@@ -58,7 +58,9 @@ fn hostile_log(house: &House, format: &[(&str, &str)], config: &str) -> String {
         "[servers.bad]\ncommand = \"sh\"\nenv = {{ KEY = \"pl4nted-s3cret\" }}\nargs = [\"-c\", '''printf \"{said}\" >&2; read -r line; printf '{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{{\"code\":-1,\"message\":\"{said}\"}}}}\\n'; exit 1''']\n"
     );
     house.write(CONFIG, &format!("{config}{child}"));
-    let server = Server::start_with(house, format);
+    // Its last words come after its answer.
+    let closely = [format, &[("TOOLWARDEN_LOG", "info,toolwarden::server=debug")]].concat();
+    let server = Server::start_with(house, &closely);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     server.post("/mcp/bad", body);
     assert!(eventually(|| house.read("server.log").contains("forged")), "{}", house.read("server.log"));
@@ -91,7 +93,7 @@ fn the_log_is_lines_of_text_else_and_nobody_forges_one() {
     let is_event = |line: &str| {
         let mut words = line.split_whitespace();
         words.next().is_some_and(|time| time.ends_with('Z'))
-            && words.next().is_some_and(|level| ["INFO", "WARN", "ERROR"].contains(&level))
+            && words.next().is_some_and(|level| ["DEBUG", "INFO", "WARN", "ERROR"].contains(&level))
             && words.next() != Some("forged")
     };
     assert!(log.lines().all(is_event), "{log}");
