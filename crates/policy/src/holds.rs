@@ -6,9 +6,8 @@
 use toolwarden_core::{Operation, Reason};
 
 use crate::allowlist::Twin;
-use crate::autorun::command::directory;
 use crate::query::Definition;
-use crate::shell;
+use crate::self_protection::self_protection;
 use crate::subject::Subject;
 use crate::verdict::Step;
 
@@ -29,13 +28,6 @@ fn definition(subject: &Subject<'_>) -> Option<Step> {
         }
         Definition::New => Some(Step::because(Reason::DefinitionNew)),
     }
-}
-
-fn self_protection(subject: &Subject<'_>) -> Option<Step> {
-    let line = subject.line.as_ref()?.as_ref().ok()?;
-    let base = subject.policy.base();
-    let why = shell::changes_toolwarden(line, &base.protected_paths, &directory(subject), base.home.as_deref())?;
-    Some(Step::because(Reason::SelfProtection).noting(why))
 }
 
 /// Deny sides ignore case, twins included.

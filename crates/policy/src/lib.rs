@@ -27,6 +27,7 @@ pub mod roles;
 mod roots;
 pub mod rules;
 mod schema;
+mod self_protection;
 pub mod servers;
 mod set;
 mod settings;

@@ -17,11 +17,13 @@ pub fn permits_root(policy: &PolicySet, caller: &Caller, uri: &str) -> bool {
     let Some(path) = local_path(uri) else { return false };
     let is_plain =
         path.is_absolute() && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    let base = policy.base();
-    let is_directory = |own: &Path| own.extension().is_none();
+    let places = &policy.base().places;
+    // `.roomodes` is a file, whatever it lacks.
+    let is_hidden = |own: &Path| own.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let is_directory = |own: &Path| own.extension().is_none() && !is_hidden(own);
     let touches = |own: &PathBuf| path.starts_with(own) || (own.starts_with(&path) && is_directory(own));
-    let holds_home = base.home.as_ref().is_some_and(|home| home.starts_with(&path));
-    is_plain && path != Path::new("/") && !holds_home && !base.protected_paths.iter().any(touches)
+    let holds_home = places.home().is_some_and(|home| home.starts_with(&path));
+    is_plain && path != Path::new("/") && !holds_home && !places.paths().iter().any(touches)
 }
 
 /// The path of a `file://` address without a host.

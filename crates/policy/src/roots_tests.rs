@@ -11,7 +11,12 @@ use crate::set::PolicySet;
 #[test]
 fn gate_18_roots_are_judged_one_by_one() {
     let mut input = PolicyInput::default();
-    let own = ["/home/ada/.config/toolwarden", "/home/ada/project/.cursor/hooks.json", "/srv/rules.cedar"];
+    let own = [
+        "/home/ada/.config/toolwarden",
+        "/home/ada/project/.cursor/hooks.json",
+        "/srv/rules.cedar",
+        "/home/ada/project/.roomodes",
+    ];
     input.base.protected_paths = own.map(PathBuf::from).to_vec();
     input.base.home = Some(PathBuf::from("/home/ada"));
     let policy = PolicySet::compile(&input);

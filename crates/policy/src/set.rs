@@ -1,6 +1,5 @@
 //! The compiled policy: a root of shared layers, each rebuilt alone when its part changes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolwarden_core::Caller;
@@ -17,6 +16,7 @@ use crate::roles::Roles;
 use crate::rules::Rules;
 use crate::servers::Servers;
 use crate::settings::Settings;
+use crate::shell::Places;
 
 /// A policy ready to judge by. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -38,8 +38,7 @@ pub struct Base {
     pub roles: Roles,
     pub rules: Rules,
     pub(crate) settings: Settings,
-    pub(crate) protected_paths: Vec<PathBuf>,
-    pub(crate) home: Option<PathBuf>,
+    pub(crate) places: Places,
     /// Of every call that no server or tool says otherwise about.
     pub limits: LimitsInput,
 }
@@ -72,8 +71,7 @@ impl Base {
             roles,
             rules,
             settings,
-            protected_paths: input.protected_paths.clone(),
-            home: input.home.clone(),
+            places: Places::compile(&input.protected_paths, input.home.as_deref()),
             limits: input.limits,
         })
     }

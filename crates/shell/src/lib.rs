@@ -5,17 +5,20 @@
 //! becomes an `Obstacle`, which no allowlist entry overcomes.
 
 mod allowlist;
+mod argued;
 mod blocked;
 mod compounds;
 mod deletion;
 mod entry;
 mod expansions;
+mod folded;
 mod heredoc;
 mod interpreters;
 mod line;
 mod obstacles;
 mod options;
 mod paths;
+mod places;
 mod reach;
 mod read;
 mod redirections;
@@ -40,11 +43,13 @@ mod self_protection_tests;
 mod table_tests;
 
 pub use allowlist::{Coverage, ShellAllowlist, candidate};
+pub use argued::{is_toolwarden, text_changes_toolwarden, verb_behind, words_change_toolwarden};
 pub use blocked::{BlockedMatch, Blocklist};
 pub use deletion::{Deletion, deletes};
 pub use entry::{EntryFault, Glob, ShellEntry};
 pub use line::{Direction, Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable, Word};
 pub use paths::redirections_stay_inside;
+pub use places::Places;
 pub use reach::command_names;
 pub use read::read;
 pub use self_protection::changes_toolwarden;

@@ -114,19 +114,43 @@ const READING: &[(&str, Option<&[&str]>)] = &[
     ("vault", Some(&["status"])),
 ];
 
+/// Verbs that change something whatever follows.
+const CHANGING: &[&str] =
+    &["allow", "disallow", "trust", "init", "import", "connect", "serve", "edge", "tokens", "leases"];
+
 /// Why the line would change Toolwarden; `None` when nothing of the kind was found. `protected` holds
 /// absolute paths; `home` is what `~` and `$HOME` stand for.
 pub fn changes_toolwarden(line: &ShellLine, protected: &[PathBuf], cwd: &Path, home: Option<&Path>) -> Option<String> {
+    look(line, protected, cwd, home, Given::AsLine)
+}
+
+/// Whether a text is certainly a command line, or any text that can be read as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    AsLine,
+    /// It may be prose: what is not known says nothing, and neither do words that are no verb of ours.
+    AsText,
+}
+
+pub(super) fn look(
+    line: &ShellLine,
+    protected: &[PathBuf],
+    cwd: &Path,
+    home: Option<&Path>,
+    given: Given,
+) -> Option<String> {
     let protected: Vec<PathBuf> = protected.iter().map(|path| normalise(path)).collect();
     let here = normalise(cwd);
-    let mut ground = Ground { protected, bases: vec![here.clone()], here, is_lost: false, home };
+    let mut ground = Ground { protected, bases: vec![here.clone()], here, is_lost: false, home, given };
     if ground.follow_directories(line) == Followed::TooMany {
         return Some("changes the directory too often to tell what it does with toolwarden".to_owned());
     }
     if let Some(why) = line.all_redirections().find_map(|redirection| ground.redirection(redirection)) {
         return Some(why);
     }
+    let is_doubtful = given == Given::AsLine || is_single_with_variables(&line.source);
     let mentions = line.source.to_ascii_lowercase().contains("toolwarden") || ground.is_named_in(&line.source);
+    let mentions = mentions && is_doubtful;
     // The body of a here-document is no argument of any command.
     let in_document = line.source.contains("<<") && ground.spelled(&line.source).is_some();
     let mut why = None;
@@ -154,6 +178,7 @@ struct Ground<'a> {
     /// A `cd` goes to a place that cannot be known.
     is_lost: bool,
     home: Option<&'a Path>,
+    given: Given,
 }
 
 impl Ground<'_> {
@@ -199,7 +224,8 @@ impl Ground<'_> {
     fn invocation(&self, invocation: Invocation<'_>) -> Option<String> {
         let program = program(invocation.name);
         if program == "toolwarden" {
-            return changing_verb(invocation.arguments).map(|verb| format!("runs `toolwarden {verb}`"));
+            let verb = changing_verb(invocation.arguments).filter(|verb| self.given == Given::AsLine || is_ours(verb));
+            return verb.map(|verb| format!("runs `toolwarden {verb}`"));
         }
         if is_reader(&program) {
             return None;
@@ -339,6 +365,29 @@ enum Followed {
     TooMany,
 }
 
+/// One line in which variables may stand for commands: `t=toolwarden; $t allow x`.
+pub(super) fn is_single_with_variables(text: &str) -> bool {
+    text.contains('$') && !text.contains('\n')
+}
+
+/// Programs whose presence makes a text a command line rather than prose: they change trees or directories, or run others.
+pub(super) fn is_telling(program: &str) -> bool {
+    program == "toolwarden"
+        || TREE_CHANGERS.contains(&program)
+        || wrappers::changes_directory(program)
+        || wrappers::reach(program).is_some()
+        || wrappers::starts_programs(program)
+}
+
+/// Whether a verb is one of ours, or cannot be known.
+pub(super) fn is_ours(verb: &str) -> bool {
+    let first = verb.split(' ').next().unwrap_or(verb);
+    CHANGING.contains(&first)
+        || READING.iter().any(|(known, _)| *known == first)
+        || first.starts_with('-')
+        || first.contains(['$', '`'])
+}
+
 fn is_reader(program: &str) -> bool {
     READERS.contains(&program)
 }
@@ -375,7 +424,7 @@ fn starts_like(protected: &Path, path: &Path) -> bool {
 }
 
 /// The verb when it changes something or is not known.
-fn changing_verb(arguments: &[Word]) -> Option<String> {
+pub(super) fn changing_verb(arguments: &[Word]) -> Option<String> {
     let mut words = arguments.iter().map(|word| word.text.as_str());
     let verb = match next_verb(&mut words) {
         Next::Verb(verb) => verb,

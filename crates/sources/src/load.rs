@@ -25,6 +25,25 @@ use crate::readers::server::ServerDefinition;
 use crate::report::Reading;
 use crate::trust::{FileState, TrustRecords, WorkspaceFile};
 
+/// Files by which clients run hooks, start servers or let calls pass, in the home or in a workspace.
+const CLIENT_FILES: [&str; 13] = [
+    ".cursor/hooks.json",
+    ".cursor/mcp.json",
+    ".cursor/permissions.json",
+    ".cursor/cli.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".mcp.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".vscode/mcp.json",
+    ".roo/mcp.json",
+    ".roomodes",
+];
+/// And those that only the home has.
+const CLIENT_FILES_AT_HOME: [&str; 3] = [".cursor/cli-config.json", ".claude.json", ".gemini/policies"];
+
 /// What loading gives.
 #[derive(Debug)]
 pub struct Loaded {
@@ -236,14 +255,6 @@ impl<'a> Loading<'a> {
 
     /// SELF-1: what no call may change without a person.
     fn protected_paths(&self, chosen: &choose::Chosen) -> Vec<PathBuf> {
-        let hooks = [
-            ".cursor/hooks.json",
-            ".claude/settings.json",
-            ".claude/settings.local.json",
-            ".codex/config.toml",
-            ".codex/hooks.json",
-            ".gemini/settings.json",
-        ];
         let bases = [Some(&self.locations.home), self.workspace.as_ref()];
         let mut paths =
             vec![self.locations.config_dir.clone(), self.locations.data_dir.clone(), self.locations.user_permissions()];
@@ -253,7 +264,8 @@ impl<'a> Loading<'a> {
         let named = self.sources.iter().filter(|source| kinds.contains(&source.kind));
         paths.extend(named.map(|source| source.path.clone()));
         paths.extend(self.trusted_files.iter().cloned());
-        paths.extend(bases.into_iter().flatten().flat_map(|base| hooks.iter().map(|hook| base.join(hook))));
+        paths.extend(bases.into_iter().flatten().flat_map(|base| CLIENT_FILES.iter().map(|file| base.join(file))));
+        paths.extend(CLIENT_FILES_AT_HOME.iter().map(|file| self.locations.home.join(file)));
         let real: Vec<_> = paths.iter().map(|path| files::real(path)).collect();
         paths.extend(real);
         paths.sort();

@@ -3,6 +3,7 @@
 mod admin;
 mod kit;
 mod modes;
+mod own_files;
 mod reviewed;
 mod roles;
 mod seeds;

@@ -43,7 +43,7 @@ pub const ENTRIES: [&str; 18] = [
 
 const MODES: [AutoRunMode; 3] = [AutoRunMode::UseAllowlist, AutoRunMode::RunEverything, AutoRunMode::AskEveryTime];
 const POLICY_BYTES: usize = 2200;
-const QUERY_BYTES: usize = 72;
+const QUERY_BYTES: usize = 78;
 
 /// A policy with the rules it was printed from.
 pub fn world() -> impl Strategy<Value = World> {
@@ -63,7 +63,7 @@ pub fn query_from(tape: &mut Tape<'_>) -> Query {
     let mut who = tape.section(32);
     let time = caller_time(&mut who);
     let caller = caller(&mut who, time);
-    let mut what = tape.section(24);
+    let mut what = tape.section(30);
     let (call, door) = call(&mut what);
     let mut query = Query::new(caller.into(), call, door, time);
     surroundings(&mut query, tape);

@@ -109,6 +109,44 @@ const URLS: [&str; 15] = [
     "https://127.0.0.1/",
 ];
 
+/// What an argument may name, and what it may run; most of it harmless.
+const NAMED: [&str; 34] = [
+    "src/main.rs",
+    "/w",
+    "/home/ann/.config/toolwarden/toolwarden.toml",
+    "~/.config/toolwarden",
+    "$HOME/.config/toolwarden/x",
+    "file:///home/ann/.config/toolwarden",
+    "file://localhost/home/ann/%2Econfig/toolwarden",
+    "../home/ann/.config/toolwarden",
+    "/home//ann/x/../.config/./toolwarden/y",
+    "/HOME/ANN/.CONFIG/Toolwarden",
+    ".config/toolwarden",
+    "elsewhere/.config/toolwarden/x",
+    "/home/ann/.config",
+    "/home/ann",
+    "/home",
+    "/",
+    "~",
+    "/home/ann/.config/toolwarden2",
+    "/home/ann/.config/other",
+    "toolwarden",
+    "echo x > ~/.config/toolwarden/x",
+    "see /home/ann/.config/toolwarden.",
+    "open('/home/ann/.config/toolwarden/x')",
+    "%252fhome%252fann%252f.config%252ftoolwarden",
+    "toolwarden allow db:get",
+    "toolwarden explain db:get",
+    "sh -c 'toolwarden trust .'",
+    "toolwarden is a gate",
+    "don't; toolwarden approvals approve 1",
+    "rm -rf ~/.config",
+    "allow",
+    "the .config directory",
+    "~/.config/tool\"\"warden",
+    "..",
+];
+
 /// A call and the door it comes in by.
 pub fn call(tape: &mut Tape<'_>) -> (Call, Door) {
     let door = tape.pick(Door::Mcp, &[Door::Mcp, Door::Explain, Door::Decide]);
@@ -202,7 +240,21 @@ pub fn arguments(tape: &mut Tape<'_>) -> Option<Arc<Document>> {
         "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"",
         &[],
     );
+    if tape.chance(12) {
+        members.push(naming(tape));
+    }
     document(&format!("{{{}}}", members.join(",")))
+}
+
+/// A member that may name something of ours: as a text, a key, in a list, deeper.
+fn naming(tape: &mut Tape<'_>) -> String {
+    let (one, two) = (quoted(pick_of(tape, &NAMED)), quoted(pick_of(tape, &NAMED)));
+    match tape.byte() % 5 {
+        0 | 1 => format!("\"path\":{one}"),
+        2 => format!("\"args\":[{one},{two}]"),
+        3 => format!("\"command\":{one},\"arguments\":[{two}]"),
+        _ => format!("\"deeper\":{{\"a\":[{{{one}:null}}]}}"),
+    }
 }
 
 /// What is known around the call.

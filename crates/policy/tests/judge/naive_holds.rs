@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use toolwarden_core::{CallKind, Reason};
+use toolwarden_core::{CallKind, Operation, Reason};
 use toolwarden_policy::Definition;
 use toolwarden_policy::shell::{changes_toolwarden, read};
 
 use crate::naive::{Case, Kind};
 use crate::naive_allowlist::deny_entry_matches;
 use crate::naive_context::Chosen;
+use crate::naive_places;
 use crate::rule::{Effect, Facts, Truth};
 
 fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
@@ -68,7 +69,11 @@ pub fn mandatory(case: &Case<'_>) -> Vec<Reason> {
 }
 
 fn changes_us(case: &Case<'_>) -> bool {
-    let Kind::Shell(command) = &case.kind else { return false };
+    let command = match &case.kind {
+        Kind::Shell(command) => command,
+        Kind::Mcp(Operation::CallTool) => return naive_places::changes_us(case),
+        Kind::Mcp(_) | Kind::Fetch(_) => return false,
+    };
     let Ok(line) = read(command) else { return false };
     let base = &case.input.base;
     let directory = directory(case);

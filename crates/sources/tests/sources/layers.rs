@@ -234,6 +234,16 @@ fn self_1_what_decides_is_protected() -> Outcome {
         "work/.cursor/hooks.json",
         "work/.claude/settings.json",
         "work/.roomodes",
+        "work/.mcp.json",
+        "work/.vscode/mcp.json",
+        "work/.roo/mcp.json",
+        "work/.cursor/mcp.json",
+        "home/.cursor/mcp.json",
+        "home/.cursor/cli-config.json",
+        "home/.claude.json",
+        "home/.codex/config.toml",
+        "home/.gemini/settings.json",
+        "home/.gemini/policies",
     ] {
         assert!(paths.contains(&home.path(relative)), "{relative}");
     }

@@ -1,0 +1,95 @@
+//! SELF-1: calls that would change Toolwarden itself, as far as a call shows it.
+//!
+//! A shell call is read as a line. The arguments of any other tool are searched for places Toolwarden
+//! lives by and for command lines that run it: what a server says of its tools is the server's word, so
+//! nobody knows whether a tool writes. Reading a resource writes nothing.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use toolwarden_core::json::{Kind, Value, unescape};
+use toolwarden_core::{CallKind, Operation, Reason};
+
+use crate::autorun::command::directory;
+use crate::shell::{self, Places};
+use crate::subject::{Arguments, Subject};
+use crate::verdict::Step;
+
+pub(crate) fn self_protection(subject: &Subject<'_>) -> Option<Step> {
+    let places = &subject.policy.base().places;
+    let why = match &subject.query.call.kind {
+        CallKind::Shell { .. } => {
+            let line = subject.line.as_ref()?.as_ref().ok()?;
+            shell::changes_toolwarden(line, places.paths(), &directory(subject), places.home())
+        }
+        CallKind::Mcp { operation: Operation::CallTool } => in_arguments(subject, places),
+        CallKind::Mcp { .. } | CallKind::Fetch { .. } => None,
+    };
+    Some(Step::because(Reason::SelfProtection).noting(why?))
+}
+
+fn in_arguments(subject: &Subject<'_>, places: &Places) -> Option<String> {
+    let Arguments::Known(Some(arguments)) = subject.arguments else { return None };
+    // One pass over the text as sent; almost every call ends here.
+    if !places.may_be_named_in(arguments.raw()) {
+        return None;
+    }
+    Search { places, here: subject.query.workspace.as_deref() }.value(arguments)
+}
+
+struct Search<'a> {
+    places: &'a Places,
+    /// Where relative paths are seen from, as far as it is known.
+    here: Option<&'a Path>,
+}
+
+impl Search<'_> {
+    /// As deep as the document was let in.
+    fn value(&self, value: Value<'_>) -> Option<String> {
+        match value.kind() {
+            Kind::String => self.text(&value.as_str()?),
+            Kind::Array => value.items().find_map(|item| self.value(item)).or_else(|| words(value)),
+            Kind::Object => {
+                let members = value.entries().find_map(|(key, inner)| {
+                    let of_key = self.text(&unescape(key));
+                    of_key.or_else(|| self.value(inner))
+                });
+                members.or_else(|| program_and_words(value))
+            }
+            Kind::Null | Kind::True | Kind::False | Kind::Number => None,
+        }
+    }
+
+    fn text(&self, text: &str) -> Option<String> {
+        if let Some(place) = self.places.named_in(text, self.here) {
+            return Some(format!("an argument names {}, which belongs to toolwarden", place.display()));
+        }
+        if !self.places.may_be_run_in(text) {
+            return None;
+        }
+        shell::text_changes_toolwarden(text, self.places, self.here.unwrap_or(Path::new("/")))
+    }
+}
+
+/// `["toolwarden", "allow", "x"]`
+fn words(list: Value<'_>) -> Option<String> {
+    let words: Vec<Cow<'_, str>> = list.items().filter_map(Value::as_str).collect();
+    shell::words_change_toolwarden(words.iter().map(AsRef::as_ref))
+}
+
+/// `{"command": "toolwarden", "args": ["allow", "x"]}`
+fn program_and_words(object: Value<'_>) -> Option<String> {
+    let members = || object.entries().map(|(_, value)| value);
+    let is_run = members().filter_map(Value::as_str).any(|text| shell::is_toolwarden(&text));
+    if !is_run {
+        return None;
+    }
+    members().find_map(|value| match value.kind() {
+        Kind::Array => {
+            let words: Vec<Cow<'_, str>> = value.items().filter_map(Value::as_str).collect();
+            shell::verb_behind(words.iter().map(AsRef::as_ref))
+        }
+        Kind::String => shell::verb_behind(value.as_str()?.split_whitespace()),
+        Kind::Object | Kind::Null | Kind::True | Kind::False | Kind::Number => None,
+    })
+}

@@ -1,0 +1,140 @@
+//! SELF-1 for the arguments of tools, the slow way: every text is spelt out and compared with every place.
+
+use serde_json::Value;
+use toolwarden_policy::shell::{Places, is_toolwarden, text_changes_toolwarden, verb_behind, words_change_toolwarden};
+
+use crate::naive::Case;
+
+/// Whether any text of the arguments, keys included, names a place or runs us.
+pub fn changes_us(case: &Case<'_>) -> bool {
+    let mut texts = Vec::new();
+    let mut lists = Vec::new();
+    collect(&case.arguments, &mut texts, &mut lists);
+    let runs = lists.iter().any(|words| words_change_toolwarden(words.iter().map(String::as_str)).is_some());
+    runs || texts.iter().any(|text| names_a_place(text, case) || runs_us(text, case)) || starts_us(&case.arguments)
+}
+
+fn collect(value: &Value, texts: &mut Vec<String>, lists: &mut Vec<Vec<String>>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => {
+            lists.push(items.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+            items.iter().for_each(|item| collect(item, texts, lists));
+        }
+        Value::Object(members) => {
+            texts.extend(members.keys().cloned());
+            members.values().for_each(|member| collect(member, texts, lists));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// An object with our program in one member and a changing verb in another.
+fn starts_us(value: &Value) -> bool {
+    let Some(members) = value.as_object() else {
+        return value.as_array().is_some_and(|items| items.iter().any(starts_us));
+    };
+    let is_run = members.values().filter_map(Value::as_str).any(is_toolwarden);
+    let verb = |value: &Value| match value {
+        Value::Array(items) => verb_behind(items.iter().filter_map(Value::as_str)).is_some(),
+        Value::String(text) => verb_behind(text.split_whitespace()).is_some(),
+        _ => false,
+    };
+    (is_run && members.values().any(verb)) || members.values().any(starts_us)
+}
+
+/// A command line, looked at where it has one of our names in it.
+fn runs_us(text: &str, case: &Case<'_>) -> bool {
+    let base = &case.input.base;
+    let names =
+        base.protected_paths.iter().flat_map(|path| path.iter()).map(|name| name.to_string_lossy().to_lowercase());
+    let lower = text.to_lowercase();
+    let hinted =
+        names.filter(|name| name.starts_with('.') || name.contains("toolwarden")).any(|name| lower.contains(&name));
+    let at_home = lower.contains('~') || lower.contains("$home") || lower.contains("${home");
+    let here = case.query.workspace.clone().unwrap_or_else(|| "/".into());
+    let places = Places::compile(&base.protected_paths, base.home.as_deref());
+    (hinted || at_home) && text_changes_toolwarden(text, &places, &here).is_some()
+}
+
+fn names_a_place(text: &str, case: &Case<'_>) -> bool {
+    let base = &case.input.base;
+    let home = base.home.as_ref().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
+    let here = case.query.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+    base.protected_paths.iter().any(|place| {
+        let place = place.to_string_lossy().to_lowercase();
+        forms(text).iter().any(|form| is_it(form, &place, &home, here.as_deref()))
+    })
+}
+
+/// The text in small letters; without quotes; with percent signs read once, twice, three times.
+fn forms(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let mut forms = vec![lower.replace(['"', '\'', '\\'], ""), lower];
+    for _ in 0..3 {
+        let last = forms.last().cloned().unwrap_or_default();
+        forms.push(decoded(&last).to_lowercase());
+    }
+    forms
+}
+
+fn decoded(text: &str) -> String {
+    match text.split_once('%') {
+        None => text.to_owned(),
+        Some((before, after)) => match after.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) if byte.is_ascii() => {
+                format!("{before}{}{}", char::from(byte), decoded(after.get(2..).unwrap_or("")))
+            }
+            _ => format!("{before}%{}", decoded(after)),
+        },
+    }
+}
+
+/// The text is the place, lies in it or holds it; or one of its pieces is the place or lies in it.
+fn is_it(form: &str, place: &str, home: &str, here: Option<&str>) -> bool {
+    let address = form.strip_prefix("file://localhost").or_else(|| form.strip_prefix("file://")).unwrap_or(form);
+    let whole = absolute(address, home, here);
+    let looks_like_a_path = address.starts_with(['/', '~', '$', '.']) || address.contains('/');
+    let holds_here = here.is_some_and(|here| format!("{here}/").starts_with(&format!("{whole}/")));
+    let is_above = looks_like_a_path && !whole.is_empty() && !holds_here && place.starts_with(&format!("{whole}/"));
+    if is_above || is_or_in(&whole, place) {
+        return true;
+    }
+    let parts: &[char] = &[
+        ' ', '\n', '\t', '\'', '"', '`', '=', '<', '>', ',', ':', ';', '|', '&', '(', ')', '[', ']', '{', '}', '?',
+        '#', '*',
+    ];
+    let mut pieces = form.split(parts).filter(|piece| piece.contains(['/', '.', '~']));
+    pieces.any(|piece| {
+        let sentence_end = piece.trim_end_matches(['.', '!']);
+        is_or_in(&absolute(piece, home, here), place) || is_or_in(&absolute(sentence_end, home, here), place)
+    })
+}
+
+/// A path from the root on, without `.` and `..`; empty for the root and for nothing.
+fn absolute(path: &str, home: &str, here: Option<&str>) -> String {
+    let from_home = path.strip_prefix('~').or_else(|| path.strip_prefix("$home"));
+    let from_home = from_home.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let written = match from_home {
+        Some(rest) => format!("{home}{rest}"),
+        None if path.is_empty() => String::new(),
+        None if path.starts_with('/') => path.to_owned(),
+        None => format!("{}/{path}", here.unwrap_or("")),
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for name in written.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        if name == ".." {
+            names.pop();
+        } else {
+            names.push(name);
+        }
+    }
+    names.iter().map(|name| format!("/{name}")).collect()
+}
+
+/// `/any/where/.config/toolwarden/x` lies in `/home/ann/.config/toolwarden`: from its hidden name on, a place is the
+/// same wherever a tool works.
+fn is_or_in(path: &str, place: &str) -> bool {
+    let tail = place.rfind("/.").and_then(|at| place.get(at..)).unwrap_or(place);
+    format!("{path}/").contains(&format!("{tail}/"))
+}

@@ -1,0 +1,96 @@
+//! Finds command lines that would change Toolwarden among the arguments of any tool: some tools are shells.
+//! Takes a text, or the words of a list; gives why it must be held. A text is read as a command line where it
+//! can be one; prose that merely speaks of Toolwarden says nothing. A text that is no line is searched for our
+//! name with one of our verbs behind it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::line::{Direction, ShellLine, Word};
+use crate::places::Places;
+use crate::reach::{Reached, visit};
+use crate::read::read;
+use crate::self_protection::{Given, changing_verb, is_ours, is_single_with_variables, is_telling, look};
+use crate::wrappers::program;
+
+/// How many words behind our name are looked at for a verb.
+const MOST_WORDS: usize = 8;
+/// How often our name is looked for in one text; one with more is held unread.
+const MOST_NAMES: usize = 1_000;
+
+/// Why a text, run as a command line, would change Toolwarden. `here` is where it would run.
+#[must_use]
+pub fn text_changes_toolwarden(text: &str, places: &Places, here: &Path) -> Option<String> {
+    match read(text) {
+        Ok(line) if is_command(&line) => look(&line, places.paths(), here, places.home(), Given::AsText),
+        Ok(_) => None,
+        Err(_) => spelled(text),
+    }
+}
+
+/// Why words, run as a program with its arguments, would change Toolwarden.
+#[must_use]
+pub fn words_change_toolwarden<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut words = words.into_iter().skip_while(|word| !is_toolwarden(word));
+    words.next()?;
+    verb_behind(words)
+}
+
+/// Whether a text is the name or the path of our program.
+#[must_use]
+pub fn is_toolwarden(text: &str) -> bool {
+    program(text) == "toolwarden"
+}
+
+/// Why words behind our program's name would change something.
+#[must_use]
+pub fn verb_behind<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let words: Vec<Word> = words.into_iter().take(MOST_WORDS).map(Word::literal).collect();
+    let verb = changing_verb(&words).filter(|verb| is_ours(verb))?;
+    Some(format!("runs `toolwarden {verb}`"))
+}
+
+/// Whether a line has something that tells it from prose.
+fn is_command(line: &ShellLine) -> bool {
+    if line.all_redirections().any(|redirection| redirection.direction == Direction::Writes) {
+        return true;
+    }
+    let mut is_command = false;
+    visit(line, &mut |reached| {
+        is_command = match reached {
+            Reached::Invocation(invocation) => is_telling(&program(invocation.name)),
+            Reached::Unknown { .. } => is_single_with_variables(&line.source),
+            Reached::Redirection(_) => true,
+        };
+        if is_command { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    is_command
+}
+
+/// Our name with one of our verbs behind it, anywhere in a text.
+fn spelled(text: &str) -> Option<String> {
+    let mut rest = text.split_whitespace();
+    let mut names = 0_usize;
+    while let Some(word) = rest.next() {
+        if !is_toolwarden(bare(word)) {
+            continue;
+        }
+        names = names.saturating_add(1);
+        if names > MOST_NAMES {
+            return Some("names toolwarden too often to tell what it runs".to_owned());
+        }
+        if let Some(why) = verb_behind(rest.clone().map(bare)) {
+            return Some(why);
+        }
+    }
+    None
+}
+
+/// A word without the signs that may stand around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|character: char| "'\"`;|&(){}[]<>,".contains(character))
+}
+
+#[cfg(test)]
+#[path = "argued_tests.rs"]
+mod tests;
