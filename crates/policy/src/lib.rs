@@ -35,6 +35,7 @@ mod settle;
 pub mod shipped;
 mod subject;
 mod verdict;
+mod widening;
 
 pub use admit::{METHODS as ADMITTED_METHODS, Message, WATCHING as WATCHING_METHODS, admit};
 pub use decide::{decide, is_visible};
@@ -54,3 +55,4 @@ pub use settle::{Pending, settle};
 /// The shell reader, under the name the judge uses for it.
 pub use toolwarden_shell as shell;
 pub use verdict::{Explanation, Outcome, RuleRef, Step, Verdict};
+pub use widening::{Widening, widens};

@@ -193,11 +193,11 @@ impl LocalLayer {
         &self.user
     }
 
-    fn mcp(&self) -> &Allowlist {
+    pub(crate) fn mcp(&self) -> &Allowlist {
         self.mcp_files.as_ref().unwrap_or(&self.settings.mcp)
     }
 
-    fn terminal(&self) -> &Terminal {
+    pub(crate) fn terminal(&self) -> &Terminal {
         self.terminal_files.as_ref().unwrap_or(&self.settings.terminal)
     }
 

@@ -4,6 +4,7 @@
 //! agree, so that a child can only narrow. A mode with a fault is refused alone (MODE-6).
 
 mod check;
+mod strictness;
 mod window;
 
 use hashbrown::{HashMap, HashSet};

@@ -173,6 +173,28 @@ impl Rule {
         self.policy.to_string()
     }
 
+    /// Whether evaluating it may fail, which denies: by arithmetic, by what a text is read as, or by an
+    /// argument of another type than its tool's schema says.
+    pub(crate) fn may_fail(&self) -> bool {
+        let text = self.text();
+        let reads = ["+", "-", "*", "ip(", "decimal(", "datetime(", "duration(", ".offset("];
+        self.has_conditions && (self.needs.mentions_typed_arguments() || reads.iter().any(|sign| text.contains(sign)))
+    }
+
+    /// Whether it looks at labels anywhere but, as a forbid, in its head.
+    pub(crate) fn may_open_by_label(&self) -> bool {
+        let mentions = self.text().matches("Label").count();
+        let in_head = usize::from(self.scope.names_a_label());
+        mentions > if self.effect == cedar_policy::Effect::Forbid { in_head } else { 0 }
+    }
+
+    /// Whether it forbids by the name of a server or tool, rather than by labels or whatever is called.
+    pub(crate) fn forbids_by_name(&self) -> bool {
+        let conditions = self.policy.to_json().ok().and_then(|json| json.get("conditions").map(ToString::to_string));
+        let is_asked = conditions.is_none_or(|text| text.contains("\"resource\""));
+        self.effect == cedar_policy::Effect::Forbid && (self.scope.names_a_tool_or_server() || is_asked)
+    }
+
     /// The rule as explanations show it.
     pub(crate) fn reference(&self) -> RuleRef {
         RuleRef { text: self.name.clone(), origin: self.origin.clone() }

@@ -36,6 +36,8 @@ pub struct Server {
     pub declared: Declared,
     pub state: ServerState,
     pub default_enabled: bool,
+    /// What starts or reaches it.
+    pub(crate) launch: Launch,
     /// Whether its own list of tools is known.
     pub listed: bool,
     tools: HashMap<String, Tool>,
@@ -163,6 +165,7 @@ impl Server {
             declared: input.declared,
             state,
             default_enabled: input.default_enabled,
+            launch: input.launch.clone(),
             listed: input.catalog.is_some(),
             tools: HashMap::new(),
             folded: HashMap::new(),
@@ -265,6 +268,15 @@ impl Server {
     /// Where a tool was switched off.
     pub(crate) fn switched_off(&self, tool: &str) -> Option<&Origin> {
         self.off.get(&*name::folded(tool))
+    }
+
+    /// Folded names of tools that a config narrows or switches off, and the places that switch off.
+    pub(crate) fn narrowed_names(&self) -> impl Iterator<Item = &str> {
+        self.narrowed.keys().map(String::as_str)
+    }
+
+    pub(crate) fn switched_off_names(&self) -> impl Iterator<Item = (&str, &Origin)> {
+        self.off.iter().map(|(name, origin)| (name.as_str(), origin))
     }
 
     /// The scope of a tool: as configured, else the preset where an operator declared the server.

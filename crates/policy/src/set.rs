@@ -158,6 +158,10 @@ impl PolicySet {
         &self.local
     }
 
+    pub(crate) fn users(&self) -> &Users {
+        &self.users
+    }
+
     pub(crate) fn user(&self, caller: &Caller) -> Option<&UserLayer> {
         self.users.get(caller.user.as_deref()?).map(AsRef::as_ref)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use serde_json::Value;
-use toolwarden_core::{Entry, Sourced};
+use toolwarden_core::{Entry, Origin, Sourced};
 
 use crate::allowlist::{Allowlist, Twin};
 use crate::finding::Finding;
@@ -82,6 +82,22 @@ impl Settings {
         }
         let by_name = || self.by_name.get(&*toolwarden_core::name::folded(tool));
         self.by_entry.find(server, tool, Twin::None).or_else(by_name)
+    }
+
+    /// What switches tools off by `server:tool`, and by name alone.
+    pub(crate) fn entries_off(&self) -> &Allowlist {
+        &self.by_entry
+    }
+
+    pub(crate) fn names_off(&self) -> impl Iterator<Item = (&str, &RuleRef)> {
+        self.by_name.iter().map(|(name, rule)| (name.as_str(), rule))
+    }
+
+    /// The settings that are `true`, but for switches of tools.
+    pub(crate) fn keys_on(&self) -> impl Iterator<Item = (&str, &Origin)> {
+        let on =
+            self.values.iter().filter(|(key, value)| value.value == Value::Bool(true) && switched_tool(key).is_none());
+        on.map(|(key, value)| (key.as_str(), &value.origin))
     }
 
     /// Whether a setting is `true`; anything else, or nothing, is off.

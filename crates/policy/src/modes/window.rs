@@ -65,6 +65,13 @@ impl CompiledWindow {
         })
     }
 
+    /// Whether it is open only while the other is.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.zone == other.zone
+            && self.days.iter().zip(other.days).all(|(own, other)| !own || other)
+            && self.ranges.iter().all(|range| other.ranges.contains(range))
+    }
+
     /// The next moment at which `contains` may answer otherwise.
     pub(crate) fn next_edge(&self, time: Timestamp) -> Option<Timestamp> {
         let today = self.zone.to_datetime(time).date();

@@ -111,6 +111,14 @@ pub(crate) struct RuleScope {
 }
 
 impl RuleScope {
+    pub(crate) fn names_a_label(&self) -> bool {
+        self.resource.named().is_some_and(|named| named.kind == Kind::Label)
+    }
+
+    pub(crate) fn names_a_tool_or_server(&self) -> bool {
+        self.resource.named().is_some_and(|named| named.kind != Kind::Label)
+    }
+
     pub(crate) fn of(policy: &Policy) -> Self {
         let principal = match policy.principal_constraint() {
             PrincipalConstraint::Any => Part::Any,

@@ -9,3 +9,4 @@ mod roles;
 mod seeds;
 mod settling;
 mod unknown;
+mod widening;

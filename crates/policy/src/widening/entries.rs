@@ -1,0 +1,50 @@
+//! Lists of `server:tool` entries and of command entries: which of one list another does not cover.
+
+use toolwarden_core::{Entry, Side};
+
+use super::Found;
+use crate::allowlist::Allowlist;
+use crate::lists::Terminal;
+use crate::verdict::RuleRef;
+
+/// Entries that open something newly. Tools compare exactly: where a server lists twins, only the exact name counts.
+pub(super) fn opened(before: &Allowlist, after: &Allowlist, whose: &str, found: &mut Found) {
+    let known = parsed(before);
+    for (rule, entry) in parsed(after) {
+        let same_tool = |other: &Entry| match (&other.tool, &entry.tool) {
+            (Side::Any, _) => true,
+            (Side::Name(mine), Side::Name(theirs)) => mine == theirs,
+            (Side::Name(_), Side::Any) => false,
+        };
+        if !known.iter().any(|(_, other)| other.server.covers(&entry.server) && same_tool(other)) {
+            found.add("entry_added", format!("`{}` is newly in {whose}", rule.text), Some(&rule.origin));
+        }
+    }
+}
+
+/// Entries that held or denied something and are gone. These ignore case.
+pub(super) fn lifted(before: &Allowlist, after: &Allowlist, code: &'static str, what: &str, found: &mut Found) {
+    let kept = parsed(after);
+    for (rule, entry) in parsed(before) {
+        if !kept.iter().any(|(_, other)| other.covers(&entry)) {
+            found.add(code, format!("`{}` is no longer {what}", rule.text), Some(&rule.origin));
+        }
+    }
+}
+
+/// Command entries that open something newly.
+pub(super) fn opened_commands(before: &Terminal, after: &Terminal, whose: &str, found: &mut Found) {
+    for rule in after.rules() {
+        if !before.rules().any(|known| known.text == rule.text) {
+            found.add("entry_added", format!("`{}` is newly in {whose}", rule.text), Some(&rule.origin));
+        }
+    }
+}
+
+/// Only entries that parse are in a list.
+pub(super) fn parsed(list: &Allowlist) -> Vec<(&RuleRef, Entry)> {
+    let mut entries: Vec<(&RuleRef, Entry)> =
+        list.rules().filter_map(|rule| Some((rule, Entry::parse(&rule.text).ok()?))).collect();
+    entries.sort_by(|left, right| left.0.text.cmp(&right.0.text));
+    entries
+}
