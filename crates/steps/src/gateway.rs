@@ -12,9 +12,9 @@ use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
 use toolwarden_conversations::upstreams::Upstreams;
-use toolwarden_core::{Caller, Clock, Keyring, Weakness, weak};
+use toolwarden_core::{AuditRecord, Caller, Clock, Keyring, RecordKind, Weakness, name, weak};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
-use toolwarden_policy::{PolicySet, Refused};
+use toolwarden_policy::{PolicySet, Refused, Widening, widens};
 use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry};
@@ -199,9 +199,11 @@ impl Gateway {
 
     /// Puts another policy in force: every call judged from now on is judged by it.
     ///
+    /// Gives what it newly allows.
+    ///
     /// # Errors
     /// A rule does not fit the tools that are known; the policy in force stays.
-    pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
+    pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<Vec<Widening>, Refused> {
         for server in &mut servers {
             let running = self.upstreams.get(&server.name);
             // What is judged must be what is reached.
@@ -214,9 +216,25 @@ impl Gateway {
         self.live.replace(policy, servers.clone(), |server| self.pins.definitions(server))?;
         self.limiter.replace(&policy.base().limits, &servers);
         self.hold_servers();
+        let wider = widens(&before, &self.live.policy());
         announce(self, before, Vec::new());
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
-        Ok(())
+        Ok(wider)
+    }
+
+    /// Records, and says, what a change of files newly allows (SELF-2): nobody asked a person for it.
+    pub fn tell_widening(&self, wider: &[Widening]) {
+        for widening in wider {
+            let words = name::shown(&widening.to_string()).into_owned();
+            tracing::warn!("a change of files made the policy wider: {words}");
+            let mut record = AuditRecord::new(RecordKind::Event, self.clock.now(), self.journal.next_call());
+            record.method = Some("policy_widened");
+            record.detail = Some(&words);
+            record.policy_version = Some(self.live.policy().version());
+            if let Err(error) = self.journal.note(&record) {
+                tracing::error!("what a change of files allows could not be recorded: {error}");
+            }
+        }
     }
 
     /// Closes sessions, and children of principals, nobody used for a while, now and then, until the gateway is gone.

@@ -86,7 +86,7 @@ impl Running {
                 if found == known {
                     continue;
                 }
-                match take_over(&gateway, &reload).await {
+                match take_over(&gateway, &reload, Came::ByFile).await {
                     Ok(sources) => {
                         let counting = [records.clone(), sources].concat();
                         // As they were before they were read, so that a change meanwhile is seen. Of files
@@ -127,7 +127,7 @@ impl Running {
                     hangup = hangups.recv() => if hangup.is_none() { return },
                 }
                 readiness.reloading();
-                if let Err(error) = take_over(&gateway, &reload).await {
+                if let Err(error) = take_over(&gateway, &reload, Came::ByFile).await {
                     tell_refusal(&format!("{error:#}"));
                 }
                 readiness.ready();
@@ -161,7 +161,7 @@ fn fingerprints(files: &[PathBuf]) -> Vec<Option<(u64, u64, i64, i64)>> {
 /// Takes every change over, until the clerk is gone.
 async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl Reload>) {
     while let Some(change) = changes.next().await {
-        let taken = take_over(&gateway, &reload).await.map_err(|error| format!("{error:#}"));
+        let taken = take_over(&gateway, &reload, Came::ByClerk).await.map_err(|error| format!("{error:#}"));
         if let Err(error) = &taken {
             tell_refusal(error);
         }
@@ -169,9 +169,18 @@ async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl 
     }
 }
 
+/// How a change came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    /// A file is another: who changed it, nobody knows.
+    ByFile,
+    /// A person asked the clerk, who has it on record.
+    ByClerk,
+}
+
 /// Reads the policy again and puts it in force; gives the files it was looked for in. One that cannot be
 /// used changes nothing.
-async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>) -> Result<Vec<PathBuf>> {
+async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>, came: Came) -> Result<Vec<PathBuf>> {
     // One at a time: what was read first must not be put in force last.
     static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     let _turn = TURN.lock().await;
@@ -182,7 +191,11 @@ async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>) -> Result
         let sources = watched(&house.loaded, &house.locations);
         tell_of_servers(&gateway, &house);
         let servers = house.loaded.input.servers;
-        gateway.replace_policy(&house.policy, servers).map_err(|refused| wire::policy_refused(&refused))?;
+        let wider = gateway.replace_policy(&house.policy, servers);
+        let wider = wider.map_err(|refused| wire::policy_refused(&refused))?;
+        if came == Came::ByFile {
+            gateway.tell_widening(&wider);
+        }
         gateway.refresh_pins();
         Ok(sources)
     });

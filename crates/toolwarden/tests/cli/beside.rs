@@ -60,6 +60,27 @@ fn trust_acts_on_the_next_call() {
 }
 
 #[test]
+fn self_2_a_file_that_widens_is_announced_and_recorded_and_one_that_narrows_is_not() {
+    let house = House::new();
+    let own = "home/.cursor/permissions.json";
+    let server = Server::start(&house);
+    let recorded = || house.run(&["audit", "query", "--kind", "event", "--json"]).out;
+    house.write(own, "{\"mcpAllowlist\": [\"notes:read_note\"]}");
+    assert!(eventually(|| server.read_note() == NOTE), "{}", house.read("server.log"));
+    assert!(eventually(|| recorded().contains("policy_widened")), "{}", recorded());
+    let log = house.read("server.log");
+    assert!(log.contains("made the policy wider") && log.contains("notes:read_note"), "{log}");
+    assert_eq!(recorded().matches("policy_widened").count(), 1, "{}", recorded());
+    house.write(own, "{\"mcpAllowlist\": []}");
+    assert!(eventually(|| server.read_note() != NOTE));
+    // What a person asks for is on record as their own.
+    assert_eq!(house.run(&["allow", "notes:read_note"]).code, 0);
+    assert!(eventually(|| server.read_note() == NOTE));
+    assert_eq!(recorded().matches("policy_widened").count(), 1, "{}", recorded());
+    server.stop();
+}
+
+#[test]
 fn files_changed_by_hand_act_without_a_restart() {
     let house = House::new();
     let (own, config) = ("home/.cursor/permissions.json", "home/.config/toolwarden/toolwarden.toml");
