@@ -72,10 +72,13 @@ pub fn is_deceptive(character: char) -> bool {
 }
 
 /// Characters that show as nothing: harmless to match, misleading to read.
-fn is_invisible(character: char) -> bool {
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
-        '\u{00AD}' | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}'
+        '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+            | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2065}' | '\u{206A}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}'
+            | '\u{FFA0}' | '\u{FFF9}'..='\u{FFFB}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
     )
 }
 

@@ -9,6 +9,7 @@ mod limits;
 pub mod live;
 pub mod pins;
 mod rate;
+pub mod screen;
 mod turns;
 
 pub use closing::Closing;
@@ -16,4 +17,5 @@ pub use flows::Flows;
 pub use heads::{Head, Heads};
 pub use limits::{Defaults, Held, Limiter, Over};
 pub use live::Live;
+pub use screen::Screen;
 pub use turns::{MOST_WAITING, MOST_WAITING_OF_ONE};

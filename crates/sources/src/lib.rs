@@ -24,6 +24,7 @@ pub use load::{Loaded, Refusal, SourceState, SourceStatus, load};
 pub use locations::{CONFIG_NAME, Locations, WorkspaceTrust};
 pub use lock::DataLock;
 pub use readers::config::ConfigFile;
+pub use readers::config::screening::{HiddenText, Pattern, Screening, ScreeningRules};
 pub use readers::server::{ServerDefinition, Transport};
 pub use readers::{SourceKind, check_bytes, check_file};
 pub use report::Reading;

@@ -8,6 +8,7 @@ mod auto_run;
 mod gateway;
 mod modes;
 mod roles;
+pub mod screening;
 mod servers;
 mod telemetry;
 
@@ -25,7 +26,7 @@ use super::server::ServerDefinition;
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Node};
 
-const SECTIONS: [&str; 17] = [
+const SECTIONS: [&str; 18] = [
     "gateway",
     "control",
     "store",
@@ -37,6 +38,7 @@ const SECTIONS: [&str; 17] = [
     "classifier",
     "features",
     "rules",
+    "screening",
     "settings",
     "servers",
     "modes",
@@ -86,6 +88,8 @@ pub struct ConfigFile {
     pub classifier: Option<ClassifierSection>,
     pub features: Features,
     pub rules: RulesSection,
+    /// What is looked for in the results of every server that is screened.
+    pub patterns: Vec<screening::Pattern>,
     pub settings: BTreeMap<String, Sourced<serde_json::Value>>,
     pub servers: Vec<ServerDefinition>,
     pub modes: Vec<ModeInput>,
@@ -128,6 +132,7 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             "classifier" => config.classifier = access::read_classifier(&mut report, key, node),
             "features" => config.features = read_features(&mut report, node),
             "rules" => config.rules = access::read_rules(&mut report, node),
+            "screening" => config.patterns = screening::read(&mut report, node),
             "settings" => access::read_settings(&mut report, "", node, &mut config.settings),
             "servers" => config.servers = servers::read(&mut report, standing.declared(), node),
             "modes" => config.modes = modes::read(&mut report, node),
@@ -136,6 +141,9 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             "admin" => config.admin_file = read_admin(&mut report, node),
             _ => report.unknown_key(key, &SECTIONS),
         }
+    }
+    for server in &mut config.servers {
+        server.screening.patterns.extend(config.patterns.iter().cloned());
     }
     config.auto_run.mcp_allowlists = config.features.mcp_allowlists;
     config.auto_run.sandbox_resolves = config.sandbox.resolves;

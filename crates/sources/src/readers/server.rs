@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Layer, Origin, Secret, name};
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
 
+use super::config::screening::ScreeningRules;
 use crate::report::Report;
 use crate::tree::{Key, Node, Place, Value};
 
@@ -21,6 +22,8 @@ pub struct ServerDefinition {
     pub offered_always_allow: Vec<toolwarden_core::Sourced<String>>,
     /// Changes of its definitions need nobody's consent: `definitions = "follow"` (GATE-12).
     pub follows_changes: bool,
+    /// How its results are screened.
+    pub screening: ScreeningRules,
     /// Something in it is wrong: the server is off until repaired.
     pub faulty: bool,
     /// A `${..}` in it that has no value where it is to be reached from: then it is not reached.
@@ -36,6 +39,7 @@ impl ServerDefinition {
             connection: Connection::default(),
             offered_always_allow: Vec::new(),
             follows_changes: false,
+            screening: ScreeningRules::default(),
             faulty: false,
             unresolved: None,
         }

@@ -5,11 +5,12 @@
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, name};
 use toolwarden_policy::input::{Declared, LimitsInput, Scope, ToolInput};
 
+use super::screening;
 use crate::readers::server::{self, Reach, ServerDefinition, Transport};
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 23] = [
     "command",
     "args",
     "env",
@@ -30,6 +31,9 @@ const KEYS: [&str; 20] = [
     "tools",
     "disabled_tools",
     "definitions",
+    "screening",
+    "hidden_text",
+    "patterns",
 ];
 const RESERVED_KEYS: [&str; 4] = ["tools", "labels", "limits", "enabled"];
 const TOOL_KEYS: [&str; 7] = ["enabled", "scope", "task_scoped", "requires_setting", "review", "labels", "limits"];
@@ -105,6 +109,7 @@ fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerD
             found.follows_changes = report.word(what, value, &["pinned", "follow"]).as_deref() == Some("follow");
         }
         "disabled_tools" => input.disabled_tools = server::tool_names(report, key, value, report.layer()),
+        _ if screening::read_key(report, key, value, &mut found.screening) => {}
         _ => report.unknown_key(key, &KEYS),
     }
 }
