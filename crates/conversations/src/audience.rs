@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use toolwarden_core::Caller;
+use toolwarden_core::json::Part;
 
 /// Asked before news of a server reach anybody.
 pub trait Audience: std::fmt::Debug + Send + Sync {
@@ -15,4 +16,15 @@ pub trait Audience: std::fmt::Debug + Send + Sync {
 
     /// A server may list something else than before: it says so, or was started anew.
     fn may_have_changed(&self, server: &str);
+
+    /// What may be told of the words of a server, such as a line of its log.
+    fn screened(&self, server: &str, words: &Part) -> Telling;
+}
+
+/// What becomes of the words of a server.
+#[derive(Debug)]
+pub enum Telling {
+    AsItIs,
+    Instead(Part),
+    Nothing,
 }

@@ -24,6 +24,6 @@ pub mod tasks;
 pub mod upstreams;
 pub mod whole;
 
-pub use audience::Audience;
+pub use audience::{Audience, Telling};
 pub use failure::Failure;
 pub use scope::Scope;

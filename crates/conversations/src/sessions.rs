@@ -86,8 +86,8 @@ pub trait Parked: std::fmt::Debug + Send {
     /// Whose response it waits for.
     fn server(&self) -> &str;
 
-    /// The response came another way.
-    fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<(), Failure>;
+    /// The response came another way. Gives what is shown of it; none where it stays as it is.
+    fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<Option<Bytes>, Failure>;
 }
 
 /// The session watches something else now; what the server agreed to comes back.

@@ -12,6 +12,7 @@ mod pipe;
 mod shared;
 mod stdio;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ pub use stdio::{Ending, Last, Opened, StdioLink, StdioReply, TakesQuestions, agr
 
 use self::pipe::{Lines, Pipe};
 use crate::alias::Alias;
-use crate::audience::Audience;
+use crate::audience::{Audience, Telling};
 use crate::bounds::{Bounds, CallBounds};
 use crate::failure::Failure;
 use crate::known::KnownLists;
@@ -312,6 +313,21 @@ impl Upstream {
         }
         let uri = news.params.as_ref().and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
         self.tasks.may_hear(news, caller) && self.audience.may_hear(caller, &self.name, uri.as_deref())
+    }
+
+    /// News as they may be told, whoever hears them; none where they may not.
+    pub fn screened<'n>(&self, news: &'n Notification) -> Option<Cow<'n, Notification>> {
+        let has_words = ["notifications/message", "notifications/progress", "notifications/tasks"]
+            .iter()
+            .any(|method| news.method.starts_with(method));
+        let Some(params) = news.params.as_ref().filter(|_| has_words) else { return Some(Cow::Borrowed(news)) };
+        match self.audience.screened(&self.name, params) {
+            Telling::AsItIs => Some(Cow::Borrowed(news)),
+            Telling::Instead(params) => {
+                Some(Cow::Owned(Notification { method: news.method.clone(), params: Some(params) }))
+            }
+            Telling::Nothing => None,
+        }
     }
 
     /// Whether a caller may have to do with the server at all, as of now.

@@ -28,6 +28,7 @@ mod pinned;
 mod pipe;
 mod recorder;
 mod resuming;
+mod screening;
 mod standing;
 mod tasks;
 mod tracing;

@@ -22,7 +22,7 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::{Judged, decide};
 use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use toolwarden_steps::gateway::Gateway;
-use toolwarden_steps::inspect::inspect;
+use toolwarden_steps::inspect::{inspect, screened_refusal};
 use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
 use toolwarden_steps::{catalog, forward, parameters, places, visible};
 
@@ -99,12 +99,17 @@ pub(crate) async fn drop_foreign(what: &'static str, trail: &mut Option<Trail>) 
     Answer::Accepted
 }
 
-/// The steps for a message whose server is known.
+/// The steps for a message whose server is known. An error of the server is looked through like a result.
 pub(crate) async fn pass(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
+    let passed = steps(gateway, asked, trail).await;
+    passed.map_err(|refusal| screened_refusal(gateway, asked, refusal, trail.as_mut()))
+}
+
+async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
     if let Some(trail) = trail.as_mut() {
         trail.asks(asked);
     }

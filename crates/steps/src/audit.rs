@@ -11,6 +11,7 @@ use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
+use toolwarden_guard::screen::Findings;
 use toolwarden_mcp::headers::{Single, single};
 use toolwarden_mcp::{Message, Trace, trace};
 use toolwarden_policy::Explanation;
@@ -58,6 +59,8 @@ pub struct Trail {
     /// What of a trace it is, where tracing is on.
     span: Option<Box<Span>>,
     decided: (Option<Decision>, Option<Reason>),
+    /// What was found in the answer: kinds and counts.
+    found: Option<String>,
 }
 
 impl Trail {
@@ -80,6 +83,7 @@ impl Trail {
             flight: arrival.course.flight().clone(),
             span: begin_span(gateway, arrival),
             decided: (None, None),
+            found: None,
         }
     }
 
@@ -152,6 +156,11 @@ impl Trail {
         self.receipt.as_ref()
     }
 
+    /// What was found in the answer, for the record of how the call ended.
+    pub fn found(&mut self, findings: &Findings) {
+        self.found = Some(format!("found in the answer: {findings}"));
+    }
+
     /// Records how a call ended that left.
     pub fn outcome(&mut self, status: Status, response_bytes: u64) {
         self.end(status, None, response_bytes);
@@ -175,6 +184,7 @@ impl Trail {
         record.reason = over.map(Reason::code);
         record.duration_us = u64::try_from(took.as_micros()).ok();
         record.response_bytes = Some(response_bytes);
+        record.detail = self.found.as_deref().map(bounded);
         if let Err(error) = self.gateway.journal.note(&record) {
             tracing::error!("the outcome of a call could not be recorded: {error}");
         }

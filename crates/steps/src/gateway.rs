@@ -1,5 +1,6 @@
 //! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
 use toolwarden_guard::pins::Book;
-use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live};
+use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live, Screen};
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -37,6 +38,17 @@ const LEAVING_AT_ONCE: usize = 256;
 
 /// Changes of what is visible that wait for whoever listens.
 const CHANGES_WAITING: usize = 16;
+
+/// Screens by server; servers that are not screened have none.
+pub type Screens = HashMap<String, Arc<Screen>>;
+
+fn screens(definitions: &[ServerDefinition]) -> Screens {
+    let screened = |definition: &ServerDefinition| {
+        let screen = Screen::of(&definition.screening)?;
+        Some((definition.input.name.clone(), Arc::new(screen)))
+    };
+    definitions.iter().filter_map(screened).collect()
+}
 
 /// What a gateway is made of.
 #[derive(Debug)]
@@ -62,6 +74,8 @@ pub struct Gateway {
     /// What kinds of data conversations have met.
     pub flows: Flows,
     pub upstreams: Upstreams,
+    /// How the results of servers are looked through, where they are.
+    pub screens: Arc<Screens>,
     pub sessions: Sessions,
     /// Clients so far that came on a line of their own.
     pub lines: AtomicU64,
@@ -91,12 +105,15 @@ impl Gateway {
         let limiter = Limiter::new(parts.settings.limits, &parts.policy.base().limits, &parts.servers);
         let live = Arc::new(Live::new(parts.policy, parts.servers));
         let pins = Arc::new(parts.pins);
-        let audience: Arc<dyn Audience> = Arc::new(Hearing::new(live.clone(), pins.clone(), parts.clock.clone()));
+        let screens = Arc::new(screens(&parts.definitions));
+        let audience: Arc<dyn Audience> =
+            Arc::new(Hearing::new(live.clone(), pins.clone(), screens.clone(), parts.clock.clone()));
         let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
         let names = upstreams.all().iter().map(|upstream| upstream.name.clone());
         let gateway = Arc::new(Self {
             telemetry: Telemetry::new(names, parts.settings.tracer.clone(), parts.clock.now()),
             upstreams,
+            screens,
             limiter,
             streams: Heads::new(parts.settings.most_streams_of_one),
             started: Instant::now(),

@@ -10,6 +10,7 @@ mod lists;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::timeout;
 use toolwarden_conversations::whole::{self, Reply, error_of, result_of};
@@ -22,7 +23,7 @@ use toolwarden_mcp::{Era, Id, compose};
 
 pub use body::BodyError;
 pub use body::InspectedBody;
-pub use check::Check;
+pub use check::{Check, screened_refusal};
 pub use events::{Heard, stream_events};
 pub use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
 pub use toolwarden_conversations::receipt::{is_wanted as receipt_is_wanted, with_receipt};
@@ -59,8 +60,13 @@ pub async fn inspect(
             Ok(Answer::message(compose::result(&asked.answer_id(), said.raw())))
         }
         (What::Task(None), reply) => {
-            let result = whole_result(asked, reply).await?;
+            let mut result = whole_result(asked, reply).await?;
             whole::check_words(Ok(result.value())).map_err(Refusal::Upstream)?;
+            if let Some(check) = Check::of(gateway, asked)
+                && let Some(Ok(shown)) = check.judge(&Ok(result.clone()), trail.as_mut()).map_err(Refusal::Upstream)?
+            {
+                result = shown;
+            }
             Ok(Answer::message(asked.upstream.tasks.own(&asked.answer_id(), &asked.arrival.caller, &result)))
         }
         (What::Watch, reply) if &*asked.method == "resources/subscribe" => {
@@ -132,6 +138,14 @@ async fn shown_error(asked: &Asked, error: String) -> Result<String, Refusal> {
     let Ok(read) = Document::parse(error.as_str(), Limits { bytes: error.len(), depth: 256 }) else { return Ok(error) };
     let shown = exchange::outgoing_error(asked, read.root()).await.map_err(Refusal::Upstream)?;
     Ok(shown.unwrap_or(error))
+}
+
+/// An answer in wire form; none where a result has nobody to go to.
+fn composed(id: Option<&Id>, outcome: &Result<Part, Part>) -> Option<Bytes> {
+    match outcome {
+        Ok(result) => id.map(|id| compose::result(id, result.raw())),
+        Err(error) => Some(compose::raw_error(id, error.raw())),
+    }
 }
 
 pub fn broke(what: &str) -> Refusal {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use toolwarden_conversations::Audience;
 use toolwarden_conversations::upstreams::Upstream;
+use toolwarden_conversations::{Audience, Telling};
 use toolwarden_core::json::{Part, Value};
-use toolwarden_core::{Call, Caller, Clock, Door, Operation};
+use toolwarden_core::{Call, Caller, Clock, Door, Operation, Weakness, weak};
 use toolwarden_guard::Live;
 use toolwarden_guard::pins::Book;
 use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_policy::{Message, Query, admit};
 
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Screens};
 use crate::resolve::Asked;
 
 const URIS: &str = "resourceSubscriptions";
@@ -57,12 +57,13 @@ fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<s
 pub struct Hearing {
     live: Arc<Live>,
     pins: Arc<Book>,
+    screens: Arc<Screens>,
     clock: Arc<dyn Clock>,
 }
 
 impl Hearing {
-    pub fn new(live: Arc<Live>, pins: Arc<Book>, clock: Arc<dyn Clock>) -> Self {
-        Self { live, pins, clock }
+    pub fn new(live: Arc<Live>, pins: Arc<Book>, screens: Arc<Screens>, clock: Arc<dyn Clock>) -> Self {
+        Self { live, pins, screens, clock }
     }
 }
 
@@ -77,5 +78,21 @@ impl Audience for Hearing {
 
     fn may_have_changed(&self, server: &str) {
         self.pins.forget_looks(server);
+    }
+
+    fn screened(&self, server: &str, words: &Part) -> Telling {
+        let Some(screen) = self.screens.get(server).filter(|_| !weak::is(Weakness::Answers)) else {
+            return Telling::AsItIs;
+        };
+        let seen = screen.look(words);
+        match seen.changed.map(Part::composed) {
+            _ if seen.is_withheld => {
+                tracing::info!(server, "news of the server are dropped: {}", seen.findings);
+                Telling::Nothing
+            }
+            None => Telling::AsItIs,
+            Some(Ok(words)) => Telling::Instead(words),
+            Some(Err(_)) => Telling::Nothing,
+        }
     }
 }

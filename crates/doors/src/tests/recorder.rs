@@ -50,6 +50,8 @@ pub(super) struct Recorder {
     call_headers: Arc<Mutex<Vec<http::HeaderMap>>>,
     /// What `tools/call` answers with; none = a short text.
     answer: Arc<Mutex<Option<String>>>,
+    /// The error it answers every call with, and the status it comes with.
+    error: Arc<Mutex<Option<(StatusCode, String)>>>,
     /// Lists it gives page by page, by method; the cursor is the number of the page.
     pages: Arc<Mutex<HashMap<String, Vec<Value>>>>,
     /// It is there, and answers nothing.
@@ -103,6 +105,7 @@ impl Recorder {
             received: Arc::default(),
             call_headers: Arc::default(),
             answer: Arc::default(),
+            error: Arc::default(),
             pages: Arc::default(),
             down: Arc::default(),
             silent: Arc::default(),
@@ -173,6 +176,12 @@ impl Recorder {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.to_owned());
     }
 
+    /// Fails every call from now on; none = answers them again.
+    pub(super) fn fails_with(&self, error: Option<(StatusCode, &str)>) {
+        let error = error.map(|(status, error)| (status, error.to_owned()));
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+
     /// What a server of one era says to a request of the other.
     fn refusal(&self, message: &Value) -> Option<Response<Full<Bytes>>> {
         let claims = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_some();
@@ -231,8 +240,14 @@ impl Recorder {
             ("tools/call", Some(answer)) => answer.clone(),
             _ => self.page(&method, &message).unwrap_or_else(|| result(&method)).to_string(),
         };
-        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}");
-        let mut response = Response::new(Full::from(body));
+        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let error = error.filter(|_| !NO_CALLS.contains(&method.as_str()));
+        let (status, said) = match error {
+            Some((status, error)) => (status, format!("\"error\":{error}")),
+            None => (StatusCode::OK, format!("\"result\":{result}")),
+        };
+        let mut response = Response::new(Full::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{said}}}")));
+        *response.status_mut() = status;
         response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
         response.headers_mut().insert("mcp-session-id", http::HeaderValue::from_static("recorder"));
         response

@@ -30,7 +30,7 @@ use toolwarden_steps::answer::{self, Answer, Reply as Sent};
 use toolwarden_steps::arrival::shape_of;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::gateway::Gateway;
-use toolwarden_steps::inspect::{Check, receipt_is_wanted, with_receipt};
+use toolwarden_steps::inspect::{Check, receipt_is_wanted, screened_refusal, with_receipt};
 use toolwarden_steps::parks::Parks;
 use toolwarden_steps::resolve::{Asked, query};
 use toolwarden_steps::roots;
@@ -116,6 +116,7 @@ impl Leg {
         match self.hear().await {
             Ok(told) => told,
             Err(refusal) => {
+                let refusal = screened_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut());
                 if let Some(trail) = self.trail.take() {
                     trail.refused(&refusal).await;
                 }
@@ -153,6 +154,7 @@ impl Leg {
     }
 
     fn news(&self, news: &Notification) -> Option<Bytes> {
+        let news = &*self.asked.upstream.screened(news)?;
         let params = news.params.as_ref()?.value();
         match &*news.method {
             "notifications/progress" if self.is_own_token(params.get("progressToken")) => {
@@ -305,9 +307,10 @@ impl Leg {
         whole::check_words(said).map_err(Refusal::Upstream)?;
         let body = match &outcome {
             Ok(result) => {
-                if let Some(check) = Check::of(&self.gateway, &self.asked) {
-                    check.judge(result.value()).map_err(Refusal::Upstream)?;
-                }
+                let check = Check::of(&self.gateway, &self.asked);
+                let shown = check.map(|check| check.judge(&outcome, self.trail.as_mut())).transpose();
+                let shown = shown.map_err(Refusal::Upstream)?.flatten().and_then(Result::ok);
+                let result = shown.as_ref().unwrap_or(result);
                 let text = result_to_modern(&self.asked.method, result.value(), about.as_deref());
                 compose::result(&self.id, &text)
             }
@@ -315,7 +318,7 @@ impl Leg {
                 return self.addresses(error.value()).await;
             }
             Err(error) => {
-                let error = error_to_modern(error.value(), uri_of(&self.asked).as_deref());
+                let error = self.error(error)?;
                 compose::raw_error(Some(&self.id), &error)
             }
         };
@@ -329,6 +332,16 @@ impl Leg {
         let receipt = trail.as_ref().and_then(Trail::receipt).filter(|_| receipt_is_wanted(&self.asked.query));
         let body = receipt.map_or(body.clone(), |receipt| with_receipt(body, receipt));
         Ok(Told::Last(Sent { status: StatusCode::OK, body, session: None }))
+    }
+
+    /// An error of the server in modern words, as it may be shown.
+    fn error(&mut self, error: &Part) -> Result<String, Refusal> {
+        let error = error_to_modern(error.value(), uri_of(&self.asked).as_deref());
+        let refusal = Refusal::Upstream(Failure::Answered { status: 200, error });
+        match screened_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut()) {
+            Refusal::Upstream(Failure::Answered { error, .. }) => Ok(error),
+            refusal => Err(refusal),
+        }
     }
 
     /// The server wants addresses opened first: each is a question, and the call is made again after.

@@ -32,7 +32,9 @@ use toolwarden_steps::decide::decide;
 use toolwarden_steps::ending::{Lookout, take_away};
 use toolwarden_steps::forward::link;
 use toolwarden_steps::gateway::Gateway;
-use toolwarden_steps::inspect::{Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, with_receipt};
+use toolwarden_steps::inspect::{
+    Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, screened_refusal, with_receipt,
+};
 use toolwarden_steps::parameters;
 use toolwarden_steps::resolve::{Asked, What, query};
 
@@ -237,6 +239,7 @@ impl Errand {
             None => Told::Nothing,
             Some(Ok(body)) => Told::Last(Sent { status: http::StatusCode::OK, body, session: None }),
             Some(Err(refusal)) => {
+                let refusal = screened_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut());
                 if let Some(trail) = self.trail.take() {
                     trail.refused(&refusal).await;
                 }
@@ -295,7 +298,10 @@ impl Errand {
                     let row =
                         Method::find(&news.method, Direction::ToClient, Form::Notification, self.session.version());
                     let may_tell = self.asked.upstream.may_tell(&news, &self.session.caller);
-                    if row.is_some() && may_tell && self.asked.may_hear_progress(&news) {
+                    let shown = self.asked.upstream.screened(&news);
+                    if let Some(news) =
+                        shown.filter(|_| row.is_some() && may_tell && self.asked.may_hear_progress(&news))
+                    {
                         let params = news.params.as_ref().map(Part::raw);
                         drop(told.send(Told::Event(compose::to_client(None, &news.method, params))).await);
                     }
@@ -305,10 +311,14 @@ impl Errand {
                 Message::Response(response) => {
                     let said = response.outcome.as_ref().map(Part::value).map_err(Part::value);
                     whole::check_words(said).map_err(Refusal::Upstream)?;
-                    if let (Some(check), Ok(result)) = (Check::of(&self.gateway, &self.asked), &response.outcome) {
-                        check.judge(result.value()).map_err(Refusal::Upstream)?;
-                    }
-                    return response.outcome.map_err(|error| {
+                    let shown = match Check::of(&self.gateway, &self.asked) {
+                        // Errors are looked at where they are told.
+                        Some(check) if response.outcome.is_ok() => {
+                            check.judge(&response.outcome, self.trail.as_mut()).map_err(Refusal::Upstream)?
+                        }
+                        _ => None,
+                    };
+                    return shown.unwrap_or(response.outcome).map_err(|error| {
                         let error = error_to_legacy(error.value());
                         Refusal::Upstream(Failure::Answered { status: 200, error })
                     });

@@ -20,7 +20,7 @@ use toolwarden_mcp::scan::{ScanError, ScanFault, Scanner};
 use toolwarden_mcp::upstream::http::Body;
 use toolwarden_mcp::{Era, Id, Message, compose};
 
-use super::{Check, judged_facts, receipt_is_wanted, with_receipt};
+use super::{Check, composed, judged_facts, receipt_is_wanted, with_receipt};
 use crate::answer::Answer;
 use crate::audit::Trail;
 use crate::ending::{Cuts, tell_servers};
@@ -85,10 +85,6 @@ pub async fn inspected(
     let facts = scanner.finish().map_err(broken)?;
     let status = judged_facts(asked, &facts).map_err(Refusal::Upstream)?;
     let mut whole = joined(chunks);
-    if let (Some(check), None) = (check, facts.error_code) {
-        let result = result_of(&whole).ok_or_else(|| super::broke("its result cannot be read"))?;
-        check.judge(result.value()).map_err(Refusal::Upstream)?;
-    }
     if facts.error_code == Some(i64::from(ADDRESSES_FIRST)) {
         let asks =
             outcome_of(&whole).and_then(Result::err).ok_or_else(|| super::broke("its questions cannot be read"))?;
@@ -101,6 +97,11 @@ pub async fn inspected(
         if let (Some(shown), Some(id)) = (shown, &asked.id) {
             whole = compose::result(id, &shown);
         }
+    }
+    if let Some(check) = check {
+        let outcome = outcome_of(&whole).ok_or_else(|| super::broke("its answer cannot be read"))?;
+        let shown = check.judge(&outcome, trail.as_mut()).map_err(Refusal::Upstream)?;
+        whole = shown.and_then(|shown| composed(asked.id.as_ref(), &shown)).unwrap_or(whole);
     }
     if let Some(owner) = task_owner.filter(|_| may_be_legacy_task || tasks::is_task(facts.result_type.as_deref()))
         && let Some(result) = result_of(&whole)

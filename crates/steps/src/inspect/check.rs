@@ -1,45 +1,74 @@
 //! The `check` path: results that are looked into before anybody gets them (GATE-12).
 //!
-//! Most results pass as they stream. Those of a tool with an output schema are gathered, read once, and sent
-//! as the same bytes, or not at all.
+//! Most results pass as they stream. Those of a tool with an output schema, and everything of a server that is
+//! screened, are gathered, read once, and sent as the same bytes; or without what was found, or not at all.
 
 use std::sync::Arc;
 
 use toolwarden_conversations::Failure;
-use toolwarden_core::json::{Kind, Value};
+use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Operation, Weakness, weak};
+use toolwarden_guard::Screen;
+use toolwarden_guard::screen::Seen;
 use toolwarden_mcp::Era;
+use toolwarden_mcp::compose::object_with;
 use toolwarden_policy::Schema;
 
+use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
+use toolwarden_refusals::Refusal;
 
-/// What a result is checked for.
+/// Where a result, or an error, says what was found in it.
+const SCREENED: &str = "toolwarden/screened";
+
+/// What an answer is checked for.
 #[derive(Debug, Clone)]
 pub struct Check {
-    schema: Arc<Schema>,
+    schema: Option<Arc<Schema>>,
+    screen: Option<Arc<Screen>>,
     /// A legacy client asked for a task, whose result comes later.
     may_make_task: bool,
 }
 
 impl Check {
-    /// None where a result passes as it is.
+    /// None where an answer passes as it is.
     pub fn of(gateway: &Gateway, asked: &Asked) -> Option<Self> {
-        let tool = match &asked.what {
-            What::Call if asked.query.call.requested_operation() == Operation::CallTool => &asked.query.call.tool,
-            What::Task(Some(tool)) if &*asked.method == "tasks/result" => tool,
-            _ => return None,
-        };
-        let policy = asked.policy(gateway);
-        let schema = policy.servers().get(&asked.upstream.name)?.tool(tool)?.output.clone()?;
-        (!weak::is(Weakness::Answers)).then(|| {
+        if weak::is(Weakness::Answers) {
+            return None;
+        }
+        let screen = gateway.screens.get(&*asked.upstream.name).cloned();
+        let schema = schema(gateway, asked);
+        (screen.is_some() || schema.is_some()).then(|| {
             let may_make_task = asked.arrival.version.era() == Era::Legacy && asked.task_maker().is_some();
-            Self { schema, may_make_task }
+            Self { schema, screen, may_make_task }
         })
     }
 
-    /// Whether a result may be shown.
-    pub fn judge(&self, result: Value<'_>) -> Result<(), Failure> {
+    /// The result or the error as it may be shown; none where it stays as it is. What was found is told to the
+    /// trail.
+    pub fn judge(
+        &self,
+        outcome: &Result<Part, Part>,
+        trail: Option<&mut Trail>,
+    ) -> Result<Option<Result<Part, Part>>, Failure> {
+        match outcome {
+            Ok(result) => {
+                // As the server gave it; what follows makes it no better.
+                self.fits(result.value())?;
+                let shown = self.screened(result, "_meta", trail)?;
+                if let Some(shown) = &shown {
+                    self.fits(shown.value())?;
+                }
+                Ok(shown.map(Ok))
+            }
+            Err(error) => Ok(self.screened(error, "data", trail)?.map(Err)),
+        }
+    }
+
+    /// Whether a result is what the tool's output schema says.
+    fn fits(&self, result: Value<'_>) -> Result<(), Failure> {
+        let Some(schema) = &self.schema else { return Ok(()) };
         let is_error = result.get("isError").is_some_and(|is| is.kind() == Kind::True);
         let kind = result.get("resultType").and_then(Value::as_str);
         let is_unfinished =
@@ -47,7 +76,64 @@ impl Check {
         if is_error || is_unfinished {
             return Ok(());
         }
-        let checked = self.schema.check_result(result);
+        let checked = schema.check_result(result);
         checked.map_err(|fault| Failure::Withheld(format!("it breaks the tool's output schema: {fault}")))
     }
+
+    fn screened(&self, said: &Part, marked: &str, trail: Option<&mut Trail>) -> Result<Option<Part>, Failure> {
+        let Some(screen) = &self.screen else { return Ok(None) };
+        let seen = screen.look(said);
+        if seen.is_clean() {
+            return Ok(None);
+        }
+        if let Some(trail) = trail {
+            trail.found(&seen.findings);
+        }
+        shown(said, marked, seen)
+    }
+}
+
+fn schema(gateway: &Gateway, asked: &Asked) -> Option<Arc<Schema>> {
+    let tool = match &asked.what {
+        What::Call if asked.query.call.requested_operation() == Operation::CallTool => &asked.query.call.tool,
+        What::Task(Some(tool)) if &*asked.method == "tasks/result" => tool,
+        _ => return None,
+    };
+    let policy = asked.policy(gateway);
+    policy.servers().get(&asked.upstream.name)?.tool(tool)?.output.clone()
+}
+
+/// What is shown of something with findings; none where it stays as it is.
+fn shown(said: &Part, marked: &str, seen: Seen) -> Result<Option<Part>, Failure> {
+    if seen.is_withheld {
+        return Err(Failure::Withheld(format!("what must not be shown was found in it: {}", seen.findings)));
+    }
+    let changed = seen.changed.map(Part::composed).transpose()?;
+    if !seen.is_marked {
+        return Ok(changed);
+    }
+    let said = changed.as_ref().unwrap_or(said);
+    let place = said.value().get(marked);
+    // What is no object has no room for it; the record says it all the same.
+    if place.is_some_and(|place| place.kind() != Kind::Object) || said.value().kind() != Kind::Object {
+        return Ok(changed);
+    }
+    let mark = object_with(place, &[(SCREENED, Some(&seen.findings.mark()))]);
+    Ok(Some(Part::composed(object_with(Some(said.value()), &[(marked, Some(&mark))]))?))
+}
+
+/// A refusal with the error of a server in it, as it may be shown.
+pub fn screened_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trail: Option<&mut Trail>) -> Refusal {
+    let Refusal::Upstream(Failure::Answered { status, error }) = refusal else { return refusal };
+    let Some(screen) = gateway.screens.get(&*asked.upstream.name).filter(|_| !weak::is(Weakness::Answers)) else {
+        return Refusal::Upstream(Failure::Answered { status, error });
+    };
+    let check = Check { schema: None, screen: Some(screen.clone()), may_make_task: false };
+    let judged = Part::composed(error.clone()).map_err(Failure::from);
+    let judged = judged.and_then(|error| check.judge(&Err(error), trail));
+    Refusal::Upstream(match judged {
+        Ok(Some(Ok(shown) | Err(shown))) => Failure::Answered { status, error: shown.raw().to_owned() },
+        Ok(None) => Failure::Answered { status, error },
+        Err(withheld) => withheld,
+    })
 }

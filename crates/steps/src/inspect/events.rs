@@ -3,6 +3,7 @@
 //! A server's questions pass only where the server may ask them (GATE-18) and are remembered, so that
 //! the answer counts once and from nobody else. News of an unlisted kind is dropped.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use toolwarden_mcp::upstream::http::EventStream;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Request, Response, Version, compose};
 use toolwarden_policy::{acknowledge, decline};
 
-use super::{Check, receipt_is_wanted, result_type, with_receipt};
+use super::{Check, composed, receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
 use crate::audit::Trail;
 use crate::decide::still_permitted;
@@ -134,9 +135,11 @@ impl Heard {
             Ok(Message::Notification(news)) => {
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
                 let may_hear = self.caller.as_ref().is_none_or(|caller| self.upstream.may_tell(&news, caller));
-                let shown = news.params.as_ref().and_then(|params| without_questions(params, &news.method));
-                if let Some(shown) = shown {
-                    event.data = Some(compose::to_client(None, &news.method, Some(shown.raw())));
+                let told = self.upstream.screened(&news)?;
+                let shown = told.params.as_ref().and_then(|params| without_questions(params, &news.method));
+                let words = shown.as_ref().or(told.params.as_ref()).map(Part::raw);
+                if shown.is_some() || matches!(told, Cow::Owned(_)) {
+                    event.data = Some(compose::to_client(None, &news.method, words));
                 }
                 let is_own = self.asked.as_ref().is_none_or(|(_, asked)| asked.may_hear_progress(&news));
                 ((row.is_some() || weak::is(Weakness::Methods)) && may_hear && is_own).then_some(event)
@@ -195,33 +198,34 @@ impl Heard {
     fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
         let parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
         match parked.answered(&response.outcome, data.len() as u64) {
-            Ok(()) => Some(data),
+            Ok(shown) => Some(shown.unwrap_or(data)),
             Err(failure) => Some(toolwarden_refusals::failure_message(response.id.as_ref(), &failure)),
         }
     }
 
     /// A result or an error, before anybody gets it: what becomes of it where it does not stay as it is.
-    async fn looked_at(&self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
+    async fn looked_at(&mut self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
         whole::check_depth(outcome, self.bounds.depth)?;
-        let result = match (outcome, &self.asked) {
-            (Ok(result), _) => result,
-            (Err(error), Some((_, asked))) => {
-                let shown = exchange::outgoing_error(asked, error.value()).await?;
-                return Ok(shown.map(|shown| compose::raw_error(self.id.as_ref(), &shown)));
-            }
-            (Err(_), None) => return Ok(None),
-        };
-        let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
-        result_type(kind.as_deref())?;
-        if let Some(check) = self.asked.as_ref().and_then(|(gateway, asked)| Check::of(gateway, asked)) {
-            check.judge(result.value())?;
+        if let Ok(result) = outcome {
+            let kind = result.value().get("resultType").and_then(|kind| kind.as_str());
+            result_type(kind.as_deref())?;
         }
-        let shown = match &self.asked {
-            Some((gateway, asked)) => exchange::outgoing(gateway, asked, result).await?,
-            None => None,
-        };
-        self.bind_task(result)?;
-        Ok(shown.zip(self.id.as_ref()).map(|(shown, id)| compose::result(id, &shown)))
+        let mut shown = None;
+        if let Some((gateway, asked)) = &self.asked {
+            shown = match outcome {
+                Ok(result) => exchange::outgoing(gateway, asked, result).await?.map(Ok),
+                Err(error) => exchange::outgoing_error(asked, error.value()).await?.map(Err),
+            }
+            .map(read_back)
+            .transpose()?;
+            if let Some(check) = Check::of(gateway, asked) {
+                shown = check.judge(shown.as_ref().unwrap_or(outcome), self.trail.as_mut())?.or(shown);
+            }
+        }
+        if let Ok(result) = outcome {
+            self.bind_task(result)?;
+        }
+        Ok(shown.and_then(|shown| composed(self.id.as_ref(), &shown)))
     }
 
     /// The id under which a question goes on to the client, and its params. Where it does not, the server
@@ -326,22 +330,21 @@ struct BrokenOff {
 
 impl BrokenOff {
     /// The same looks as an answer on its own stream gets; the client may have come back under another policy.
-    fn looked_at(&self, outcome: &Result<Part, Part>) -> Result<(), Failure> {
+    fn looked_at(&mut self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
         still_permitted(&self.gateway, &self.asked).map_err(|_| Failure::TakenAway)?;
         whole::check_words(outcome.as_ref().map(Part::value).map_err(Part::value))?;
         whole::check_depth(outcome, self.asked.bounds.depth)?;
-        match outcome {
-            Err(error) if questions::wants_addresses(error.value()) => {
-                Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()))
-            }
-            Err(_) => Ok(()),
-            Ok(result) => {
-                if let Some(check) = Check::of(&self.gateway, &self.asked) {
-                    check.judge(result.value())?;
-                }
-                self.task_owner.as_ref().map_or(Ok(()), |owner| self.asked.upstream.tasks.bind(owner, result))
-            }
+        if outcome.as_ref().is_err_and(|error| questions::wants_addresses(error.value())) {
+            return Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()));
         }
+        let shown = match Check::of(&self.gateway, &self.asked) {
+            Some(check) => check.judge(outcome, self.trail.as_mut())?,
+            None => None,
+        };
+        if let (Ok(result), Some(owner)) = (outcome, &self.task_owner) {
+            self.asked.upstream.tasks.bind(owner, result)?;
+        }
+        Ok(shown.and_then(|shown| composed(self.asked.id.as_ref(), &shown)))
     }
 }
 
@@ -350,16 +353,24 @@ impl Parked for BrokenOff {
         &self.asked.upstream.name
     }
 
-    fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<(), Failure> {
+    fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<Option<Bytes>, Failure> {
         let looked_at = self.looked_at(outcome);
         if let Some(trail) = &mut self.trail {
             match &looked_at {
-                Ok(()) => trail.outcome(status_of(outcome), size),
+                Ok(_) => trail.outcome(status_of(outcome), size),
                 Err(failure) => trail.failed(failure, size),
             }
         }
         looked_at
     }
+}
+
+/// A text of ours, to be looked into again.
+fn read_back(outcome: Result<String, String>) -> Result<Result<Part, Part>, Failure> {
+    Ok(match outcome {
+        Ok(result) => Ok(Part::composed(result)?),
+        Err(error) => Err(Part::composed(error)?),
+    })
 }
 
 fn status_of(outcome: &Result<Part, Part>) -> Status {

@@ -1,5 +1,6 @@
 //! Where a child's message goes: to the request it belongs to, to the sessions it concerns, or nowhere.
 
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
@@ -25,7 +26,16 @@ impl StdioLink {
         let limits = Limits { bytes: line.len(), depth: DEEPEST };
         match read_one(line, limits) {
             Ok(Message::Response(response)) => self.respond(&response),
-            Ok(Message::Notification(news)) => self.spread(line, &news).await,
+            Ok(Message::Notification(news)) => {
+                match self.upstream.upgrade().as_ref().and_then(|upstream| upstream.screened(&news)) {
+                    Some(Cow::Borrowed(news)) => self.spread(line, news).await,
+                    Some(Cow::Owned(news)) => {
+                        let line = compose::to_client(None, &news.method, news.params.as_ref().map(Part::raw));
+                        self.spread(&line, &news).await;
+                    }
+                    None => {}
+                }
+            }
             Ok(Message::Request(question)) => self.ask(&question).await,
             Err(error) => tracing::warn!(server = %self.server, "a message of the server is dropped: {error}"),
         }
