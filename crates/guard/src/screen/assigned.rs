@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::entropy;
 
 const LONGEST_NAME: usize = 48;
-const LONGEST_VALUE: usize = 512;
+const LONGEST_VALUE: usize = 256;
 
 /// How names of secrets end, without joints and capitals.
 const NAMES: [&str; 20] = [
@@ -65,20 +65,22 @@ const PLACEHOLDERS: [&str; 24] = [
 /// What nobody uses for real, or everybody does.
 const NO_SECRETS: [&str; 8] = ["password", "passwd", "pass", "secret", "token", "none", "true", "false"];
 
-/// The value that a name before or around this word gives away.
-pub(super) fn value(text: &str, word: Range<usize>) -> Option<(&'static str, Range<usize>)> {
-    let name = name_around(text, word)?;
-    let written: String = text
-        .get(name.clone())?
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|letter| letter.to_ascii_lowercase())
-        .collect();
+/// The value that the name around a word gives away, and where the name ends.
+pub(super) fn value(text: &str, word: Range<usize>) -> (Option<(&'static str, Range<usize>)>, usize) {
+    let Some(name) = name_around(text, word) else { return (None, 0) };
+    (value_of(text, name.clone()), name.end)
+}
+
+fn value_of(text: &str, name: Range<usize>) -> Option<(&'static str, Range<usize>)> {
+    // Most words are part of no assignment.
+    let start = assigned_at(text, name.end)?;
+    let name = text.get(name)?.chars().filter(char::is_ascii_alphanumeric);
+    let written: String = name.map(|letter| letter.to_ascii_lowercase()).collect();
     let ends_with = |names: &[&str]| names.iter().any(|ending| written.ends_with(ending));
     if !ends_with(&NAMES) || ends_with(&HARMLESS) {
         return None;
     }
-    let place = value_after(text, name.end)?;
+    let place = value_from(text, start)?;
     let value = text.get(place.clone())?;
     let is_aws = written.contains("aws") || written.contains("secretaccesskey");
     let kind = match value {
@@ -102,8 +104,8 @@ fn name_around(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     Some(word.start - before..word.end + after)
 }
 
-/// What is assigned after a name: `: "x"`, `=x`, `\": \"x\"`, ` := x`, `=> 'x'`, `="x"`.
-fn value_after(text: &str, name_end: usize) -> Option<Range<usize>> {
+/// Where the value begins that is assigned after a name: `: "x"`, `=x`, `\": \"x\"`, ` := x`, `=> 'x'`, `="x"`.
+fn assigned_at(text: &str, name_end: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let skip = |from: usize, most: usize, what: &[u8]| {
         from + bytes.iter().skip(from).take(most).take_while(|byte| what.contains(byte)).count()
@@ -113,7 +115,11 @@ fn value_after(text: &str, name_end: usize) -> Option<Range<usize>> {
     if assigned == assigning {
         return None;
     }
-    let start = skip(skip(assigned, 4, b" \t"), 3, b"\\\"'`");
+    Some(skip(skip(assigned, 4, b" \t"), 3, b"\\\"'`"))
+}
+
+fn value_from(text: &str, start: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
     let is_quoted = bytes.get(start.checked_sub(1)?).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let ends = |byte: &u8| {
         matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r')

@@ -55,6 +55,9 @@ fn is_key(before: &str, token: &str) -> bool {
     if !(SHORTEST..=LONGEST).contains(&token.len()) || KNOWN_STARTS.iter().any(|start| token.starts_with(start)) {
         return false;
     }
+    if !is_drawn_by_lot(token) {
+        return false;
+    }
     let tail = before.get(before.floor_char_boundary(before.len().saturating_sub(8))..).unwrap_or_default();
     let tail = tail.to_ascii_lowercase();
     let starts_like = |mark: &str| token.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark));
@@ -62,7 +65,7 @@ fn is_key(before: &str, token: &str) -> bool {
     {
         return false;
     }
-    is_drawn_by_lot(token) && !decodes_to_text(token)
+    !decodes_to_text(token)
 }
 
 /// Capitals, small letters and digits in the disorder of chance: words and names change their kind of letter

@@ -27,10 +27,18 @@ pub struct Findings {
 
 impl Findings {
     pub(super) fn add(&mut self, kind: &str, place: &str, length: usize) {
+        self.count(kind, 1);
+        self.tell(kind, place, length);
+    }
+
+    pub(super) fn count(&mut self, kind: &str, more: usize) {
         match self.counts.get_mut(kind) {
-            Some(count) => *count += 1,
-            None => drop(self.counts.insert(kind.to_owned(), 1)),
+            Some(count) => *count += more,
+            None => drop(self.counts.insert(kind.to_owned(), more)),
         }
+    }
+
+    pub(super) fn tell(&mut self, kind: &str, place: &str, length: usize) {
         if self.told.len() < MOST_TOLD {
             self.told.push(Finding { kind: kind.to_owned(), place: place.to_owned(), length });
         }

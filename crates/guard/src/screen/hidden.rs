@@ -19,6 +19,9 @@ pub enum Hidden {
 }
 
 impl Hidden {
+    pub(super) const ALL: [Self; 6] =
+        [Self::TerminalEscape, Self::Control, Self::Direction, Self::Invisible, Self::Tag, Self::VariationSelector];
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::TerminalEscape => "terminal-escape",
@@ -44,6 +47,10 @@ pub(super) fn characters(text: &str, mut found: impl FnMut(usize, char, Hidden))
     let mut before = None;
     let (mut flag_end, mut leftwards_end) = (0, 0);
     for (place, character) in text.char_indices() {
+        if is_ordinary(character) {
+            before = Some(character);
+            continue;
+        }
         let rest = || text.get(place + character.len_utf8()..).unwrap_or_default().chars();
         if character == BLACK_FLAG {
             flag_end = place + flag_length(text.get(place..).unwrap_or_default());
@@ -66,6 +73,15 @@ pub(super) fn characters(text: &str, mut found: impl FnMut(usize, char, Hidden))
         }
         before = Some(character);
     }
+}
+
+/// Letters of most scripts, which need no second look.
+fn is_ordinary(character: char) -> bool {
+    matches!(
+        character,
+        ' '..='~' | '\u{A1}'..='\u{AC}' | '\u{AE}'..='\u{2FF}' | '\u{370}'..='\u{58F}' | '\u{3001}'..='\u{3163}'
+            | '\u{3165}'..='\u{A7FF}' | '\u{AC00}'..='\u{D7FF}'
+    )
 }
 
 /// So near, in bytes, a letter that runs leftwards explains a mark of direction.

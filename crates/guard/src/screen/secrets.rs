@@ -74,14 +74,17 @@ impl Secrets {
         for word in self.words.find_iter(text) {
             let Some(rule) = self.rules.get(word.pattern().as_usize()) else { continue };
             // A value beside a name may have a shape of its own, which says more.
-            let is_named = matches!(rule, Rule::Named);
-            let last = if is_named { &mut behind_named } else { &mut behind };
-            if word.start() < *last {
-                continue;
-            }
-            if let Some((kind, place)) = rule.look(text, word.range()) {
-                *last = place.end;
-                found(kind, place, u8::from(is_named));
+            if matches!(rule, Rule::Named) {
+                if word.start() >= behind_named {
+                    let (value, name_end) = assigned::value(text, word.range());
+                    behind_named = value.as_ref().map_or(name_end, |(_, place)| place.end);
+                    value.into_iter().for_each(|(kind, place)| found(kind, place, 1));
+                }
+            } else if word.start() >= behind
+                && let Some((kind, place)) = rule.look(text, word.range())
+            {
+                behind = place.end;
+                found(kind, place, 0);
             }
         }
         if by_entropy {
@@ -101,7 +104,8 @@ impl Rule {
                 run(text, word.end, Letters::Dotted).filter(|place| place.len() >= 8).map(|place| (BASIC, place))
             }
             Self::Url => password(text, word).map(|place| (URL, place)),
-            Self::Named => assigned::value(text, word),
+            // Looked at apart, because it may hold one of the others.
+            Self::Named => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use toolwarden_core::name;
 use toolwarden_sources::{HiddenText, Screening};
 
 use super::entropy::is_token_byte;
-use super::hidden;
+use super::hidden::{self, Hidden};
 use super::{Findings, Place, Screen, Seen};
 
 /// So much of a picture, a sound or another encoded file is looked at.
@@ -141,12 +141,16 @@ impl<'s, 'v> Walk<'s, 'v> {
             return false;
         }
         let pointer = self.pointer();
-        let mut is_hidden = false;
+        let findings = &mut self.seen.findings;
+        // A text may consist of nothing else.
+        let mut counts = Hidden::ALL.map(|kind| (kind, 0));
         hidden::characters(text, |_, character, hidden| {
-            self.seen.findings.add(hidden.as_str(), &pointer, character.len_utf8());
-            is_hidden = true;
+            findings.tell(hidden.as_str(), &pointer, character.len_utf8());
+            counts.iter_mut().filter(|(kind, _)| *kind == hidden).for_each(|(_, count)| *count += 1);
         });
-        is_hidden
+        let found = counts.iter().filter(|(_, count)| *count > 0);
+        found.clone().for_each(|(kind, count)| findings.count(kind.as_str(), *count));
+        found.count() > 0
     }
 
     /// Where the walk stands, as a JSON pointer.

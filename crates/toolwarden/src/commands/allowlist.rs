@@ -3,6 +3,7 @@
 use anyhow::Result;
 use toolwarden_control::operations::AllowlistShow;
 use toolwarden_control::operations::allowlist_show::Request;
+use toolwarden_core::name;
 
 use crate::clerk::Desk;
 use crate::cli::{AllowlistArguments, Places};
@@ -26,14 +27,15 @@ pub fn run(places: &Places, arguments: &AllowlistArguments) -> Result<Exit> {
         output::text("no entries: every call that is not otherwise allowed is held\n")?;
         return Ok(Exit::Done);
     }
-    let width = rows.iter().map(|row| row.entry.chars().count()).max().unwrap_or(0);
+    let width = rows.iter().map(|row| name::shown(&row.entry).chars().count()).max().unwrap_or(0);
     for row in &rows {
         let mark = match (&row.invalid, row.counts) {
             (Some(fault), _) => format!("  INVALID: {fault}"),
             (None, false) => "  (replaced by a stronger layer)".to_owned(),
             (None, true) => String::new(),
         };
-        output::text(&format!("{:<8} {:<width$}  {} ({}){mark}\n", row.kind, row.entry, row.source, row.layer))?;
+        let (entry, source) = (name::shown(&row.entry), name::shown(&row.source));
+        output::text(&format!("{:<8} {entry:<width$}  {source} ({}){mark}\n", row.kind, row.layer))?;
     }
     Ok(Exit::Done)
 }

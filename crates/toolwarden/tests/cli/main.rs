@@ -20,3 +20,4 @@ mod socket;
 mod stopping;
 mod tailing;
 mod trusting;
+mod unseen;

@@ -63,7 +63,7 @@ impl Watched {
                 continue;
             }
             if self.json {
-                text.push_str(&format!("{row}\n"));
+                text.push_str(&output::visible(&format!("{row}\n")));
             } else {
                 self.table.fit(row);
                 text.push_str(&self.table.line(row));
