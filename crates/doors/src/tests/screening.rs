@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 
 use super::doors::{
-    ENTRANCES, Entrance, Reach, SPEECHES, Speech, answer_whole, get_in_session, open_session, post_in_session, send,
+    ENTRANCES, Entrance, Reach, SPEECHES, Speech, answer_whole, get_in_session, open_session, post_in_session, request,
+    send, walk,
 };
 use super::eras::puppet::{Puppet, Wire};
 use super::giving_up::meta;
-use super::house::{Given, House};
+use super::house::{Given, House, ada};
 use super::pipe::Pipe;
 use super::recorder::{ALL_KINDS, Recorder, Speaks};
 
@@ -189,6 +190,28 @@ async fn a_redacted_result_that_no_longer_fits_its_schema_is_withheld() {
             let said = send(&house, Entrance::Http(Reach::One), speech, "tools/call", params).await;
             assert!(said.contains("output schema") && !said.contains(&token()), "{speech:?} to {speaks:?}: {said}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_came_of_a_task_is_looked_at_and_the_task_stays_its_own() {
+    for mode in MODES {
+        let house = house(Speaks::Both, keys(mode)).await;
+        // An id that looks drawn by lot is the protocol's, and passes.
+        let task = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6";
+        house.recorder.answers(&json!({ "task": { "taskId": task, "status": "working" } }).to_string());
+        let content = json!([{ "type": "text", "text": token() }]);
+        house.recorder.lists("tasks/result", vec![json!({ "content": content })]);
+        let told = json!({ "tasks": [{ "taskId": task, "status": "working", "statusMessage": token() }] });
+        house.recorder.lists("tasks/list", vec![told]);
+        let ask = async |method: &str, params: &str| {
+            let text = request(Speech::Legacy, method, params);
+            walk(&house, ada(), Scope::One("notes".into()), Speech::Legacy, &text).await
+        };
+        let made = ask("tools/call", r#""name":"write","arguments":{},"task":{"ttl":1000}"#).await;
+        assert!(made.contains(task) && !made.contains("toolwarden/screened"), "{mode}: {made}");
+        check(mode, &ask("tasks/result", &format!(r#""taskId":"{task}""#)).await, "the result of a task");
+        check(mode, &ask("tasks/list", "").await, "the list of tasks");
     }
 }
 

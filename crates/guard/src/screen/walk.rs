@@ -79,7 +79,7 @@ impl<'s, 'v> Walk<'s, 'v> {
     fn is_carried(&self, key: &str) -> bool {
         let key = unescape(key);
         match self.path.as_slice() {
-            [] | [Step::Member("\"task\"")] => CARRIED.contains(&&*key),
+            [] | [Step::Member("\"task\"")] | [Step::Member("\"tasks\""), Step::Item(_)] => CARRIED.contains(&&*key),
             [Step::Member("\"_meta\"")] => key == SUBSCRIPTION,
             _ => false,
         }

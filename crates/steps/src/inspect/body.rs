@@ -150,7 +150,7 @@ fn result_of(whole: &[u8]) -> Option<Part> {
     outcome_of(whole)?.ok()
 }
 
-fn outcome_of(whole: &[u8]) -> Option<Result<Part, Part>> {
+pub(super) fn outcome_of(whole: &[u8]) -> Option<Result<Part, Part>> {
     match read_one(whole, Limits { bytes: whole.len(), depth: DEEPEST }).ok()? {
         Message::Response(response) => Some(response.outcome),
         Message::Request(_) | Message::Notification(_) => None,
