@@ -11,8 +11,8 @@ use axum::routing::{get, post};
 use http::{StatusCode, Uri, header};
 use serde::Serialize;
 use toolwarden_control::operations::{
-    AllowlistAdd, AllowlistRemove, AllowlistShow, AuditExport, AuditQuery, AuditStats, AuditVerify, ServersList,
-    ServersShow, Status, ToolsAccept, ToolsList, TrustAdd, TrustList, TrustRemove,
+    AllowlistAdd, AllowlistRemove, AllowlistShow, AuditExport, AuditQuery, AuditStats, AuditVerify, PolicyConfirm,
+    ServersList, ServersShow, Status, ToolsAccept, ToolsList, TrustAdd, TrustList, TrustRemove,
 };
 use toolwarden_control::{Clerk, ControlError, Fault, Kind, Operation};
 
@@ -29,6 +29,7 @@ pub fn router(clerk: Arc<Clerk>) -> Router {
     let router = with::<AllowlistShow>(with::<AllowlistAdd>(with::<AllowlistRemove>(router)));
     let router = with::<TrustList>(with::<TrustAdd>(with::<TrustRemove>(router)));
     let router = with::<ServersList>(with::<ServersShow>(router));
+    let router = with::<PolicyConfirm>(router);
     let router = with::<ToolsList>(with::<ToolsAccept>(router));
     router
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not_found", "there is no such operation") })

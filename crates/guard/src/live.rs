@@ -51,10 +51,39 @@ impl Live {
     pub fn replace(
         &self,
         policy: &PolicySet,
-        mut servers: Vec<ServerInput>,
+        servers: Vec<ServerInput>,
         seen: impl Fn(&str) -> Vec<ToolDefinition>,
     ) -> Result<(), Refused> {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (next, servers) = self.next(policy, servers, &held, seen)?;
+        self.policy.store(Arc::new(next));
+        *held = servers;
+        drop(held);
+        self.changes.send_replace(());
+        Ok(())
+    }
+
+    /// The policy as it would be in force.
+    ///
+    /// # Errors
+    /// As `replace`.
+    pub fn preview(
+        &self,
+        policy: &PolicySet,
+        servers: Vec<ServerInput>,
+        seen: impl Fn(&str) -> Vec<ToolDefinition>,
+    ) -> Result<PolicySet, Refused> {
+        let held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.next(policy, servers, &held, seen).map(|(next, _)| next)
+    }
+
+    fn next(
+        &self,
+        policy: &PolicySet,
+        mut servers: Vec<ServerInput>,
+        held: &[ServerInput],
+        seen: impl Fn(&str) -> Vec<ToolDefinition>,
+    ) -> Result<(PolicySet, Vec<ServerInput>), Refused> {
         for server in &mut servers {
             let known = held.iter().find(|known| known.name == server.name && known.launch == server.launch);
             if server.catalog.is_none() {
@@ -65,11 +94,7 @@ impl Live {
             }
         }
         let version = self.policy.load().version() + 1;
-        self.policy.store(Arc::new(policy.with_servers(version, &servers)?));
-        *held = servers;
-        drop(held);
-        self.changes.send_replace(());
-        Ok(())
+        Ok((policy.with_servers(version, &servers)?, servers))
     }
 
     /// Learns tools of a server. Tools are added or replaced, not forgotten: lists differ between

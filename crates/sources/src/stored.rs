@@ -93,6 +93,22 @@ pub struct Settings {
     pub values: BTreeMap<String, serde_json::Value>,
 }
 
+/// `confirmed.json`: policies a person agreed to before they were in force (SELF-2).
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Confirmed {
+    marks: Vec<String>,
+}
+
+/// Digits of a policy's mark: as many as people type.
+pub const MARK: usize = 12;
+/// Confirmations that are kept; a policy is confirmed when it waits, not long before.
+const MOST_CONFIRMED: usize = 32;
+
+impl Record for Confirmed {
+    const FILE: &'static str = "confirmed.json";
+}
+
 impl Record for Lists {
     const FILE: &'static str = "lists.json";
 }
@@ -229,6 +245,28 @@ pub fn set_setting(
         Some(value) => settings.values.insert(key.to_owned(), value),
         None => settings.values.remove(key),
     })
+}
+
+/// Agrees to the policy of this mark.
+///
+/// # Errors
+/// The data directory is locked by somebody else, or a record cannot be read or written.
+pub fn confirm_policy(locations: &Locations, mark: &str) -> Result<(), StoredError> {
+    let held = lock(locations)?;
+    change(locations, &held, |confirmed: &mut Confirmed| {
+        confirmed.marks.retain(|known| known != mark);
+        confirmed.marks.push(mark.to_owned());
+        let over = confirmed.marks.len().saturating_sub(MOST_CONFIRMED);
+        confirmed.marks.drain(..over);
+    })
+}
+
+/// Whether a person agreed to the policy of this mark.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn is_confirmed(locations: &Locations, mark: &str) -> Result<bool, StoredError> {
+    read(locations).map(|confirmed: Confirmed| confirmed.marks.iter().any(|known| known == mark))
 }
 
 /// The settings stored with `settings set`.

@@ -221,14 +221,7 @@ impl Gateway {
     /// # Errors
     /// A rule does not fit the tools that are known; the policy in force stays.
     pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<Vec<Widening>, Refused> {
-        for server in &mut servers {
-            let running = self.upstreams.get(&server.name);
-            // What is judged must be what is reached.
-            if running.is_some_and(|running| running.launch != server.launch) && !weak::is(Weakness::Trust) {
-                tracing::warn!(server = server.name, "it is defined otherwise than at the start: off until a restart");
-                server.enabled = false;
-            }
-        }
+        self.switch_off_others(&mut servers);
         let before = self.live.snapshot();
         self.live.replace(policy, servers.clone(), |server| self.pins.definitions(server))?;
         self.limiter.replace(&policy.base().limits, &servers);
@@ -237,6 +230,27 @@ impl Gateway {
         announce(self, before, Vec::new());
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
         Ok(wider)
+    }
+
+    /// What a policy would newly allow, were it put in force.
+    ///
+    /// # Errors
+    /// As `replace_policy`.
+    pub fn would_widen(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<Vec<Widening>, Refused> {
+        self.switch_off_others(&mut servers);
+        let next = self.live.preview(policy, servers, |server| self.pins.definitions(server))?;
+        Ok(widens(&self.live.policy(), &next))
+    }
+
+    /// What is judged must be what is reached: servers that are defined otherwise than at the start are off.
+    fn switch_off_others(&self, servers: &mut [ServerInput]) {
+        for server in servers {
+            let running = self.upstreams.get(&server.name);
+            if running.is_some_and(|running| running.launch != server.launch) && !weak::is(Weakness::Trust) {
+                tracing::warn!(server = server.name, "it is defined otherwise than at the start: off until a restart");
+                server.enabled = false;
+            }
+        }
     }
 
     /// Records, and says, what a change of files newly allows (SELF-2): nobody asked a person for it.

@@ -51,6 +51,8 @@ pub enum Command {
     Modes(ModesCommand),
     #[command(subcommand)]
     Rules(RulesCommand),
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     Trust(TrustArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
@@ -378,6 +380,21 @@ pub enum ToolsCommand {
         /// The version as `tools diff` shows it, where several wait
         #[arg(long, value_name = "VERSION")]
         version: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Agree to what changed files would newly allow, where `[control] confirm_file_widening` asks for that
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Agree to the policy that waits: it is in force from now on
+    #[command(
+        after_help = "Example:\n  toolwarden policy confirm 5d41402abc4b\n\nThe mark stands in the log, in `toolwarden doctor` and in /readyz, with what the policy would newly allow."
+    )]
+    Confirm {
+        /// Of exactly this policy: another change of files has another mark
+        mark: String,
         #[command(flatten)]
         format: Format,
     },

@@ -9,6 +9,7 @@ mod doctor;
 mod explain;
 mod lint;
 mod modes;
+mod policy;
 mod reference;
 mod rules;
 mod serve;
@@ -36,6 +37,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Allowlist(arguments) => allowlist::run(&places, &arguments),
         Command::Modes(command) => modes::run(&places, &command),
         Command::Rules(command) => rules::run(&places, &command),
+        Command::Policy(command) => policy::run(&places, &command),
         Command::Trust(arguments) => trust::run(&places, &arguments),
         Command::Servers(command) => servers::run(&places, &command),
         Command::Tools(command) => tools::run(&places, &command),

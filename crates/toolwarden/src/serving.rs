@@ -2,6 +2,7 @@
 
 mod control;
 mod readiness;
+mod taking;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,12 +60,14 @@ pub struct Running {
     configured: Vec<ServerView>,
     /// The files the policy came from.
     sources: Vec<PathBuf>,
+    asks_before_widening: bool,
 }
 
 /// Starts everything but the doors. `name` is the kind of process, for the journal.
 pub async fn start(house: House, name: &str) -> Result<Running> {
     let House { locations, loaded, policy } = house;
-    let sources = control::watched(&loaded, &locations);
+    let sources = taking::watched(&loaded, &locations);
+    let asks_before_widening = loaded.config.control.confirm_file_widening == Some(true);
     let keyring: Arc<dyn Keyring> = Arc::new(FileKeyring::open(&locations.config_dir)?);
     let root = locations.data_dir.join("journal");
     toolwarden_sources::make_data_directory(&locations)?;
@@ -94,7 +97,18 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         clock: Arc::new(SystemClock),
         local_user: locations.user.clone(),
     });
-    Ok(Running { gateway, journal, shipper, index, exporter, keyring, locations, configured, sources })
+    Ok(Running {
+        gateway,
+        journal,
+        shipper,
+        index,
+        exporter,
+        keyring,
+        locations,
+        configured,
+        sources,
+        asks_before_widening,
+    })
 }
 
 impl Running {

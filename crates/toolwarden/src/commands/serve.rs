@@ -43,10 +43,10 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         };
         let running = serving::start(house, "serve").await?;
         let (stop, stopping) = watch::channel(false);
-        let (reload, readiness) = (Arc::new(reload), Readiness::from_environment());
+        let (taking, readiness) = (running.taking(reload), Readiness::from_environment());
         // Before anybody is told that it is there: until then this signal would end the process.
-        running.reload_on_signal(reload.clone(), readiness.clone(), stopping.clone())?;
-        let control = running.open_control(listener.address(), reload, stopping.clone())?;
+        running.reload_on_signal(taking.clone(), readiness.clone(), stopping.clone())?;
+        let control = running.open_control(listener.address(), taking, stopping.clone())?;
         announce(scheme, listener.address(), &names)?;
         tokio::spawn(running.gateway.clone().keep_house());
         let (gateway, serves) = (running.gateway.clone(), workers.clone());

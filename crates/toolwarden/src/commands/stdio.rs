@@ -28,10 +28,10 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         let running = serving::start(house, "stdio").await?;
         // A person who is told to run `toolwarden allow` expects it to act without a restart.
         let (stop, stopping) = tokio::sync::watch::channel(false);
-        let reload = std::sync::Arc::new(reload);
+        let taking = running.taking(reload);
         // Nobody waits for it to be ready: whoever started it talks to it.
-        running.reload_on_signal(reload.clone(), Readiness::nobody(), stopping.clone())?;
-        let watching = running.watch_files(reload, stopping);
+        running.reload_on_signal(taking.clone(), Readiness::nobody(), stopping.clone())?;
+        let watching = running.watch_files(taking, stopping);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let told_to_end = async {
             // Without signals there is still the end of the input.

@@ -1,28 +1,26 @@
 //! The clerk of a running server: its socket, and the policy read again after every change, whether it
 //! came through the socket or by an editor.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
 use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers};
 use toolwarden_gateway::Gateway;
-use toolwarden_sources::{Loaded, Locations};
 
+use super::taking::{Came, Taking, looks};
 use super::{Readiness, Running};
-use crate::environment::{self, SystemClock};
-use crate::wire::{self, House};
+use crate::environment::SystemClock;
+use crate::wire::House;
 
 /// The records the command line writes.
-const RECORDS: [&str; 3] = ["lists.json", "trust.json", "settings.json"];
+const RECORDS: [&str; 4] = ["lists.json", "trust.json", "settings.json", "confirmed.json"];
 /// How often they are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -32,6 +30,11 @@ pub trait Reload: Fn() -> Result<House> + Send + Sync + 'static {}
 impl<F: Fn() -> Result<House> + Send + Sync + 'static> Reload for F {}
 
 impl Running {
+    /// Who puts policies in force that are read again.
+    pub fn taking<R: Reload>(&self, reload: R) -> Arc<Taking<R>> {
+        Arc::new(Taking::new(&self.gateway, reload, &self.sources, &self.locations, self.asks_before_widening))
+    }
+
     /// Opens the control socket and serves it until told to stop.
     ///
     /// # Errors
@@ -39,10 +42,10 @@ impl Running {
     pub fn open_control(
         &self,
         address: SocketAddr,
-        reload: Arc<impl Reload>,
+        taking: Arc<Taking<impl Reload>>,
         stop: watch::Receiver<bool>,
     ) -> Result<JoinHandle<()>> {
-        let watching = self.watch_files(reload.clone(), stop.clone());
+        let watching = self.watch_files(taking.clone(), stop.clone());
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
             Ok(socket) => socket,
             Err(SocketError::InUse(_)) => {
@@ -59,19 +62,18 @@ impl Running {
             Err(error) => return Err(error.into()),
         };
         let clerk = Arc::new(self.clerk(address));
-        tokio::spawn(follow(clerk.changes().follow(), Arc::downgrade(&self.gateway), reload));
+        tokio::spawn(follow(clerk.changes().follow(), taking));
         Ok(tokio::spawn(serve_socket(socket, router(clerk), stop)))
     }
 
     /// Reads the policy again when a file changes that counts, or would if it were there: what a person
     /// takes back by hand must not go on acting.
-    pub fn watch_files(&self, reload: Arc<impl Reload>, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
-        let gateway = Arc::downgrade(&self.gateway);
+    pub fn watch_files(&self, taking: Arc<Taking<impl Reload>>, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
         let data = &self.locations.data_dir;
         let mut records: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
         records.push(self.locations.user_permissions());
         let mut files = [records.clone(), self.sources.clone()].concat();
-        let mut known = fingerprints(&files);
+        let mut known = looks(&files);
         let mut last_error = None;
         tokio::spawn(async move {
             loop {
@@ -79,14 +81,14 @@ impl Running {
                     () = tokio::time::sleep(LOOK) => {}
                     _ = stop.changed() => return,
                 }
-                if let Some(gateway) = gateway.upgrade() {
+                if let Some(gateway) = taking.gateway() {
                     gateway.refresh_pins();
                 }
-                let found = fingerprints(&files);
+                let found = looks(&files);
                 if found == known {
                     continue;
                 }
-                match take_over(&gateway, &reload, Came::ByFile).await {
+                match taking.take_over(Came::ByFile).await {
                     Ok(sources) => {
                         let counting = [records.clone(), sources].concat();
                         // As they were before they were read, so that a change meanwhile is seen. Of files
@@ -114,11 +116,10 @@ impl Running {
     /// Signals cannot be heard.
     pub fn reload_on_signal(
         &self,
-        reload: Arc<impl Reload>,
+        taking: Arc<Taking<impl Reload>>,
         readiness: Readiness,
         mut stop: watch::Receiver<bool>,
     ) -> Result<JoinHandle<()>> {
-        let gateway = Arc::downgrade(&self.gateway);
         let mut hangups = signal(SignalKind::hangup())?;
         Ok(tokio::spawn(async move {
             loop {
@@ -127,7 +128,7 @@ impl Running {
                     hangup = hangups.recv() => if hangup.is_none() { return },
                 }
                 readiness.reloading();
-                if let Err(error) = take_over(&gateway, &reload, Came::ByFile).await {
+                if let Err(error) = taking.take_over(Came::ByFile).await {
                     tell_refusal(&format!("{error:#}"));
                 }
                 readiness.ready();
@@ -149,19 +150,10 @@ impl Running {
     }
 }
 
-/// What of a file changes with its content: replaced files have another number.
-fn fingerprints(files: &[PathBuf]) -> Vec<Option<(u64, u64, i64, i64)>> {
-    let of = |path: &PathBuf| {
-        let found = std::fs::metadata(path).ok()?;
-        Some((found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
-    };
-    files.iter().map(of).collect()
-}
-
 /// Takes every change over, until the clerk is gone.
-async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl Reload>) {
+async fn follow(mut changes: Follower, taking: Arc<Taking<impl Reload>>) {
     while let Some(change) = changes.next().await {
-        let taken = take_over(&gateway, &reload, Came::ByClerk).await.map_err(|error| format!("{error:#}"));
+        let taken = taking.take_over(Came::ByClerk).await.map_err(|error| format!("{error:#}"));
         if let Err(error) = &taken {
             tell_refusal(error);
         }
@@ -169,73 +161,8 @@ async fn follow(mut changes: Follower, gateway: Weak<Gateway>, reload: Arc<impl 
     }
 }
 
-/// How a change came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
-    /// A file is another: who changed it, nobody knows.
-    ByFile,
-    /// A person asked the clerk, who has it on record.
-    ByClerk,
-}
-
-/// Reads the policy again and puts it in force; gives the files it was looked for in. One that cannot be
-/// used changes nothing.
-async fn take_over(gateway: &Weak<Gateway>, reload: &Arc<impl Reload>, came: Came) -> Result<Vec<PathBuf>> {
-    // One at a time: what was read first must not be put in force last.
-    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let _turn = TURN.lock().await;
-    let reload = reload.clone();
-    let read = tokio::task::spawn_blocking(move || reload()).await.map_err(|error| anyhow!(error)).flatten();
-    let gateway = gateway.upgrade().context("the server is stopping")?;
-    let taken = read.and_then(|house| {
-        let sources = watched(&house.loaded, &house.locations);
-        tell_of_servers(&gateway, &house);
-        let servers = house.loaded.input.servers;
-        let wider = gateway.replace_policy(&house.policy, servers);
-        let wider = wider.map_err(|refused| wire::policy_refused(&refused))?;
-        if came == Came::ByFile {
-            gateway.tell_widening(&wider);
-        }
-        gateway.refresh_pins();
-        Ok(sources)
-    });
-    let reloads = &gateway.telemetry().reloads;
-    match &taken {
-        Ok(_) => {
-            reloads.accepted(environment::now());
-            tracing::info!("the policy was read again and is in force");
-        }
-        Err(error) => reloads.refuse(environment::now(), &format!("{error:#}")),
-    }
-    taken
-}
-
 fn tell_refusal(error: &str) {
-    tracing::error!("the policy cannot be used, the former one stays in force: {error}");
-}
-
-/// The files a policy is made of, and places where others would count: the admin's record, a config up
-/// the tree, and the directories of rules, whose time changes when a file appears.
-pub(super) fn watched(loaded: &Loaded, locations: &Locations) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = loaded.sources.iter().map(|source| source.path.clone()).collect();
-    places.extend(loaded.config_path.clone());
-    places.extend(locations.system_admin_file.clone());
-    places.extend(locations.working_directory.ancestors().map(|above| above.join("toolwarden.toml")));
-    if let Some(base) = loaded.config_path.as_deref().and_then(Path::parent) {
-        let patterns = loaded.config.rules.files.iter().map(|pattern| locations.resolve(base, &pattern.value));
-        places.extend(patterns.filter_map(|pattern| pattern.parent().map(Path::to_path_buf)));
-    }
-    places
-}
-
-/// Servers are reached as they were configured at the start.
-fn tell_of_servers(gateway: &Gateway, house: &House) {
-    let running: BTreeSet<String> = gateway.server_statuses().into_iter().map(|status| status.name).collect();
-    let written: BTreeSet<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
-    if running != written {
-        let names: Vec<&str> = running.symmetric_difference(&written).map(String::as_str).collect();
-        tracing::warn!(servers = names.join(", "), "servers were added or removed: that needs a restart");
-    }
+    tracing::error!("the former policy stays in force: {error}");
 }
 
 /// The gateway's servers, in the clerk's words.

@@ -120,7 +120,7 @@ fn a_policy_that_can_be_used_again_is_found_wherever_the_fault_lay() {
     assert_eq!(server.read_note(), NOTE);
     // The config names a file that is not there yet; nothing else changes when it comes.
     house.write(config, "[rules]\nfiles = [\"new.cedar\"]\n");
-    assert!(eventually(|| house.read("server.log").contains("the former one stays in force")));
+    assert!(eventually(|| house.read("server.log").contains("the former policy stays in force")));
     house.write("home/.config/toolwarden/new.cedar", "forbid (principal, action, resource);\n");
     assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
     // And a rule that appears where a pattern looks.
@@ -195,7 +195,7 @@ fn a_broken_policy_keeps_the_last_good_one_and_says_so() {
         ran.err
     );
     assert_eq!(server.read_note(), NOTE);
-    assert!(house.read("server.log").contains("the former one stays in force"));
+    assert!(house.read("server.log").contains("the former policy stays in force"));
     house.write("home/.config/toolwarden/toolwarden.toml", "");
     assert_eq!(house.run(&["disallow", "notes:other"]).code, 0);
     assert!(server.read_note().contains("Held by Toolwarden"));

@@ -3,6 +3,7 @@
 mod allowing;
 mod beside;
 mod breaking;
+mod confirming;
 mod doctoring;
 mod ending;
 mod explaining;

@@ -31,7 +31,7 @@ fn a_refused_policy_is_seen_everywhere_until_the_next_good_one() {
     assert!(!page.contains("listens"), "{page}");
     let told = doctor();
     assert!(told.contains("keeps its former policy since") && told.contains("listens"), "{told}");
-    assert!(house.read("server.log").contains("the former one stays in force"));
+    assert!(house.read("server.log").contains("the former policy stays in force"));
 
     house.write(CONFIG, "[gateway]\n");
     assert!(eventually(|| server.page("/metrics").contains("toolwarden_policy_is_current 1\n")));

@@ -10,7 +10,7 @@ use crate::server::{Server, eventually, signal_to};
 
 const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
 const AGAIN: &str = "the policy was read again and is in force";
-const REFUSED: &str = "the policy cannot be used, the former one stays in force";
+const REFUSED: &str = "the former policy stays in force";
 
 #[test]
 fn hangup_reads_the_policy_again() {
