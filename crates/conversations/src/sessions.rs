@@ -88,6 +88,12 @@ pub trait Parked: std::fmt::Debug + Send {
 
     /// The response came another way. Gives what is shown of it; none where it stays as it is.
     fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<Option<Bytes>, Failure>;
+
+    /// How long it may wait for that.
+    fn ends(&self) -> Instant;
+
+    /// It waited in vain.
+    fn is_late(self: Box<Self>);
 }
 
 /// The session watches something else now; what the server agreed to comes back.
@@ -358,6 +364,15 @@ impl ClientSession {
             Some(_) | None => Some(parked),
         };
         drop(refused);
+    }
+
+    /// Ends what is parked and has no time left.
+    pub fn end_late(&self) {
+        let late: Vec<_> = match &mut *lock(&self.parked) {
+            Some(open) => open.extract_if(|_, parked| parked.ends() <= Instant::now()).collect(),
+            None => return,
+        };
+        late.into_iter().for_each(|(_, parked)| parked.is_late());
     }
 
     /// Gives up what is parked; nothing is parked from here on.

@@ -20,7 +20,7 @@ use toolwarden_core::json::Part;
 use toolwarden_sources::{HiddenText, Pattern, Screening, ScreeningRules};
 
 pub use findings::{Finding, Findings};
-use secrets::Secrets;
+use secrets::{Secrets, of_member};
 use walk::Walk;
 
 /// So many places of one text are looked at; no honest one has more.
@@ -89,33 +89,46 @@ impl Screen {
         Walk::through(self, said)
     }
 
-    /// The secrets of one text, in order and apart from one another. `is_encoded` is a picture or the like.
-    fn secrets_in(&self, text: &str, is_encoded: bool) -> Vec<Place<'_>> {
+    /// The secrets of one text, in order and apart from one another. `name` is that of the member whose value it
+    /// is; `is_encoded` is a picture or the like.
+    fn secrets_in(&self, text: &str, name: Option<&str>, is_encoded: bool) -> Vec<Place<'_>> {
         let mut places = Vec::new();
         let Some(secrets) = self.secrets.as_ref().filter(|_| self.secrets_mode != Screening::Off) else {
             return places;
         };
+        let beside = name.and_then(|name| of_member(name, text));
+        places.extend(beside.map(|(kind, range)| Place { kind, range, rank: 1 }));
         secrets.find(text, !is_encoded, |kind, range, rank| {
             if places.len() < MOST_PLACES {
                 places.push(Place { kind, range, rank });
             }
         });
-        if self.any_pattern.as_ref().is_none_or(|any| any.is_match(text)) {
-            for pattern in &self.patterns {
-                let found = pattern.regex.find_iter(text).filter(|found| !found.is_empty());
-                let left = MOST_PLACES.saturating_sub(places.len());
-                places.extend(found.take(left).map(|found| Place {
-                    kind: &pattern.name,
-                    range: found.range(),
-                    rank: 0,
-                }));
-            }
-        }
+        self.patterns_in(text, &mut places);
         if places.len() >= MOST_PLACES {
             // Too many to tell apart: all of it is one.
             return vec![Place { kind: UNSCREENED, range: 0..text.len(), rank: 0 }];
         }
         apart(places)
+    }
+
+    fn patterns_in<'s>(&'s self, text: &str, places: &mut Vec<Place<'s>>) {
+        if self.any_pattern.as_ref().is_some_and(|any| !any.is_match(text)) {
+            return;
+        }
+        for pattern in &self.patterns {
+            let found = pattern.regex.find_iter(text).filter(|found| !found.is_empty());
+            let left = MOST_PLACES.saturating_sub(places.len());
+            places.extend(found.take(left).map(|found| Place { kind: &pattern.name, range: found.range(), rank: 0 }));
+        }
+    }
+
+    /// The first pattern that a number matches. The other secrets are no numbers.
+    fn pattern_of_number(&self, number: &str) -> Option<Place<'_>> {
+        let mut places = Vec::new();
+        if self.secrets_mode != Screening::Off {
+            self.patterns_in(number, &mut places);
+        }
+        places.into_iter().next()
     }
 }
 

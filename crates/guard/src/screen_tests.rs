@@ -222,6 +222,26 @@ fn a_name_that_is_a_secret_cannot_be_replaced_so_nothing_is_shown() -> Result<()
 }
 
 #[test]
+fn a_member_is_found_by_its_name_as_in_a_text() -> Result<(), Box<dyn std::error::Error>> {
+    let screen = screen(Screening::Redact, HiddenText::Pass, &[("account", "^4[0-9]{15}$")]).ok_or("no screen")?;
+    let mut lot = Lot(11);
+    let (key, chosen, basic) = (format!("a1{}", lot.draw(LETTERS, 16)), "Tr0ub4dor&3x", lot.draw(BASE64, 24));
+    let said = format!(
+        r#"{{"structuredContent":{{"api_key":"{key}","old":{{"Access-Token":["{key}","{key}"]}},"db_password":"{chosen}","headers":{{"Authorization":"Basic {basic}"}},"card":4111111111111111}}}}"#
+    );
+    let seen = screen.look(&Part::composed(said)?);
+    let shown = r#"{"structuredContent":{"api_key":"[redacted: assigned-secret]","old":{"Access-Token":["[redacted: assigned-secret]","[redacted: assigned-secret]"]},"db_password":"[redacted: password]","headers":{"Authorization":"Basic [redacted: basic-credentials]"},"card":"[redacted: account]"}}"#;
+    assert_eq!(seen.changed.as_deref(), Some(shown));
+    // Names of other things, values that are none, other numbers.
+    let clean = format!(
+        r#"{{"page_token":"{key}","token_count":"{key}","api_key":"your-key-goes-here-1","password":"changeme","n":411,"properties":{{"password":{{"type":"string"}}}}}}"#
+    );
+    let seen = screen.look(&Part::composed(clean)?);
+    assert!(seen.is_clean(), "{:?}", seen.findings);
+    Ok(())
+}
+
+#[test]
 fn what_the_protocol_carries_and_encoded_files_are_not_touched() -> Result<(), Box<dyn std::error::Error>> {
     let screen = screen(Screening::Redact, HiddenText::Neutralise, &[]).ok_or("no screen")?;
     let mut lot = Lot(3);

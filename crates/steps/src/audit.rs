@@ -152,6 +152,10 @@ impl Trail {
         }
     }
 
+    pub fn began(&self) -> Instant {
+        self.started
+    }
+
     pub fn receipt(&self) -> Option<&Receipt> {
         self.receipt.as_ref()
     }
@@ -279,9 +283,10 @@ impl Trail {
     fn end_span(&mut self, status: Status, response_bytes: u64) {
         let (Some(tracer), Some(span)) = (&self.gateway.telemetry.tracer, self.span.take()) else { return };
         let ending = Ending {
-            method: self.method.clone(),
+            // Spans wait in a queue, however long a client makes its words.
+            method: short(&self.method),
             server: self.server.as_ref().map(|server| server.name.clone()),
-            tool: self.tool.clone(),
+            tool: self.tool.as_ref().map(short),
             session: self.session.clone(),
             door: self.via.door(),
             call: self.call,
@@ -373,6 +378,10 @@ fn place_in(address: &str) -> String {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     format!("{scheme}://{host}{path}")
+}
+
+fn short(text: &Arc<str>) -> Arc<str> {
+    if text.len() <= LONGEST_NAME { text.clone() } else { bounded(text).into() }
 }
 
 /// Names come from clients; a record has no room for a whole request in one.

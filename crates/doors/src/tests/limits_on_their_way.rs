@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 
 use super::doors::{Speech, get_in_session, open_session, post_in_session};
@@ -16,6 +16,7 @@ use super::parking::{self, EVERYTHING};
 use super::patience::eventually;
 use super::pipe::Pipe;
 use super::recorder::{Recorder, Speaks};
+use super::resuming::whole;
 
 const RUN: &str = "[auto_run]\nmode = \"run_everything\"\n";
 
@@ -193,6 +194,29 @@ async fn gate_13_a_call_has_so_much_time_and_no_more() {
             }
         }
     }
+}
+
+/// A call whose stream broke off may be answered another way; it has no more time than others for that.
+#[tokio::test]
+async fn gate_13_a_call_whose_stream_broke_off_keeps_its_place_no_longer_than_its_time() {
+    let config = "[auto_run]\nmode = \"run_everything\"\n[gateway]\nlimits = { time = \"500ms\", in_flight = 1 }\n";
+    let (house, puppet) = before(Wire::Legacy, Given { config, ..Given::default() }).await;
+    let session = open_session(&house).await;
+    let broken = call(Speech::Legacy, 7, &["BreakOff"]).to_string();
+    let said = whole(post_in_session(&house, &session, &broken).await.into_body()).await;
+    assert!(!said.contains("result") && !said.contains("error"), "{said}");
+    assert_eq!(house.gateway.in_flight().first().map(|(_, calls)| *calls), Some(1), "it waits for its answer");
+    // The session is used all the time.
+    let is_over = eventually(async || {
+        let said = post_in_session(&house, &session, &call(Speech::Legacy, 8, &[]).to_string()).await;
+        whole(said.into_body()).await.contains("done t")
+    });
+    assert!(is_over.await, "{:?}", house.gateway.in_flight());
+    let records = house.records().await;
+    let late = |record: &&Value| record.get("reason") == Some(&json!("time_over"));
+    assert_eq!(records.iter().filter(late).count(), 1, "{records:?}");
+    assert!(is_quiet(&house).await, "{:?}", house.gateway.in_flight());
+    assert!(eventually(async || puppet.cancelled() > 0).await, "the server was not told");
 }
 
 /// The answer of this id, past everything said before.

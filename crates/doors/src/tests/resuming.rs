@@ -14,7 +14,7 @@ use crate::AnswerBody;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// All of a stream, which must end.
-async fn whole(body: AnswerBody) -> String {
+pub(super) async fn whole(body: AnswerBody) -> String {
     let whole = tokio::time::timeout(PATIENCE, body.collect()).await;
     assert!(matches!(whole, Ok(Ok(_))), "it does not end");
     let whole = whole.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes).unwrap_or_default();

@@ -74,21 +74,41 @@ pub(super) fn value(text: &str, word: Range<usize>) -> (Option<(&'static str, Ra
 fn value_of(text: &str, name: Range<usize>) -> Option<(&'static str, Range<usize>)> {
     // Most words are part of no assignment.
     let start = assigned_at(text, name.end)?;
-    let name = text.get(name)?.chars().filter(char::is_ascii_alphanumeric);
-    let written: String = name.map(|letter| letter.to_ascii_lowercase()).collect();
-    let ends_with = |names: &[&str]| names.iter().any(|ending| written.ends_with(ending));
-    if !ends_with(&NAMES) || ends_with(&HARMLESS) {
-        return None;
-    }
+    let name = Name::of(text.get(name)?)?;
     let place = value_from(text, start)?;
-    let value = text.get(place.clone())?;
-    let is_aws = written.contains("aws") || written.contains("secretaccesskey");
-    let kind = match value {
-        _ if is_aws && value.len() == 40 && entropy::bits(value) >= 3.5 => "aws-secret-key",
-        _ if ends_with(&CHOSEN) => is_chosen(value).then_some("password")?,
-        _ => is_given(value).then_some("assigned-secret")?,
-    };
-    (!is_placeholder(value)).then_some((kind, place))
+    Some((name.gives_away(text.get(place.clone())?)?, place))
+}
+
+/// What a value is that stands below a name of its own, as members of JSON do.
+pub(super) fn member(name: &str, value: &str) -> Option<&'static str> {
+    let last = name.len().saturating_sub(LONGEST_NAME);
+    let name = name.get(name.ceil_char_boundary(last)..)?;
+    Name::of(name)?.gives_away(value)
+}
+
+/// A name that says that its value is secret: without joints and capitals.
+struct Name(String);
+
+impl Name {
+    fn of(name: &str) -> Option<Self> {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        let name = Self(letters.map(|letter| letter.to_ascii_lowercase()).collect());
+        (name.ends_with(&NAMES) && !name.ends_with(&HARMLESS)).then_some(name)
+    }
+
+    fn ends_with(&self, names: &[&str]) -> bool {
+        names.iter().any(|ending| self.0.ends_with(ending))
+    }
+
+    fn gives_away(&self, value: &str) -> Option<&'static str> {
+        let is_aws = self.0.contains("aws") || self.0.contains("secretaccesskey");
+        let kind = match value {
+            _ if is_aws && value.len() == 40 && entropy::bits(value) >= 3.5 => "aws-secret-key",
+            _ if self.ends_with(&CHOSEN) => is_chosen(value).then_some("password")?,
+            _ => is_given(value).then_some("assigned-secret")?,
+        };
+        (!is_placeholder(value)).then_some(kind)
+    }
 }
 
 fn is_part_of_name(byte: u8) -> bool {

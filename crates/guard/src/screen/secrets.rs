@@ -93,6 +93,16 @@ impl Secrets {
     }
 }
 
+/// What the value of a member is, by the member's name.
+pub(super) fn of_member(name: &str, value: &str) -> Option<(&'static str, Range<usize>)> {
+    const SCHEME: &str = "basic ";
+    let is_basic = value.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
+    if is_basic && name.to_ascii_lowercase().ends_with("authorization") {
+        return Rule::Basic.look(value, 0..SCHEME.len());
+    }
+    assigned::member(name, value).map(|kind| (kind, 0..value.len()))
+}
+
 impl Rule {
     fn look(self, text: &str, word: Range<usize>) -> Option<(&'static str, Range<usize>)> {
         match self {

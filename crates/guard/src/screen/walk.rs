@@ -39,7 +39,7 @@ pub(super) struct Walk<'s, 'v> {
 impl<'s, 'v> Walk<'s, 'v> {
     pub(super) fn through(screen: &'s Screen, said: &'v Part) -> Seen {
         let mut walk = Self { screen, said, path: Vec::new(), edits: Vec::new(), seen: Seen::default() };
-        walk.value(said.value(), false);
+        walk.value(said.value(), None, false);
         let Self { edits, mut seen, .. } = walk;
         if !edits.is_empty() && !seen.is_withheld {
             seen.changed = Some(spliced(said.raw(), &edits));
@@ -48,18 +48,20 @@ impl<'s, 'v> Walk<'s, 'v> {
     }
 
     /// Nests no deeper than the parser that made it permits.
-    fn value(&mut self, value: Value<'v>, may_be_file: bool) {
+    fn value(&mut self, value: Value<'v>, name: Option<&str>, may_be_file: bool) {
         match value.kind() {
-            Kind::String => self.text(value, may_be_file),
+            Kind::String => self.text(value, name, may_be_file),
             Kind::Array => {
                 for (number, item) in value.items().enumerate() {
                     self.path.push(Step::Item(number));
-                    self.value(item, false);
+                    // What holds for a name holds for each of its values.
+                    self.value(item, name, false);
                     self.path.pop();
                 }
             }
             Kind::Object => self.members(value),
-            Kind::Null | Kind::True | Kind::False | Kind::Number => {}
+            Kind::Number => self.number(value),
+            Kind::Null | Kind::True | Kind::False => {}
         }
     }
 
@@ -70,7 +72,7 @@ impl<'s, 'v> Walk<'s, 'v> {
             let step = if self.name(key) { Step::Unnamed } else { Step::Member(key) };
             if !self.is_carried(key) {
                 self.path.push(step);
-                self.value(value, is_content && matches!(key, "\"data\"" | "\"blob\""));
+                self.value(value, Some(&unescape(key)), is_content && matches!(key, "\"data\"" | "\"blob\""));
                 self.path.pop();
             }
         }
@@ -89,7 +91,7 @@ impl<'s, 'v> Walk<'s, 'v> {
     /// something was found in it.
     fn name(&mut self, key: &'v str) -> bool {
         let text = unescape(key);
-        let secrets = self.screen.secrets_in(&text, false);
+        let secrets = self.screen.secrets_in(&text, None, false);
         self.count(&secrets);
         match self.screen.secrets_mode {
             _ if secrets.is_empty() => {}
@@ -101,13 +103,13 @@ impl<'s, 'v> Walk<'s, 'v> {
         is_hidden || !secrets.is_empty()
     }
 
-    fn text(&mut self, value: Value<'v>, may_be_file: bool) {
+    fn text(&mut self, value: Value<'v>, name: Option<&str>, may_be_file: bool) {
         let text = unescape(value.raw());
         let is_file = may_be_file && text.bytes().all(is_token_byte);
         let looked_at =
             if is_file { text.get(..text.floor_char_boundary(START_OF_FILE)).unwrap_or(&text) } else { &text };
         let mut replaced: Vec<(Range<usize>, String)> = Vec::new();
-        let secrets = self.screen.secrets_in(looked_at, is_file);
+        let secrets = self.screen.secrets_in(looked_at, name, is_file);
         self.count(&secrets);
         match self.screen.secrets_mode {
             _ if secrets.is_empty() => {}
@@ -122,6 +124,20 @@ impl<'s, 'v> Walk<'s, 'v> {
         if neutralises || !replaced.is_empty() {
             let text = rewritten(&text, &replaced, neutralises);
             self.edits.push((self.said.span_of(value), serde_json::Value::from(text).to_string()));
+        }
+    }
+
+    fn number(&mut self, value: Value<'v>) {
+        let Some(found) = self.screen.pattern_of_number(value.raw()) else { return };
+        let words = redacted(&found).1;
+        self.count(&[found]);
+        match self.screen.secrets_mode {
+            Screening::Off | Screening::Mark => self.seen.is_marked = true,
+            // Half a number is another number.
+            Screening::Redact => {
+                self.edits.push((self.said.span_of(value), serde_json::Value::from(words).to_string()));
+            }
+            Screening::Withhold => self.seen.is_withheld = true,
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use toolwarden_conversations::bounds::CallBounds;
 use toolwarden_conversations::questions::{self, Whom};
 use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Parked, Question};
@@ -30,7 +30,7 @@ use super::{Check, composed, receipt_is_wanted, result_type, with_receipt};
 use crate::answer::{Answer, Events};
 use crate::audit::Trail;
 use crate::decide::still_permitted;
-use crate::ending::tell_servers;
+use crate::ending::{take_away, tell_servers};
 use crate::exchange;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
@@ -285,7 +285,13 @@ impl Heard {
         if let (true, Some(session), Some(id)) = (resumes, self.session.clone(), self.id.clone())
             && let Some(parked) = self.parked()
         {
+            let (ends, waiting) = (parked.ends(), Arc::downgrade(&session));
             session.park(id, Box::new(parked));
+            // The stream that looked after its time is gone.
+            tokio::spawn(async move {
+                sleep_until(ends).await;
+                waiting.upgrade().iter().for_each(|session| session.end_late());
+            });
             return None;
         }
         Some(Event::of(self.fail(failure)))
@@ -293,7 +299,9 @@ impl Heard {
 
     fn parked(&mut self) -> Option<BrokenOff> {
         let (gateway, asked) = self.asked.clone()?;
-        Some(BrokenOff { gateway, asked, trail: self.trail.take(), task_owner: self.task_owner.take() })
+        let began = self.trail.as_ref().map_or_else(Instant::now, Trail::began);
+        let ends = began + asked.bounds.time;
+        Some(BrokenOff { gateway, asked, trail: self.trail.take(), task_owner: self.task_owner.take(), ends })
     }
 
     /// The id of the request is free again.
@@ -326,6 +334,7 @@ struct BrokenOff {
     asked: Arc<Asked>,
     trail: Option<Trail>,
     task_owner: Option<Maker>,
+    ends: Instant,
 }
 
 impl BrokenOff {
@@ -362,6 +371,17 @@ impl Parked for BrokenOff {
             }
         }
         looked_at
+    }
+
+    fn ends(&self) -> Instant {
+        self.ends
+    }
+
+    fn is_late(mut self: Box<Self>) {
+        take_away(&self.asked, &Refusal::Upstream(Failure::Timeout));
+        if let Some(trail) = &mut self.trail {
+            trail.failed(&Failure::Timeout, 0);
+        }
     }
 }
 

@@ -26,7 +26,11 @@ pub(super) fn policy_in_force(desk: &Desk) -> Option<Check> {
     let lines: Vec<_> = refused.error.lines().map(shown).collect();
     let message =
         format!("the running server keeps its former policy since {}: {}", shown(&refused.since), lines.join("\n  "));
-    Some(Check::problem("in force", message, "correct that file, or agree where it says how: files are read again within a second"))
+    Some(Check::problem(
+        "in force",
+        message,
+        "correct that file, or agree where it says how: files are read again within a second",
+    ))
 }
 
 pub(super) fn port(desk: &Desk, loaded: Option<&Loaded>, listen: Option<SocketAddr>) -> Check {
