@@ -110,6 +110,8 @@ impl Live {
 
     fn take(&self, server: &str, listed: &[ToolDefinition], mut changed: bool) {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let former: Vec<_> =
+            held.iter().filter(|input| input.name == server).map(|input| input.catalog.clone()).collect();
         for input in held.iter_mut().filter(|input| input.name == server) {
             changed |= input.catalog.is_none();
             changed |= merge(input.catalog.get_or_insert_default(), server, listed);
@@ -120,8 +122,13 @@ impl Live {
         let policy = self.policy.load();
         match policy.with_servers(policy.version(), &held) {
             Ok(next) => self.policy.store(Arc::new(next)),
-            // The old snapshot stays: it does not know the new tools, so they are refused.
-            Err(refused) => tracing::error!(server, "{refused}: its tools are refused until the rules are repaired"),
+            // The old snapshot stays: it does not know the new tools, so they are refused. Nor are they kept: what
+            // one server lists must not stand in the way of another, or of the next policy.
+            Err(refused) => {
+                tracing::error!(server, "{refused}: what it lists anew is refused until the rules are repaired");
+                let held = held.iter_mut().filter(|input| input.name == server);
+                held.zip(former).for_each(|(input, former)| input.catalog = former);
+            }
         }
     }
 }

@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 
 use super::doors::{Speech, request, walk};
 use super::house::{Given, House, ada};
-use super::recorder::Speaks;
+use super::recorder::{Speaks, tools};
 
 const CONFIG: &str = "[auto_run]\nmode = \"run_everything\"";
 /// Under even versions `write` may run, under odd ones `other`.
@@ -69,6 +69,31 @@ async fn allow_12_no_call_is_judged_by_a_mixture_and_an_acknowledged_change_coun
     let alive = replaced.iter().filter_map(Weak::upgrade).count();
     // Whoever listens may be up to sixteen changes behind, each with what was before.
     assert!(alive <= 18, "{alive} of {CHANGES} replaced policies are still held");
+}
+
+/// A tool that the rules cannot be read with is that tool's trouble, and nobody else's.
+#[tokio::test]
+async fn allow_12_what_a_server_lists_does_not_stand_in_the_way_of_another_policy() {
+    let scoped = Given {
+        config: CONFIG,
+        server: "tools.\"deploy\" = { task_scoped = [\"task_id\"] }\ndefinitions = \"follow\"",
+        ..Given::default()
+    };
+    let Some(house) = House::before(&scoped, Speaks::Both).await else { unreachable!("the house is built") };
+    assert!(call(&house, Speech::Modern, "write").await.contains("done"));
+    let mut listed = tools();
+    let deploy = json!({"name": "deploy", "inputSchema": {"type": "object", "properties": {}}});
+    listed.as_array_mut().into_iter().for_each(|listed| listed.push(deploy.clone()));
+    house.recorder.lists("tools/list", vec![json!({ "tools": listed, "resultType": "complete" })]);
+    let text = request(Speech::Modern, "tools/list", "");
+    assert!(walk(&house, ada(), Scope::One("notes".into()), Speech::Modern, &text).await.contains("write"));
+    house.recorder.forget();
+    call(&house, Speech::Modern, "deploy").await;
+    assert_eq!(house.recorder.calls(), Vec::new(), "what does not fit the rules is not called");
+    // Somebody takes `write` away, in a hurry.
+    house.judge_by(&Given { blocks: &["notes:write"], ..scoped });
+    let said = call(&house, Speech::Modern, "write").await;
+    assert!(said.contains("user_blocked"), "{said}");
 }
 
 /// Every decision is the one its version gives, and every call that left was permitted.
