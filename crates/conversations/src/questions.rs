@@ -11,6 +11,7 @@ use toolwarden_mcp::compose::object_with;
 use toolwarden_mcp::questions::{self as wire, Asks};
 use toolwarden_store::journal::Journal;
 
+use crate::audience::Telling;
 use crate::failure::Failure;
 use crate::upstreams::Upstream;
 
@@ -109,7 +110,18 @@ fn judged(upstream: &Upstream, whom: Whom<'_>, method: &str, params: Option<Valu
         return Err(Declined::NotOffered(asks));
     }
     let params = wire::labelled(&asks, params, &upstream.name);
+    let params = params.map(|params| screened(upstream, params)).transpose()?;
     Ok(Put { asks, params })
+}
+
+/// The words of a question as they may be shown.
+fn screened(upstream: &Upstream, params: String) -> Result<String, Declined> {
+    let unreadable = |_| Declined::Forbidden("it cannot be read".to_owned());
+    match upstream.telling(&Part::composed(params.clone()).map_err(unreadable)?) {
+        Telling::AsItIs => Ok(params),
+        Telling::Instead(params) => Ok(params.raw().to_owned()),
+        Telling::Nothing => Err(Declined::Forbidden("what must not be shown was found in it".to_owned())),
+    }
 }
 
 /// Records what a client answered, never the words.

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use toolwarden_core::json::Part;
 use toolwarden_core::{Caller, name};
 use toolwarden_mcp::upstream::UpstreamError;
 use toolwarden_mcp::upstream::child::{Child, ChildLimits, ChildSpec};
@@ -321,13 +322,18 @@ impl Upstream {
             .iter()
             .any(|method| news.method.starts_with(method));
         let Some(params) = news.params.as_ref().filter(|_| has_words) else { return Some(Cow::Borrowed(news)) };
-        match self.audience.screened(&self.name, params) {
+        match self.telling(params) {
             Telling::AsItIs => Some(Cow::Borrowed(news)),
             Telling::Instead(params) => {
                 Some(Cow::Owned(Notification { method: news.method.clone(), params: Some(params) }))
             }
             Telling::Nothing => None,
         }
+    }
+
+    /// What may be told of words of the server.
+    pub fn telling(&self, words: &Part) -> Telling {
+        self.audience.screened(&self.name, words)
     }
 
     /// Whether a caller may have to do with the server at all, as of now.

@@ -247,7 +247,7 @@ fn what_the_protocol_carries_and_encoded_files_are_not_touched() -> Result<(), B
     let mut lot = Lot(3);
     let (drawn, file) = (lot.draw(LETTERS, 43), lot.draw(BASE64, 9000));
     let untouched = format!(
-        r#"{{"requestState":"{drawn}","task":{{"taskId":"{drawn}"}},"nextCursor":"{drawn}","content":[{{"type":"image","data":"{drawn}","mimeType":"image/png"}},{{"data":"{file}","mimeType":"image/png"}}],"_meta":{{"io.modelcontextprotocol/subscriptionId":"{drawn}"}}}}"#
+        r#"{{"requestState":"{drawn}","task":{{"taskId":"{drawn}"}},"nextCursor":"{drawn}","inputRequests":{{"q":{{"params":{{"mode":"url","url":"https://a.example/?s={drawn}"}}}}}},"content":[{{"type":"image","data":"{drawn}","mimeType":"image/png"}},{{"data":"{file}","mimeType":"image/png"}}],"_meta":{{"io.modelcontextprotocol/subscriptionId":"{drawn}"}}}}"#
     );
     assert!(screen.look(&Part::composed(untouched)?).is_clean());
     // The same elsewhere, and what calls itself a file and is none.

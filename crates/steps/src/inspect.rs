@@ -77,7 +77,10 @@ pub async fn inspect(
             if let (Some(session), Some(uri)) = (&asked.arrival.session, uri) {
                 session.watch(asked.upstream.name.clone(), uri);
             }
-            Ok(Answer::message(compose::result(&asked.answer_id(), result.raw())))
+            let check = Check::of(gateway, asked);
+            let shown = check.map(|check| check.judge(&Ok(result.clone()), trail.as_mut())).transpose();
+            let shown = shown.map_err(Refusal::Upstream)?.flatten().and_then(Result::ok);
+            Ok(Answer::message(compose::result(&asked.answer_id(), shown.unwrap_or(result).raw())))
         }
         (_, Reply::Http(reply)) => {
             let reply = status_checked(gateway, asked, reply).await?;

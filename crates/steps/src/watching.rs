@@ -87,7 +87,7 @@ impl Audience for Hearing {
         let seen = screen.look(words);
         match seen.changed.map(Part::composed) {
             _ if seen.is_withheld => {
-                tracing::info!(server, "news of the server are dropped: {}", seen.findings);
+                tracing::info!(server, "words of the server are not told: {}", seen.findings);
                 Telling::Nothing
             }
             None => Telling::AsItIs,

@@ -76,6 +76,40 @@ async fn gate_12_a_result_that_breaks_the_output_schema_is_withheld_with_the_pla
     }
 }
 
+/// `resultType` means nothing to clients of a legacy server, nor here.
+#[tokio::test]
+async fn gate_12_a_legacy_result_that_calls_itself_unfinished_is_held_to_the_schema() {
+    let house = house(Speaks::Legacy, &tool()).await;
+    for kind in ["task", "input_required", "odd"] {
+        house
+            .recorder
+            .answers(&json!({ "content": [], "structuredContent": { "loud": 1 }, "resultType": kind }).to_string());
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                let said = send(&house, entrance, speech, "tools/call", &call(entrance, &json!({ "of": "x" }))).await;
+                assert!(!said.contains("loud") && said.contains("error"), "{kind} {entrance:?} {speech:?}: {said}");
+            }
+        }
+    }
+}
+
+/// In the modern era the result of a task comes with what is said of the task.
+#[tokio::test]
+async fn gate_12_what_came_of_a_task_is_held_to_the_schema() {
+    let house = house(Speaks::Modern, &tool()).await;
+    let entrance = Entrance::Http(Reach::One);
+    house.recorder.answers(&json!({ "resultType": "task", "taskId": "t1", "status": "working" }).to_string());
+    send(&house, entrance, Speech::Modern, "tools/call", &call(entrance, &json!({ "of": "x" }))).await;
+    for (structured, passes) in [(json!({ "n": 4321 }), true), (json!({ "n": -4321 }), false)] {
+        let result = json!({ "content": [], "structuredContent": structured });
+        let done = json!({ "resultType": "complete", "taskId": "t1", "status": "completed", "result": result });
+        house.recorder.lists("tasks/get", vec![done]);
+        let said = send(&house, entrance, Speech::Modern, "tasks/get", "\"taskId\":\"t1\"").await;
+        assert_eq!(said.contains("4321"), passes, "{said}");
+        assert_eq!(said.contains("output schema"), !passes, "{said}");
+    }
+}
+
 #[tokio::test]
 async fn gate_12_arguments_that_break_the_input_schema_reach_nobody() {
     for speaks in ALL_KINDS {

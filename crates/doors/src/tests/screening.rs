@@ -268,6 +268,40 @@ async fn news_and_answers_on_streams_are_looked_at_like_any_other() {
     }
 }
 
+/// Whoever asks, of whom, and however it travels.
+#[tokio::test]
+async fn questions_are_looked_at_like_any_other_words() {
+    for wire in [Wire::Modern, Wire::Legacy, Wire::Oldest] {
+        for mode in MODES {
+            let (house, puppet) = with_puppet(wire, keys(mode)).await;
+            for speech in SPEECHES {
+                let place = format!("{mode} {speech:?} to {wire:?}");
+                let mut pipe =
+                    Pipe::open_as(&house, Scope::One("notes".into()), speech, &json!({"elicitation": {}})).await;
+                let mut call = call(speech, &["Ask"]);
+                if let Some(declared) = call.pointer_mut("/params/_meta/io.modelcontextprotocol~1clientCapabilities") {
+                    *declared = json!({"elicitation": {}});
+                }
+                pipe.say(&call).await;
+                let mut said = pipe.hear_besides(&["tools"]).await;
+                // The puppet's ids have its tag in them.
+                said.as_object_mut().and_then(|said| said.remove("id"));
+                let said = said.to_string();
+                let (has_token, is_redacted) = (said.contains(&token()), said.contains("[redacted: github-token]"));
+                let is_asked = said.contains("elicitation/create");
+                let wanted = match mode {
+                    "withhold" => (false, false, false),
+                    "redact" => (true, false, true),
+                    _ => (true, true, false),
+                };
+                assert_eq!((is_asked, has_token, is_redacted), wanted, "{place}: {said}");
+            }
+            assert!(!format!("{:?}", house.all_records().await).contains(&token()));
+            drop(puppet);
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_answer_that_comes_late_is_looked_at() {
     for mode in MODES {

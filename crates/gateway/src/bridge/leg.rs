@@ -20,7 +20,7 @@ use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{error_to_modern, result_to_modern};
 use toolwarden_mcp::ladder::META_LOG_LEVEL;
 use toolwarden_mcp::sse::Event;
-use toolwarden_mcp::{Id, Message, Notification, Request};
+use toolwarden_mcp::{Era, Id, Message, Notification, Request};
 use toolwarden_policy::{Message as Admitted, acknowledge, admit, decline};
 
 use super::older_server::uri_of;
@@ -307,7 +307,7 @@ impl Leg {
         whole::check_words(said).map_err(Refusal::Upstream)?;
         let body = match &outcome {
             Ok(result) => {
-                let check = Check::of(&self.gateway, &self.asked);
+                let check = Check::of(&self.gateway, &self.asked).map(|check| check.in_words_of(Era::Legacy));
                 let shown = check.map(|check| check.judge(&outcome, self.trail.as_mut())).transpose();
                 let shown = shown.map_err(Refusal::Upstream)?.flatten().and_then(Result::ok);
                 let result = shown.as_ref().unwrap_or(result);

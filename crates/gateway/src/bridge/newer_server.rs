@@ -21,7 +21,7 @@ use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{Introduction, asks_of_clients, error_to_legacy, modern_meta, result_to_legacy};
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::sse::Event;
-use toolwarden_mcp::{Direction, Edit, Form, HopMember, Id, Message, Method, Version};
+use toolwarden_mcp::{Direction, Edit, Era, Form, HopMember, Id, Message, Method, Version};
 
 use super::{listening, set_level};
 use toolwarden_refusals::Refusal;
@@ -311,7 +311,8 @@ impl Errand {
                 Message::Response(response) => {
                     let said = response.outcome.as_ref().map(Part::value).map_err(Part::value);
                     whole::check_words(said).map_err(Refusal::Upstream)?;
-                    let shown = match Check::of(&self.gateway, &self.asked) {
+                    let shown = match Check::of(&self.gateway, &self.asked).map(|check| check.in_words_of(Era::Modern))
+                    {
                         // Errors are looked at where they are told.
                         Some(check) if response.outcome.is_ok() => {
                             check.judge(&response.outcome, self.trail.as_mut()).map_err(Refusal::Upstream)?

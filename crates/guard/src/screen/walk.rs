@@ -68,9 +68,11 @@ impl<'s, 'v> Walk<'s, 'v> {
     fn members(&mut self, object: Value<'v>) {
         let names_file = |key: &str| matches!(key, "\"mimeType\"" | "\"uri\"");
         let is_content = object.entries().any(|(key, _)| names_file(key));
+        let is_address = self.is_question() && object.get("mode").is_some_and(|mode| mode.raw() == "\"url\"");
         for (key, value) in object.entries() {
             let step = if self.name(key) { Step::Unnamed } else { Step::Member(key) };
-            if !self.is_carried(key) {
+            // Who is to open an address needs all of it.
+            if !self.is_carried(key) && !(is_address && key == "\"url\"") {
                 self.path.push(step);
                 self.value(value, Some(&unescape(key)), is_content && matches!(key, "\"data\"" | "\"blob\""));
                 self.path.pop();
@@ -85,6 +87,15 @@ impl<'s, 'v> Walk<'s, 'v> {
             [Step::Member("\"_meta\"")] => key == SUBSCRIPTION,
             _ => false,
         }
+    }
+
+    /// Whether the walk stands where a question may be: by itself, in a result, or in an error.
+    fn is_question(&self) -> bool {
+        matches!(
+            self.path.as_slice(),
+            [] | [Step::Member("\"inputRequests\""), _, Step::Member("\"params\"")]
+                | [Step::Member("\"data\""), Step::Member("\"elicitations\""), Step::Item(_)]
+        )
     }
 
     /// The name of a member. It cannot be written anew: what reads the result looks for it. Says whether

@@ -29,6 +29,10 @@ pub struct Check {
     screen: Option<Arc<Screen>>,
     /// A legacy client asked for a task, whose result comes later.
     may_make_task: bool,
+    /// In whose words the server answers.
+    era: Era,
+    /// The result is that of a task, below what is said of the task.
+    is_of_task: bool,
 }
 
 impl Check {
@@ -40,9 +44,16 @@ impl Check {
         let screen = gateway.screens.get(&*asked.upstream.name).cloned();
         let schema = schema(gateway, asked);
         (screen.is_some() || schema.is_some()).then(|| {
-            let may_make_task = asked.arrival.version.era() == Era::Legacy && asked.task_maker().is_some();
-            Self { schema, screen, may_make_task }
+            let era = asked.arrival.version.era();
+            let may_make_task = era == Era::Legacy && asked.task_maker().is_some();
+            Self { schema, screen, may_make_task, era, is_of_task: &*asked.method == "tasks/get" }
         })
+    }
+
+    /// The same where the server answers in the words of another era than the client's.
+    #[must_use]
+    pub fn in_words_of(self, era: Era) -> Self {
+        Self { era, ..self }
     }
 
     /// The result or the error as it may be shown; none where it stays as it is. What was found is told to the
@@ -69,8 +80,11 @@ impl Check {
     /// Whether a result is what the tool's output schema says.
     fn fits(&self, result: Value<'_>) -> Result<(), Failure> {
         let Some(schema) = &self.schema else { return Ok(()) };
+        let result = if self.is_of_task { result.get("result") } else { Some(result) };
+        let Some(result) = result else { return Ok(()) };
         let is_error = result.get("isError").is_some_and(|is| is.kind() == Kind::True);
-        let kind = result.get("resultType").and_then(Value::as_str);
+        // Clients of the other era do not look at it.
+        let kind = result.get("resultType").filter(|_| self.era == Era::Modern).and_then(Value::as_str);
         let is_unfinished =
             kind.is_some_and(|kind| kind != "complete") || (self.may_make_task && result.get("task").is_some());
         if is_error || is_unfinished {
@@ -96,7 +110,7 @@ impl Check {
 fn schema(gateway: &Gateway, asked: &Asked) -> Option<Arc<Schema>> {
     let tool = match &asked.what {
         What::Call if asked.query.call.requested_operation() == Operation::CallTool => &asked.query.call.tool,
-        What::Task(Some(tool)) if &*asked.method == "tasks/result" => tool,
+        What::Task(Some(tool)) if matches!(&*asked.method, "tasks/result" | "tasks/get") => tool,
         _ => return None,
     };
     let policy = asked.policy(gateway);
@@ -128,7 +142,8 @@ pub fn screened_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trai
     let Some(screen) = gateway.screens.get(&*asked.upstream.name).filter(|_| !weak::is(Weakness::Answers)) else {
         return Refusal::Upstream(Failure::Answered { status, error });
     };
-    let check = Check { schema: None, screen: Some(screen.clone()), may_make_task: false };
+    let check =
+        Check { schema: None, screen: Some(screen.clone()), may_make_task: false, era: Era::Legacy, is_of_task: false };
     let judged = Part::composed(error.clone()).map_err(Failure::from);
     let judged = judged.and_then(|error| check.judge(&Err(error), trail));
     Refusal::Upstream(match judged {
