@@ -45,4 +45,6 @@ pub trait Servers: Debug + Send + Sync {
     fn tools(&self, server: &str) -> Vec<(String, Option<String>)>;
     /// Why the policy that was read last is not in force; none where it is.
     fn refused_policy(&self) -> Option<RefusedPolicy>;
+    /// What is written otherwise than at the start, and acts after a restart only.
+    fn waits_for_restart(&self) -> Vec<String>;
 }

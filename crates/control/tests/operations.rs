@@ -42,6 +42,10 @@ impl Servers for OneServer {
         vec![("read".to_owned(), None)]
     }
 
+    fn waits_for_restart(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn refused_policy(&self) -> Option<toolwarden_control::RefusedPolicy> {
         None
     }

@@ -61,6 +61,7 @@ fn readiness(gateway: &Gateway) -> Response<AnswerBody> {
         "policy": {
             "version": observed.policy_version,
             "in_force_since": reloads.taken_at().to_string(),
+            "waits_for_restart": reloads.for_restart(),
             "refused": refused.map(|refused| json!({ "since": refused.since.to_string(), "error": refused.error })),
         },
         "journal": { "writable": fault.is_none(), "error": fault },

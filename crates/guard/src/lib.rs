@@ -10,6 +10,7 @@ pub mod live;
 pub mod pins;
 mod rate;
 pub mod screen;
+mod screens;
 mod turns;
 
 pub use closing::Closing;
@@ -18,4 +19,5 @@ pub use heads::{Head, Heads};
 pub use limits::{Defaults, Held, Limiter, Over};
 pub use live::Live;
 pub use screen::Screen;
+pub use screens::Screens;
 pub use turns::{MOST_WAITING, MOST_WAITING_OF_ONE};

@@ -78,6 +78,22 @@ impl Screen {
         })
     }
 
+    /// Whether it was made by these rules.
+    pub(crate) fn has_rules(&self, rules: &ScreeningRules) -> bool {
+        let same = |(known, other): (&Pattern, &Pattern)| known.is_same(other);
+        (self.secrets_mode, self.hidden_mode) == (rules.secrets, rules.hidden)
+            && self.patterns.len() == rules.patterns.len()
+            && self.patterns.iter().zip(&rules.patterns).all(same)
+    }
+
+    /// Whether something would be shown by these rules that is not now.
+    pub(crate) fn is_stricter_than(&self, rules: &ScreeningRules) -> bool {
+        let is_dropped = |known: &Pattern| !rules.patterns.iter().any(|other| known.is_same(other));
+        self.secrets_mode > rules.secrets
+            || self.hidden_mode > rules.hidden
+            || (self.secrets_mode != Screening::Off && self.patterns.iter().any(is_dropped))
+    }
+
     /// Looks through a result, an error or the params of news.
     #[must_use]
     pub fn look(&self, said: &Part) -> Seen {

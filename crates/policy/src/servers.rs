@@ -152,6 +152,11 @@ fn find<'a, T>(names: &'a HashMap<String, T>, folded: &'a HashMap<String, Vec<St
 }
 
 impl Server {
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.state == ServerState::Enabled
+    }
+
     fn compile(input: &ServerInput, rival: Option<Origin>) -> Self {
         let state = match rival {
             Some(other) => ServerState::Conflict(other),

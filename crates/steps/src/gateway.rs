@@ -1,6 +1,5 @@
 //! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
-use toolwarden_conversations::upstreams::Upstreams;
+use toolwarden_conversations::upstreams::{ServerState, ServerStatus, Upstream, Upstreams};
 use toolwarden_core::{AuditRecord, Caller, Clock, Keyring, RecordKind, Weakness, name, weak};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
 use toolwarden_policy::{PolicySet, Refused, Widening, widens};
@@ -26,7 +25,7 @@ use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
 use toolwarden_guard::pins::Book;
-use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live, Screen};
+use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live, Screens};
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -38,17 +37,6 @@ const LEAVING_AT_ONCE: usize = 256;
 
 /// Changes of what is visible that wait for whoever listens.
 const CHANGES_WAITING: usize = 16;
-
-/// Screens by server; servers that are not screened have none.
-pub type Screens = HashMap<String, Arc<Screen>>;
-
-fn screens(definitions: &[ServerDefinition]) -> Screens {
-    let screened = |definition: &ServerDefinition| {
-        let screen = Screen::of(&definition.screening)?;
-        Some((definition.input.name.clone(), Arc::new(screen)))
-    };
-    definitions.iter().filter_map(screened).collect()
-}
 
 /// What a gateway is made of.
 #[derive(Debug)]
@@ -105,7 +93,7 @@ impl Gateway {
         let limiter = Limiter::new(parts.settings.limits, &parts.policy.base().limits, &parts.servers);
         let live = Arc::new(Live::new(parts.policy, parts.servers));
         let pins = Arc::new(parts.pins);
-        let screens = Arc::new(screens(&parts.definitions));
+        let screens = Arc::new(Screens::of(&parts.definitions));
         let audience: Arc<dyn Audience> =
             Arc::new(Hearing::new(live.clone(), pins.clone(), screens.clone(), parts.clock.clone()));
         let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
@@ -169,8 +157,14 @@ impl Gateway {
 impl Gateway {
     /// How every server is doing, in the order they are configured.
     #[must_use]
-    pub fn server_statuses(&self) -> Vec<toolwarden_conversations::upstreams::ServerStatus> {
-        self.upstreams.all().iter().map(|upstream| upstream.status()).collect()
+    pub fn server_statuses(&self) -> Vec<ServerStatus> {
+        let policy = self.live.policy();
+        let is_on = |name: &str| policy.servers().get(name).is_some_and(|server| server.is_enabled());
+        let status = |upstream: &Arc<Upstream>| {
+            let status = upstream.status();
+            if is_on(&status.name) { status } else { ServerStatus { state: ServerState::Disabled, ..status } }
+        };
+        self.upstreams.all().iter().map(status).collect()
     }
 
     #[must_use]
@@ -216,20 +210,17 @@ impl Gateway {
 
     /// Puts another policy in force: every call judged from now on is judged by it.
     ///
-    /// Gives what it newly allows.
-    ///
     /// # Errors
     /// A rule does not fit the tools that are known; the policy in force stays.
-    pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<Vec<Widening>, Refused> {
+    pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
         self.switch_off_others(&mut servers);
         let before = self.live.snapshot();
         self.live.replace(policy, servers.clone(), |server| self.pins.definitions(server))?;
         self.limiter.replace(&policy.base().limits, &servers);
         self.hold_servers();
-        let wider = widens(&before, &self.live.policy());
         announce(self, before, Vec::new());
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
-        Ok(wider)
+        Ok(())
     }
 
     /// What a policy would newly allow, were it put in force.
@@ -247,16 +238,15 @@ impl Gateway {
         for server in servers {
             let running = self.upstreams.get(&server.name);
             if running.is_some_and(|running| running.launch != server.launch) && !weak::is(Weakness::Trust) {
-                tracing::warn!(server = server.name, "it is defined otherwise than at the start: off until a restart");
                 server.enabled = false;
             }
         }
     }
 
     /// Records, and says, what a change of files newly allows (SELF-2): nobody asked a person for it.
-    pub fn tell_widening(&self, wider: &[Widening]) {
-        for widening in wider {
-            let words = name::shown(&widening.to_string()).into_owned();
+    pub fn tell_widening(&self, wider: &[String]) {
+        for words in wider {
+            let words = name::shown(words).into_owned();
             tracing::warn!("a change of files made the policy wider: {words}");
             let mut record = AuditRecord::new(RecordKind::Event, self.clock.now(), self.journal.next_call());
             record.method = Some("policy_widened");

@@ -21,6 +21,7 @@ pub struct Reloads {
     /// Zero where none was refused yet.
     pub(crate) refused_at: AtomicI64,
     refusal: Mutex<Option<Refused>>,
+    for_restart: Mutex<Vec<String>>,
 }
 
 impl Reloads {
@@ -31,6 +32,7 @@ impl Reloads {
             taken_at: AtomicI64::new(now.as_second()),
             refused_at: AtomicI64::new(0),
             refusal: Mutex::new(None),
+            for_restart: Mutex::default(),
         }
     }
 
@@ -54,6 +56,20 @@ impl Reloads {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.refused_at.store(now.as_second(), Ordering::Relaxed);
         *refusal = Some(Refused { since: now, error: error.to_owned() });
+    }
+
+    /// What was read otherwise than at the start, and acts after a restart only; said once.
+    pub fn waits_for_restart(&self, what: Vec<String>) {
+        let mut known = self.for_restart.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != what && !what.is_empty() {
+            tracing::warn!("changed, and acts after a restart only: {}", what.join(", "));
+        }
+        *known = what;
+    }
+
+    #[must_use]
+    pub fn for_restart(&self) -> Vec<String> {
+        self.for_restart.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Why the last reading was refused; none where it was taken over.

@@ -4,7 +4,6 @@ mod control;
 mod readiness;
 mod taking;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 use toolwarden_vault::FileKeyring;
 
 pub use self::readiness::Readiness;
+use self::taking::Start;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
 use crate::wire::House;
@@ -58,16 +58,13 @@ pub struct Running {
     locations: Locations,
     /// The servers as they are configured.
     configured: Vec<ServerView>,
-    /// The files the policy came from.
-    sources: Vec<PathBuf>,
-    asks_before_widening: bool,
+    start: Start,
 }
 
 /// Starts everything but the doors. `name` is the kind of process, for the journal.
 pub async fn start(house: House, name: &str) -> Result<Running> {
     let House { locations, loaded, policy } = house;
-    let sources = taking::watched(&loaded, &locations);
-    let asks_before_widening = loaded.config.control.confirm_file_widening == Some(true);
+    let start = Start::of(&loaded, &locations);
     let keyring: Arc<dyn Keyring> = Arc::new(FileKeyring::open(&locations.config_dir)?);
     let root = locations.data_dir.join("journal");
     toolwarden_sources::make_data_directory(&locations)?;
@@ -97,18 +94,7 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         clock: Arc::new(SystemClock),
         local_user: locations.user.clone(),
     });
-    Ok(Running {
-        gateway,
-        journal,
-        shipper,
-        index,
-        exporter,
-        keyring,
-        locations,
-        configured,
-        sources,
-        asks_before_widening,
-    })
+    Ok(Running { gateway, journal, shipper, index, exporter, keyring, locations, configured, start })
 }
 
 impl Running {

@@ -18,6 +18,9 @@ pub struct Outcome {
     /// Why the policy that was read last is not in force; none where it is.
     #[serde(default)]
     pub refused_policy: Option<RefusedPolicy>,
+    /// What is written otherwise than at the start, and acts after a restart only.
+    #[serde(default)]
+    pub waits_for_restart: Vec<String>,
 }
 
 impl Operation for Status {
@@ -29,7 +32,13 @@ impl Operation for Status {
 
     async fn run(clerk: &Clerk, _actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let refused_policy = clerk.parts.servers.as_ref().and_then(|servers| servers.refused_policy());
-        Ok(Outcome { version, process: std::process::id(), address: clerk.parts.address, refused_policy })
+        let servers = clerk.parts.servers.as_ref();
+        Ok(Outcome {
+            version,
+            process: std::process::id(),
+            address: clerk.parts.address,
+            refused_policy: servers.and_then(|servers| servers.refused_policy()),
+            waits_for_restart: servers.map(|servers| servers.waits_for_restart()).unwrap_or_default(),
+        })
     }
 }

@@ -41,7 +41,7 @@ impl Check {
         if weak::is(Weakness::Answers) {
             return None;
         }
-        let screen = gateway.screens.get(&*asked.upstream.name).cloned();
+        let screen = gateway.screens.get(&asked.upstream.name);
         let schema = schema(gateway, asked);
         (screen.is_some() || schema.is_some()).then(|| {
             let era = asked.arrival.version.era();
@@ -139,11 +139,10 @@ fn shown(said: &Part, marked: &str, seen: Seen) -> Result<Option<Part>, Failure>
 /// A refusal with the error of a server in it, as it may be shown.
 pub fn screened_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trail: Option<&mut Trail>) -> Refusal {
     let Refusal::Upstream(Failure::Answered { status, error }) = refusal else { return refusal };
-    let Some(screen) = gateway.screens.get(&*asked.upstream.name).filter(|_| !weak::is(Weakness::Answers)) else {
+    let Some(screen) = gateway.screens.get(&asked.upstream.name).filter(|_| !weak::is(Weakness::Answers)) else {
         return Refusal::Upstream(Failure::Answered { status, error });
     };
-    let check =
-        Check { schema: None, screen: Some(screen.clone()), may_make_task: false, era: Era::Legacy, is_of_task: false };
+    let check = Check { schema: None, screen: Some(screen), may_make_task: false, era: Era::Legacy, is_of_task: false };
     let judged = Part::composed(error.clone()).map_err(Failure::from);
     let judged = judged.and_then(|error| check.judge(&Err(error), trail));
     Refusal::Upstream(match judged {

@@ -32,7 +32,7 @@ impl<F: Fn() -> Result<House> + Send + Sync + 'static> Reload for F {}
 impl Running {
     /// Who puts policies in force that are read again.
     pub fn taking<R: Reload>(&self, reload: R) -> Arc<Taking<R>> {
-        Arc::new(Taking::new(&self.gateway, reload, &self.sources, &self.locations, self.asks_before_widening))
+        Arc::new(Taking::new(&self.gateway, reload, &self.locations, &self.start))
     }
 
     /// Opens the control socket and serves it until told to stop.
@@ -72,7 +72,7 @@ impl Running {
         let data = &self.locations.data_dir;
         let mut records: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
         records.push(self.locations.user_permissions());
-        let mut files = [records.clone(), self.sources.clone()].concat();
+        let mut files = [records.clone(), self.start.files.clone()].concat();
         let mut known = looks(&files);
         let mut last_error = None;
         tokio::spawn(async move {
@@ -194,5 +194,10 @@ impl Servers for GatewayServers {
     fn refused_policy(&self) -> Option<RefusedPolicy> {
         let refused = self.gateway.upgrade()?.telemetry().reloads.refusal()?;
         Some(RefusedPolicy { since: refused.since.to_string(), error: refused.error })
+    }
+
+    fn waits_for_restart(&self) -> Vec<String> {
+        let gateway = self.gateway.upgrade();
+        gateway.map(|gateway| gateway.telemetry().reloads.for_restart()).unwrap_or_default()
     }
 }

@@ -1,7 +1,7 @@
 //! Puts a policy in force that was read again: one at a time, told where a file made it wider, and not before a
 //! person agreed where the config asks for that (SELF-2).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -9,8 +9,10 @@ use std::sync::{Arc, Weak};
 use anyhow::{Context, Result, anyhow};
 use tokio::sync::Mutex;
 use toolwarden_core::Digest;
+use toolwarden_core::name::shown;
 use toolwarden_gateway::Gateway;
-use toolwarden_sources::{Loaded, Locations, stored};
+use toolwarden_policy::input::LimitsInput;
+use toolwarden_sources::{Loaded, Locations, ScreeningRules, ServerDefinition, stored};
 
 use super::control::Reload;
 use crate::environment;
@@ -25,11 +27,31 @@ pub enum Came {
     ByClerk,
 }
 
+/// What a gateway was started with.
+pub struct Start {
+    /// The files the policy came from.
+    pub files: Vec<PathBuf>,
+    asks: bool,
+    fixed: Fixed,
+}
+
+impl Start {
+    pub fn of(loaded: &Loaded, locations: &Locations) -> Self {
+        Self { files: watched(loaded, locations), asks: asks(loaded), fixed: fixed(loaded) }
+    }
+}
+
+/// `[control] confirm_file_widening`.
+fn asks(loaded: &Loaded) -> bool {
+    loaded.config.control.confirm_file_widening == Some(true)
+}
+
 /// Takes policies over.
 pub struct Taking<R> {
     gateway: Weak<Gateway>,
     reload: Arc<R>,
     in_force: Mutex<InForce>,
+    at_start: Fixed,
 }
 
 /// What the policy in force was made of.
@@ -45,11 +67,15 @@ struct InForce {
 }
 
 impl<R: Reload> Taking<R> {
-    /// `files` are those of the policy that is in force already.
-    pub fn new(gateway: &Arc<Gateway>, reload: R, files: &[PathBuf], locations: &Locations, asks: bool) -> Self {
-        let files = not_the_clerks(files, locations);
-        let in_force = InForce { looks: looks(&files), files, asks, another_waits: false };
-        Self { gateway: Arc::downgrade(gateway), reload: Arc::new(reload), in_force: Mutex::new(in_force) }
+    pub fn new(gateway: &Arc<Gateway>, reload: R, locations: &Locations, start: &Start) -> Self {
+        let files = not_the_clerks(&start.files, locations);
+        let in_force = InForce { looks: looks(&files), files, asks: start.asks, another_waits: false };
+        Self {
+            gateway: Arc::downgrade(gateway),
+            reload: Arc::new(reload),
+            in_force: Mutex::new(in_force),
+            at_start: start.fixed.clone(),
+        }
     }
 
     pub fn gateway(&self) -> Option<Arc<Gateway>> {
@@ -69,16 +95,19 @@ impl<R: Reload> Taking<R> {
         let gateway = self.gateway.upgrade().context("the server is stopping")?;
         let taken = read.and_then(|house| {
             let files = watched(&house.loaded, &house.locations);
-            tell_of_servers(&gateway, &house);
-            let asks = house.loaded.config.control.confirm_file_widening == Some(true);
+            let waiting = waits_for_restart(&self.at_start, &fixed(&house.loaded));
+            let asks = asks(&house.loaded);
+            let wider = wider(&gateway, &house)?;
             if came == Came::ByFile && in_force.asks {
-                agreed(&gateway, &house, asks).inspect_err(|_| in_force.another_waits = true)?;
+                agreed(&house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
             }
-            let wider = gateway.replace_policy(&house.policy, house.loaded.input.servers);
-            let wider = wider.map_err(|refused| wire::policy_refused(&refused))?;
+            let taken = gateway.replace_policy(&house.policy, house.loaded.input.servers);
+            taken.map_err(|refused| wire::policy_refused(&refused))?;
+            gateway.screens.replace(&house.loaded.definitions);
             if came == Came::ByFile {
                 gateway.tell_widening(&wider);
             }
+            gateway.telemetry().reloads.waits_for_restart(waiting);
             gateway.refresh_pins();
             let others = not_the_clerks(&files, &house.locations);
             let looks = if others == in_force.files { before } else { looks(&others) };
@@ -102,24 +131,34 @@ fn not_the_clerks(files: &[PathBuf], locations: &Locations) -> Vec<PathBuf> {
     files.iter().filter(|file| **file != own && !file.starts_with(&locations.data_dir)).cloned().collect()
 }
 
-/// Whether nothing becomes wider, or a person agreed to exactly this policy.
-fn agreed(gateway: &Gateway, house: &House, asks: bool) -> Result<()> {
-    let input = &house.loaded.input;
-    let wider = gateway.would_widen(&house.policy, input.servers.clone());
+/// What a policy newly allows, and of which servers more is shown.
+fn wider(gateway: &Gateway, house: &House) -> Result<Vec<String>> {
+    let wider = gateway.would_widen(&house.policy, house.loaded.input.servers.clone());
     let wider = wider.map_err(|refused| wire::policy_refused(&refused))?;
     let mut words: Vec<String> = wider.iter().map(ToString::to_string).collect();
+    let shown = gateway.screens.shown_more(&house.loaded.definitions);
+    words.extend(shown.iter().map(|server| format!("of what `{server}` returns, screening lets more through")));
+    Ok(words)
+}
+
+/// Whether nothing becomes wider, or a person agreed to exactly this policy.
+fn agreed(house: &House, asks: bool, mut wider: Vec<String>) -> Result<()> {
     if !asks {
-        words.push("files may make the policy wider without anybody's consent".to_owned());
+        wider.push("files may make the policy wider without anybody's consent".to_owned());
     }
-    let mark: String =
-        Digest::of_bytes(format!("{asks} {input:?}").as_bytes()).to_string().chars().take(stored::MARK).collect();
-    if words.is_empty() || stored::is_confirmed(&house.locations, &mark)? {
+    let content = format!("{asks} {:?} {:?}", house.loaded.input, screening(&house.loaded));
+    let mark: String = Digest::of_bytes(content.as_bytes()).to_string().chars().take(stored::MARK).collect();
+    if wider.is_empty() || stored::is_confirmed(&house.locations, &mark)? {
         return Ok(());
     }
-    let words = toolwarden_core::name::shown(&words.join("; ")).into_owned();
+    let words = shown(&wider.join("; ")).into_owned();
     Err(anyhow!(
         "files make it wider, which waits for a person: {words}; agree with `toolwarden policy confirm {mark}`"
     ))
+}
+
+fn screening(loaded: &Loaded) -> Vec<&ScreeningRules> {
+    loaded.definitions.iter().map(|definition| &definition.screening).collect()
 }
 
 /// What of a file changes with its content: replaced files have another number.
@@ -135,7 +174,7 @@ pub fn looks(files: &[PathBuf]) -> Vec<Look> {
 
 /// The files a policy is made of, and places where others would count: the admin's record, a config up
 /// the tree, and the directories of rules, whose time changes when a file appears.
-pub fn watched(loaded: &Loaded, locations: &Locations) -> Vec<PathBuf> {
+fn watched(loaded: &Loaded, locations: &Locations) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = loaded.sources.iter().map(|source| source.path.clone()).collect();
     places.extend(loaded.config_path.clone());
     places.extend(locations.system_admin_file.clone());
@@ -147,12 +186,31 @@ pub fn watched(loaded: &Loaded, locations: &Locations) -> Vec<PathBuf> {
     places
 }
 
-/// Servers are reached as they were configured at the start.
-fn tell_of_servers(gateway: &Gateway, house: &House) {
-    let running: BTreeSet<String> = gateway.server_statuses().into_iter().map(|status| status.name).collect();
-    let written: BTreeSet<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
-    if running != written {
-        let names: Vec<&str> = running.symmetric_difference(&written).map(String::as_str).collect();
-        tracing::warn!(servers = names.join(", "), "servers were added or removed: that needs a restart");
-    }
+/// What counts from the start to the end of the process, by what it is called.
+type Fixed = BTreeMap<String, String>;
+
+/// Secrets are no part of it: they do not show.
+fn fixed(loaded: &Loaded) -> Fixed {
+    let config = &loaded.config;
+    let mut gateway = config.gateway.clone();
+    gateway.limits = LimitsInput::default();
+    let mut fixed = BTreeMap::from([
+        ("[gateway]".to_owned(), format!("{gateway:?}")),
+        ("[audit]".to_owned(), format!("{:?}", config.audit)),
+        ("[telemetry]".to_owned(), format!("{:?}", config.telemetry)),
+    ]);
+    // Servers are reached as they were configured at the start.
+    let reached = |one: &ServerDefinition| format!("{:?}", (&one.input.launch, &one.connection, one.follows_changes));
+    fixed.extend(loaded.definitions.iter().map(|one| (format!("server `{}`", one.input.name), reached(one))));
+    fixed
+}
+
+/// What of that is written otherwise by now.
+fn waits_for_restart(at_start: &Fixed, now: &Fixed) -> Vec<String> {
+    let names: BTreeSet<&String> = at_start.keys().chain(now.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| at_start.get(*name) != now.get(*name))
+        .map(|name| shown(name).into_owned())
+        .collect()
 }

@@ -143,7 +143,7 @@ fn a_server_that_is_defined_otherwise_is_off_until_a_restart() {
     assert_eq!(server.read_note(), NOTE);
     house.write(config, &notes(", \"--other\""));
     assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
-    assert!(house.read("server.log").contains("off until a restart"));
+    assert!(house.read("server.log").contains("acts after a restart only: server `notes`"));
     house.write(config, &notes(""));
     assert!(eventually(|| server.read_note() == NOTE));
 }

@@ -15,6 +15,7 @@ mod observing;
 mod pinning;
 mod recording;
 mod reference;
+mod restarting;
 mod server;
 mod signals;
 mod socket;

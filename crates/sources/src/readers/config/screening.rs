@@ -11,8 +11,8 @@ const DEEPEST: u32 = 64;
 const MOST_PATTERNS: usize = 64;
 const LONGEST_NAME: usize = 40;
 
-/// What becomes of a result in which a secret was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What becomes of a result in which a secret was found; the later the stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Screening {
     /// Nothing is looked for.
     #[default]
@@ -26,7 +26,7 @@ pub enum Screening {
 }
 
 /// What becomes of characters that people do not see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum HiddenText {
     #[default]
     Pass,
@@ -42,6 +42,13 @@ pub struct Pattern {
     /// What a finding is called.
     pub name: String,
     pub regex: regex::Regex,
+}
+
+impl Pattern {
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.regex.as_str() == other.regex.as_str()
+    }
 }
 
 /// How the results of one server are screened.

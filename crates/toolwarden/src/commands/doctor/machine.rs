@@ -21,7 +21,12 @@ pub(super) fn policy_in_force(desk: &Desk) -> Option<Check> {
     // A server that does not answer is the port's matter.
     let status = desk.ask_server::<Status>(&Nothing {}).ok().flatten()?;
     let Some(refused) = status.refused_policy else {
-        return Some(Check::ok("in force", "the running server judges by the policy of these files"));
+        let waiting: Vec<_> = status.waits_for_restart.iter().map(|what| shown(what)).collect();
+        if waiting.is_empty() {
+            return Some(Check::ok("in force", "the running server judges by the policy of these files"));
+        }
+        let message = format!("the running server acts otherwise than these files say: {} changed", waiting.join(", "));
+        return Some(Check::warning("in force", message, "restart the server"));
     };
     let lines: Vec<_> = refused.error.lines().map(shown).collect();
     let message =
