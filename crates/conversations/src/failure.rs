@@ -17,6 +17,9 @@ pub enum Failure {
     TooLarge,
     #[error("the server's answer is nested deeper than the limit")]
     TooDeep,
+    /// The same with the limit it went over.
+    #[error("{what}: {limit}")]
+    OverLimit { what: Box<Self>, limit: String },
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
     /// The call was made, and what came of it is kept from the client.
@@ -58,6 +61,7 @@ impl Failure {
             Self::Timeout => Some(Reason::TimeOver),
             Self::TooLarge => Some(Reason::ResponseTooLarge),
             Self::TooDeep => Some(Reason::ResponseTooDeep),
+            Self::OverLimit { what, .. } => what.over(),
             _ => None,
         }
     }
@@ -67,6 +71,7 @@ impl Failure {
         match self {
             Self::Timeout => Status::Timeout,
             Self::TooLarge | Self::TooDeep => Status::TooLarge,
+            Self::OverLimit { what, .. } => what.status(),
             Self::Died | Self::Lost | Self::TakenAway => Status::Unknown,
             Self::GivenUp => Status::Cancelled,
             Self::Answered { .. } => Status::ToolError,

@@ -94,7 +94,8 @@ async fn collect<B>(headers: &HeaderMap, mut body: B, limit: usize) -> Result<By
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
-    let too_large = (StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than the limit");
+    let too_large =
+        (StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than the limit (`request_bytes` of the gateway)");
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large);

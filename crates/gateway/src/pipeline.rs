@@ -22,7 +22,7 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::{Judged, decide};
 use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use toolwarden_steps::gateway::Gateway;
-use toolwarden_steps::inspect::{inspect, screened_refusal};
+use toolwarden_steps::inspect::{inspect, told_refusal};
 use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
 use toolwarden_steps::{catalog, forward, parameters, places, visible};
 
@@ -106,7 +106,7 @@ pub(crate) async fn pass(
     trail: &mut Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let passed = steps(gateway, asked, trail).await;
-    passed.map_err(|refusal| screened_refusal(gateway, asked, refusal, trail.as_mut()))
+    passed.map_err(|refusal| told_refusal(gateway, asked, refusal, trail.as_mut()))
 }
 
 async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {

@@ -173,6 +173,14 @@ impl Limiter {
         Ok(held)
     }
 
+    /// Whose limit counts for a tool: the narrowest level that has it.
+    #[must_use]
+    pub fn whose(&self, server: &str, tool: &str, has: fn(&LimitsInput) -> bool) -> Option<String> {
+        let table = self.table.load();
+        let levels = table.levels(Some((server, tool)));
+        levels.into_iter().flatten().find(|level| has(&level.limits)).map(|level| level.whose.clone())
+    }
+
     /// Calls on their way by whose they are: the gateway's first, then every server's and tool's that has any.
     #[must_use]
     pub fn in_flight(&self) -> Vec<(String, u64)> {

@@ -75,7 +75,8 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Option<Reply> {
         }
         other => codes(shape.era, other),
     };
-    reply(shape, status, compose::error(shape.id.as_ref(), code, &message, None))
+    let data = if let Refusal::Upstream(failure) = refusal { over(failure) } else { None };
+    reply(shape, status, compose::error(shape.id.as_ref(), code, &message, data.as_ref()))
 }
 
 fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
@@ -200,8 +201,13 @@ fn decision(denial: &Denial) -> serde_json::Value {
     said
 }
 
+/// The limit that a call went over, for programs.
+fn over(failure: &Failure) -> Option<serde_json::Value> {
+    failure.over().map(|reason| json!({ "reason": reason.code() }))
+}
+
 /// A server's failure as the response to a request.
 #[must_use]
 pub fn failure_message(id: Option<&Id>, failure: &Failure) -> Bytes {
-    compose::error(id, INTERNAL_ERROR, &failure.to_string(), None)
+    compose::error(id, INTERNAL_ERROR, &failure.to_string(), over(failure).as_ref())
 }

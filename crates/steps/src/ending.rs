@@ -21,6 +21,7 @@ use crate::arrival::Course;
 use crate::arrival::shape_of;
 use crate::decide::{may_reach, still_permitted};
 use crate::gateway::Gateway;
+use crate::over;
 use crate::resolve::{Asked, What};
 use crate::watching::cut_filter;
 use toolwarden_refusals::Refusal;
@@ -107,7 +108,7 @@ impl Lookout {
         let Some(ends) = self.ends else { return self.forbidden(gateway, asked).await };
         tokio::select! {
             refusal = self.forbidden(gateway, asked) => refusal,
-            () = sleep_until(ends) => Refusal::Upstream(Failure::Timeout),
+            () = sleep_until(ends) => Refusal::Upstream(over::named(gateway, asked, Failure::Timeout)),
         }
     }
 

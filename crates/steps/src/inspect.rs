@@ -23,7 +23,7 @@ use toolwarden_mcp::{Era, Id, compose};
 
 pub use body::BodyError;
 pub use body::InspectedBody;
-pub use check::{Check, screened_refusal};
+pub use check::{Check, told_refusal};
 pub use events::{Heard, stream_events};
 pub use lists::{filtered as filtered_list, kind_of as list_kind, pinned as pinned_list, shows};
 pub use toolwarden_conversations::receipt::{is_wanted as receipt_is_wanted, with_receipt};

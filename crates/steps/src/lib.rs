@@ -14,6 +14,7 @@ pub mod gateway;
 pub mod identify;
 pub mod inspect;
 pub mod news;
+pub mod over;
 pub mod parameters;
 pub mod parks;
 pub mod pinning;

@@ -130,6 +130,9 @@ async fn gate_13_requests_are_bounded_at_every_level() {
             let answer = send(&house, PLAIN, Speech::Modern, "tools/call", &params).await;
             assert_eq!(answer.contains("done"), reason.is_none(), "{limit} {whose}: {answer}");
             assert!(answer.contains(reason.unwrap_or_default()), "{limit} {whose}: {answer}");
+            // What no level permits is not even read.
+            let is_unread = answer.contains("not acceptable JSON") && whose == "the gateway";
+            assert_eq!(answer.contains(&whose) || is_unread, reason.is_some(), "{limit} {whose}: {answer}");
             assert_eq!(house.recorder.calls().len(), usize::from(reason.is_none()));
             assert!(is_quiet(&house).await);
         }
@@ -177,7 +180,9 @@ async fn gate_13_results_nest_as_deep_as_the_limit_and_no_deeper() {
                 house.recorder.answers(&nested(depth));
                 let answer = write(&house, PLAIN, speech).await;
                 assert_eq!(answer.contains("done"), passes, "{whose} {speaks:?} {speech:?} {depth}: {answer}");
-                assert_eq!(answer.contains("nested deeper than the limit"), !passes, "{depth}: {answer}");
+                let words = format!("nested deeper than the limit: `depth` of {whose} is 20 levels");
+                assert_eq!(answer.contains(&words), !passes, "{depth}: {answer}");
+                assert_eq!(answer.contains(r#""data":{"reason":"response_too_deep"}"#), !passes, "{depth}: {answer}");
                 let record = last(&house, "outcome").await;
                 let (status, reason) = if passes { ("ok", "") } else { ("too_large", "response_too_deep") };
                 assert_eq!([said(&record, "status"), said(&record, "reason")], [status, reason], "{depth}");
@@ -206,6 +211,9 @@ async fn gate_13_answers_are_as_large_as_the_limit_and_no_larger() {
                 let answer = write(&house, PLAIN, speech).await;
                 let shown = answer.get(..200.min(answer.len())).unwrap_or_default();
                 assert_eq!(answer.ends_with("]}}"), passes, "{whose} {speaks:?} {size}: {shown}");
+                // What is streamed already can only be cut off.
+                let words = format!("larger than the limit: `response_bytes` of {whose} is {limit} bytes");
+                assert_eq!(answer.contains(&words), !passes && size < 1_000, "{speaks:?} {size}: {shown}");
                 let record = last(&house, "outcome").await;
                 let ended = if passes { ["ok", ""] } else { ["too_large", "response_too_large"] };
                 assert_eq!([said(&record, "status"), said(&record, "reason")], ended, "{whose} {speaks:?} {size}");

@@ -180,7 +180,8 @@ async fn gate_13_a_call_has_so_much_time_and_no_more() {
                 assert!(in_time.contains("done t"), "{whose} {wire:?} {speech:?}: {in_time}");
                 pipe.say(&call(speech, 7, steps)).await;
                 let late = answer(&mut pipe, 7).await;
-                assert!(late.contains("the server did not answer in time"), "{whose} {wire:?} {speech:?}: {late}");
+                let words = format!("the server did not answer in time: `time` of {whose} is 0.5 s");
+                assert!(late.contains(&words), "{whose} {wire:?} {speech:?}: {late}");
                 let is_recorded = eventually(async || {
                     let record = last(&house, "outcome").await;
                     [record.get("status"), record.get("reason")] == [Some(&json!("timeout")), Some(&json!("time_over"))]

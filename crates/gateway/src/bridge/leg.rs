@@ -30,7 +30,7 @@ use toolwarden_steps::answer::{self, Answer, Reply as Sent};
 use toolwarden_steps::arrival::shape_of;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::gateway::Gateway;
-use toolwarden_steps::inspect::{Check, receipt_is_wanted, screened_refusal, with_receipt};
+use toolwarden_steps::inspect::{Check, receipt_is_wanted, told_refusal, with_receipt};
 use toolwarden_steps::parks::Parks;
 use toolwarden_steps::resolve::{Asked, query};
 use toolwarden_steps::roots;
@@ -116,7 +116,7 @@ impl Leg {
         match self.hear().await {
             Ok(told) => told,
             Err(refusal) => {
-                let refusal = screened_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut());
+                let refusal = told_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut());
                 if let Some(trail) = self.trail.take() {
                     trail.refused(&refusal).await;
                 }
@@ -338,7 +338,7 @@ impl Leg {
     fn error(&mut self, error: &Part) -> Result<String, Refusal> {
         let error = error_to_modern(error.value(), uri_of(&self.asked).as_deref());
         let refusal = Refusal::Upstream(Failure::Answered { status: 200, error });
-        match screened_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut()) {
+        match told_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut()) {
             Refusal::Upstream(Failure::Answered { error, .. }) => Ok(error),
             refusal => Err(refusal),
         }

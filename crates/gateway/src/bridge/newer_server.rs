@@ -33,7 +33,7 @@ use toolwarden_steps::ending::{Lookout, take_away};
 use toolwarden_steps::forward::link;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{
-    Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, screened_refusal, with_receipt,
+    Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, told_refusal, with_receipt,
 };
 use toolwarden_steps::parameters;
 use toolwarden_steps::resolve::{Asked, What, query};
@@ -239,7 +239,7 @@ impl Errand {
             None => Told::Nothing,
             Some(Ok(body)) => Told::Last(Sent { status: http::StatusCode::OK, body, session: None }),
             Some(Err(refusal)) => {
-                let refusal = screened_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut());
+                let refusal = told_refusal(&self.gateway, &self.asked, refusal, self.trail.as_mut());
                 if let Some(trail) = self.trail.take() {
                     trail.refused(&refusal).await;
                 }

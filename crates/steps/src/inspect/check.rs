@@ -16,6 +16,7 @@ use toolwarden_policy::Schema;
 
 use crate::audit::Trail;
 use crate::gateway::Gateway;
+use crate::over;
 use crate::resolve::{Asked, What};
 use toolwarden_refusals::Refusal;
 
@@ -136,9 +137,11 @@ fn shown(said: &Part, marked: &str, seen: Seen) -> Result<Option<Part>, Failure>
     Ok(Some(Part::composed(object_with(Some(said.value()), &[(marked, Some(&mark))]))?))
 }
 
-/// A refusal with the error of a server in it, as it may be shown.
-pub fn screened_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trail: Option<&mut Trail>) -> Refusal {
-    let Refusal::Upstream(Failure::Answered { status, error }) = refusal else { return refusal };
+/// A refusal as it is told: with the error of a server in it as it may be shown, with the limit it is about.
+pub fn told_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trail: Option<&mut Trail>) -> Refusal {
+    let Refusal::Upstream(Failure::Answered { status, error }) = refusal else {
+        return over::named_refusal(gateway, asked, refusal);
+    };
     let Some(screen) = gateway.screens.get(&asked.upstream.name).filter(|_| !weak::is(Weakness::Answers)) else {
         return Refusal::Upstream(Failure::Answered { status, error });
     };

@@ -33,6 +33,7 @@ use crate::decide::still_permitted;
 use crate::ending::{take_away, tell_servers};
 use crate::exchange;
 use crate::gateway::Gateway;
+use crate::over;
 use crate::resolve::{Asked, What};
 use toolwarden_refusals::Refusal;
 
@@ -320,10 +321,11 @@ impl Heard {
         if let Some(mut trail) = self.trail.take() {
             trail.failed(failure, self.size);
         }
-        if let Some((_, asked)) = self.asked.as_ref().filter(|_| failure.over().is_some()) {
-            tell_servers(asked.arrival.course.flight());
-        }
-        toolwarden_refusals::failure_message(self.id.as_ref(), failure)
+        let Some((gateway, asked)) = self.asked.as_ref().filter(|_| failure.over().is_some()) else {
+            return toolwarden_refusals::failure_message(self.id.as_ref(), failure);
+        };
+        tell_servers(asked.arrival.course.flight());
+        toolwarden_refusals::failure_message(self.id.as_ref(), &over::named(gateway, asked, failure.clone()))
     }
 }
 
