@@ -65,7 +65,7 @@ reasons! {
     UnknownTool "unknown_tool" Deny [] "no such tool" "check the name against the server's list";
     ServerDisabled "server_disabled" Deny [] "the server is disabled" "enable it where it is configured";
     ServerConflict "server_conflict" Deny [] "two definitions of this server's name differ, so it is off until a person chooses" "remove or rename one of the definitions";
-    PromptNotAccepted "prompt_not_accepted" Deny [] "the prompt is new or changed and nobody accepted it yet" "a person compares the definitions with `toolwarden tools diff` and accepts the new one, or not";
+    PromptNotAccepted "prompt_not_accepted" Deny [] "the prompt is new or changed and nobody accepted it yet" "a person compares the definitions with `toolwarden tools diff`, which says how to accept the new one";
     ToolDisabled "tool_disabled" Deny [] "the tool is switched off" "an admin can switch it on";
     UserBlocked "user_blocked" Deny [] "the user blocked this tool" "remove the block";
     DomainDenied "domain_denied" Deny [] "the admin denies this domain" "ask the admin";
@@ -100,8 +100,8 @@ reasons! {
     TimeOver "time_over" Deny [] "the call took longer than the limit" "raise `time`";
 
     // Mandatory holds: no mode, allowlist or "always" answer lets these through.
-    DefinitionChanged "definition_changed" Hold [Accept] "the tool's definition changed and nobody accepted it yet" "a person compares the definitions with `toolwarden tools diff` and accepts the new one with `toolwarden tools accept`, or not";
-    DefinitionNew "definition_new" Hold [Accept] "the tool appeared after its server was first seen and nobody accepted it yet" "a person looks at it with `toolwarden tools diff` and accepts it with `toolwarden tools accept`, or not";
+    DefinitionChanged "definition_changed" Hold [Accept] "the tool's definition, or what its server says of itself, changed and nobody accepted it yet" "a person compares the definitions with `toolwarden tools diff`, which says how to accept the new one";
+    DefinitionNew "definition_new" Hold [Accept] "the tool appeared after its server was first seen and nobody accepted it yet" "a person looks at it with `toolwarden tools diff`, which says how to accept it";
     SelfProtection "self_protection" Hold [Person] "the call would change Toolwarden itself" "a person decides";
     MandatoryAsk "mandatory_ask" Hold [Person] "an `ask` entry demands a person for this tool" "a person decides";
     HumanReview "human_review" Hold [Person] "the tool is marked `review = \"human\"`" "a person decides";

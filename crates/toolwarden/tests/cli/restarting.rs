@@ -58,3 +58,16 @@ fn what_waits_for_a_restart_is_told_everywhere() {
     assert!(!house.run(&["doctor"]).out.contains("restart the server"));
     server.stop();
 }
+
+#[test]
+fn where_nobody_is_asked_what_would_be_held_is_denied() {
+    let house = House::new();
+    house.write(CONFIG, "[gateway]\nhold = \"deny\"\n");
+    let server = Server::start(&house);
+    let said = server.read_note();
+    assert!(said.contains("Denied by Toolwarden") && !said.contains("A person can permit it"), "{said}");
+    let row = house.json(&["audit", "query", "--tool", "notes:read_note"]);
+    assert_eq!(row.pointer("/0/decision"), Some(&json!("deny")), "{row}");
+    assert_eq!(row.pointer("/0/status"), Some(&json!("denied")), "{row}");
+    server.stop();
+}
