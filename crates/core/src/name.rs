@@ -100,6 +100,27 @@ pub fn shown(name: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// JSON as people may see it: what deceives or does not show is escaped, which changes no value, because outside
+/// of texts there is none of it but line breaks.
+#[must_use]
+pub fn shown_json(json: &str) -> Cow<'_, str> {
+    let is_odd = |character| character != '\n' && (is_deceptive(character) || is_invisible(character));
+    if !json.chars().any(is_odd) {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        if is_odd(character) {
+            let units =
+                character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+            text.push_str(&units);
+        } else {
+            text.push(character);
+        }
+    }
+    Cow::Owned(text)
+}
+
 /// A name with ASCII letters in lower case: what matching compares (ALLOW-5).
 #[must_use]
 pub fn folded(name: &str) -> Cow<'_, str> {

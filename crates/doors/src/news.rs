@@ -9,6 +9,8 @@ use toolwarden_gateway::{Answer, Arrival, Gateway, Shape, answer, handle};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::sse::Event;
 
+use crate::observing::{turn_away, why};
+
 const LISTEN: &str = "subscriptions/listen";
 
 /// Walks a message through the corridor; a subscription of a modern client is a stream of news.
@@ -23,6 +25,7 @@ pub(crate) async fn walk(gateway: &Arc<Gateway>, arrival: Arrival) -> Answer {
             standing(gateway, handle(gateway, arrival).await, counted, Some(last))
         }
         Err(refusal) => {
+            turn_away(gateway, why(&refusal));
             let shape = Shape { id: Some(id), wants_answer: true, is_tool_call: false, era: arrival.version.era() };
             answer::refuse(&shape, &refusal)
         }

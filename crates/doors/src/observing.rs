@@ -91,7 +91,9 @@ pub(crate) fn why(refusal: &Refusal) -> TurnedAway {
         Refusal::UnknownMode(_) => TurnedAway::Mode,
         Refusal::Malformed(_) | Refusal::Batch => TurnedAway::Malformed,
         Refusal::Rung(_) | Refusal::VersionHeader(_) => TurnedAway::Headers,
-        Refusal::SessionMissing | Refusal::SessionGone | Refusal::TooManySessions => TurnedAway::Session,
+        Refusal::SessionMissing | Refusal::SessionGone | Refusal::TooManySessions | Refusal::TooManyStreams => {
+            TurnedAway::Session
+        }
         _ => TurnedAway::Unusable,
     }
 }

@@ -7,14 +7,17 @@ use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_conversations::stream_log::StreamLog;
 use toolwarden_gateway::{Answer, Gateway, Standing, standing_stream};
 use toolwarden_mcp::headers;
+use toolwarden_telemetry::TurnedAway;
 
 use crate::body::AnswerBody;
 use crate::http::{Visit, legacy_version, plain, refused, respond};
 use crate::news::standing;
+use crate::observing::turn_away;
 use crate::post::{accepts, read_log, session};
 
 pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<AnswerBody> {
     if !accepts(&visit.headers, "text/event-stream") {
+        turn_away(gateway, TurnedAway::Headers);
         return plain(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
     }
     let session = match legacy_version(&visit.headers).and_then(|_| session(gateway, visit)) {

@@ -87,7 +87,7 @@ async fn stream_of(
             Ok(Standing::Server(while_reachable(gateway, caller, upstream.name.clone(), events)))
         }
         (StatusCode::NOT_FOUND, _) => {
-            gateway.sessions.close(&session.id);
+            gateway.close_session(&session);
             Err(Refusal::SessionGone)
         }
         (status, _) if status.is_client_error() => Ok(Standing::Nothing(status)),

@@ -1,4 +1,4 @@
-//! Step 11: refusals become wire. The only file that knows JSON-RPC codes.
+//! Refusals become wire. The only file that knows JSON-RPC codes.
 
 use bytes::Bytes;
 use http::StatusCode;

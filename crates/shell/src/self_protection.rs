@@ -110,11 +110,13 @@ const READING: &[(&str, Option<&[&str]>)] = &[
     ("policy", Some(&["history", "diff", "replay"])),
     ("grants", Some(&["list"])),
     ("approvals", Some(&["list", "show", "watch"])),
-    ("audit", Some(&["tail", "query", "verify", "stats"])),
+    ("audit", Some(&["tail", "query", "verify", "stats", "export"])),
+    ("completions", None),
+    ("man", None),
     ("vault", Some(&["status"])),
 ];
 
-/// Verbs that change something whatever follows.
+/// Verbs that are known to change something: their words are no prose. Whatever is not among those that read counts as changing.
 const CHANGING: &[&str] =
     &["allow", "disallow", "trust", "init", "import", "connect", "serve", "edge", "tokens", "leases"];
 

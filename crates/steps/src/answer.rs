@@ -1,4 +1,4 @@
-//! Step 11: what a door sends back.
+//! What a door sends back.
 
 use std::fmt;
 use std::pin::Pin;

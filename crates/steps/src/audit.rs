@@ -1,4 +1,4 @@
-//! Steps 1 and 8: the trail of a message. Opened before anything else; every exit closes it.
+//! The trail of a message. Opened before anything else; every exit closes it.
 //!
 //! A call's intent is recorded before it leaves, its outcome after; a refusal is one record. When a
 //! record cannot be written the call does not run (GATE-15).

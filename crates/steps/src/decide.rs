@@ -1,4 +1,4 @@
-//! Step 5: the judge's word. Calls are judged whole; other messages as far as they reach a server.
+//! The judge's word. Calls are judged whole; other messages as far as they reach a server.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Step 9: what was judged leaves, on the conversation it belongs to. There is no other way out.
+//! What was judged leaves, on the conversation it belongs to. There is no other way out.
 
 use std::sync::Arc;
 

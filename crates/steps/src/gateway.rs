@@ -266,7 +266,9 @@ impl Gateway {
         loop {
             clock.tick().await;
             let Some(gateway) = weak.upgrade() else { return };
-            take_leave(gateway.sessions.close_idle(gateway.settings.session_idle)).await;
+            let idle = gateway.sessions.close_idle(gateway.settings.session_idle);
+            idle.iter().for_each(|session| gateway.flows.forget(&session.mark));
+            take_leave(idle).await;
             gateway.parks.give_up_old();
             for upstream in gateway.upstreams.all() {
                 upstream.end_olders(true).await;

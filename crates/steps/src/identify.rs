@@ -1,4 +1,4 @@
-//! Step 3: who is calling. In this form: the local person, and the mode they chose.
+//! Who is calling. In this form: the local person, and the mode they chose.
 //!
 //! Takes what the client showed and the mode of the URL or flag; gives the caller; refuses every
 //! presented credential, since none was issued, and modes nobody defined (MODE-8).

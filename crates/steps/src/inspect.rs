@@ -1,4 +1,4 @@
-//! Step 10: what a server answered, looked at before anybody gets it.
+//! What a server answered, looked at before anybody gets it.
 //!
 //! Small answers are scanned whole; large ones are scanned while they stream, their last bytes held
 //! back until the scan is done. Nothing is rewritten but what the corridor itself put in.
@@ -117,7 +117,7 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
                 return Err(Refusal::Upstream(Failure::Forgotten));
             }
             // The server forgot the session, so ours is over, too; the client opens another.
-            gateway.sessions.close(&session.id);
+            gateway.close_session(session);
             let session = session.clone();
             tokio::spawn(async move { session.leave().await });
             Err(Refusal::SessionGone)

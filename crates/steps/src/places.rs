@@ -1,4 +1,4 @@
-//! Step 5: a place among the requests on their way (GATE-13), after the judge and before anything is recorded or leaves.
+//! A place among the requests on their way (GATE-13), after the judge and before anything is recorded or leaves.
 //!
 //! The request's flight holds it, so it is given back when nobody has to do with the request any more, whichever way that
 //! came about. A call that waits parked for its client keeps its place, and the request that comes back goes on with it.

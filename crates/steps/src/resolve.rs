@@ -1,4 +1,4 @@
-//! Step 4: what a message asks for: its row in the method table, its server, the call it makes.
+//! What a message asks for: its row in the method table, its server, the call it makes.
 //!
 //! Takes an arrival; gives the question for the judge. Refuses methods no table lists, params that
 //! lack what the method needs, and servers this door does not lead to.

@@ -1,4 +1,4 @@
-//! Step 6, first form: a held call goes back to its caller at once, with the reason and what would
+//! A held call goes back to its caller at once, with the reason and what would
 //! let it through. Nothing of it leaves.
 
 use toolwarden_core::Decision;

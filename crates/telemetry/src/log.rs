@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolwarden_core::Clock;
-use toolwarden_core::name::{is_deceptive, shown};
+use toolwarden_core::name::{shown, shown_json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
@@ -161,21 +161,9 @@ fn escaped(text: &str) -> String {
     shown(&text.replace('\r', "\\r").replace('\n', "\\n").replace('\t', "\\t")).into_owned()
 }
 
-/// A text as a JSON string. What a terminal would act on is escaped too, which JSON itself does not ask for.
+/// A text as a JSON string, in which nothing acts on a terminal or hides.
 fn push_json(line: &mut String, text: &str) {
-    line.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => line.push_str("\\\""),
-            '\\' => line.push_str("\\\\"),
-            '\n' => line.push_str("\\n"),
-            odd if is_deceptive(odd) => {
-                let _ = write!(line, "\\u{:04x}", u32::from(odd));
-            }
-            plain => line.push(plain),
-        }
-    }
-    line.push('"');
+    line.push_str(&shown_json(&serde_json::Value::from(text).to_string()));
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! How answers, findings and errors look. Data goes to stdout, errors to stderr.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
@@ -9,7 +8,7 @@ use anyhow::Result;
 use serde::Serialize;
 use toolwarden_control::Remark;
 use toolwarden_core::Decision;
-use toolwarden_core::name::{is_deceptive, is_invisible, shown};
+use toolwarden_core::name::{shown, shown_json};
 use toolwarden_policy::Finding;
 
 use crate::environment;
@@ -70,26 +69,7 @@ pub fn report(error: &anyhow::Error) -> Exit {
 pub fn json(value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
-    self::text(&visible(&text))
-}
-
-/// JSON that can be looked at: what people do not see is escaped, which changes no value.
-pub fn visible(json: &str) -> Cow<'_, str> {
-    let is_odd = |character: char| character != '\n' && (is_deceptive(character) || is_invisible(character));
-    if !json.chars().any(is_odd) {
-        return Cow::Borrowed(json);
-    }
-    let mut text = String::with_capacity(json.len() + 16);
-    for character in json.chars() {
-        if is_odd(character) {
-            let units =
-                character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
-            text.push_str(&units);
-        } else {
-            text.push(character);
-        }
-    }
-    Cow::Owned(text)
+    self::text(&shown_json(&text))
 }
 
 /// Prints text as it is. A reader who has gone away changes neither the answer nor the exit code.

@@ -2,9 +2,7 @@
 //!
 //! Reads page by page, so that an export of any size needs little memory.
 
-use std::fmt::Write;
-
-use toolwarden_core::name::{is_deceptive, shown};
+use toolwarden_core::name::{shown, shown_json};
 
 use super::query::{Filter, Order, PageCursor};
 use super::row::Row;
@@ -88,17 +86,9 @@ impl Row {
     }
 }
 
-/// A line of JSON. JSON leaves some characters as they are that terminals act on: those are escaped, too, which
-/// changes nothing of its meaning, because outside of texts there are none.
+/// A line of JSON, in which nothing acts on a terminal or hides.
 pub(super) fn one_line(json: &str) -> String {
-    let mut line = String::with_capacity(json.len() + 1);
-    for character in json.chars() {
-        if is_deceptive(character) {
-            let _ = write!(line, "\\u{:04x}", u32::from(character));
-        } else {
-            line.push(character);
-        }
-    }
+    let mut line = shown_json(json).into_owned();
     line.push('\n');
     line
 }

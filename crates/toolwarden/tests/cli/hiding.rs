@@ -59,7 +59,7 @@ impl Hostile {
         let message: Value = serde_json::from_str(body).unwrap_or_default();
         let (id, method) = (message.get("id").cloned().unwrap_or_default(), message.get("method"));
         let object = json!({ "type": "object" });
-        let names = ["echo", "fails", "breaks", "status", "other_id", "asks", "dies"];
+        let names = ["echo", "fails", "breaks", "status", "other_id", "asks", "news"];
         let tools: Vec<Value> = names.iter().map(|name| json!({ "name": name, "inputSchema": object })).collect();
         let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
         let ok = |text: String| ("200 OK", "application/json", text);

@@ -57,7 +57,7 @@ fn nothing_a_person_reads_of_a_server_drives_a_terminal_or_hides() {
     server.call("good", &json!({}));
     server.call(&"good".replace('g', "G"), &json!({}));
     assert!(eventually(|| house.run(&["tools", "diff"]).out.contains("notes:good changed")));
-    let commands: [&[&str]; 12] = [
+    let commands: [&[&str]; 16] = [
         &["servers", "list"],
         &["servers", "show", "notes"],
         &["servers", "show", &bad],
@@ -70,12 +70,19 @@ fn nothing_a_person_reads_of_a_server_drives_a_terminal_or_hides() {
         &["explain", "notes:good"],
         &["allow", &format!("notes:{bad}")],
         &["doctor"],
+        &["audit", "export", "--format", "jsonl"],
+        &["audit", "export", "--format", "csv"],
+        &["audit", "export", "--format", "ocsf"],
+        &["audit", "export", "--format", "syslog"],
     ];
     let mut seen = String::new();
     for command in commands {
         for json in [false, true] {
             let mut arguments = command.to_vec();
-            arguments.extend(json.then_some("--json").filter(|_| !command.starts_with(&["allow"])));
+            arguments.extend(
+                json.then_some("--json")
+                    .filter(|_| !command.starts_with(&["allow"]) && !command.starts_with(&["audit", "export"])),
+            );
             let ran = house.run(&arguments);
             check(&format!("{arguments:?}"), &ran.out);
             check(&format!("{arguments:?}"), &ran.err);

@@ -13,7 +13,8 @@ use bytes::{Buf, BytesMut};
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
-use toolwarden_core::{Secret, Weakness, weak};
+use toolwarden_core::Secret;
+use toolwarden_core::name::shown;
 
 /// Bytes of a line that are shown.
 const SHOWN: usize = 2048;
@@ -75,42 +76,22 @@ pub(super) struct Writer {
 }
 
 impl Writer {
+    /// The line as text, at most so long, without values of the environment. These go first: half of one is no
+    /// longer found.
     fn readable(&self, line: &[u8]) -> String {
-        let mut text = readable(line);
+        let mut text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
         for (name, value) in &self.environment {
             let value = value.reveal_to_upstream();
             if value.len() >= SHORTEST_SECRET && text.contains(value) {
                 text = text.replace(value, &format!("[{name}]"));
             }
         }
-        text
-    }
-}
-
-/// The line as text, at most so long, with everything that is not printable escaped.
-fn readable(line: &[u8]) -> String {
-    let cut = line.get(..SHOWN).unwrap_or(line);
-    let text = String::from_utf8_lossy(cut.trim_ascii_end());
-    if weak::is(Weakness::Logs) {
-        return text.into_owned();
-    }
-    let mut readable = String::with_capacity(text.len() + 3);
-    for character in text.chars() {
-        if character.is_control() && character != '\t' || is_direction(character) {
-            readable.extend(character.escape_unicode());
-        } else {
-            readable.push(character);
+        if text.len() > SHOWN {
+            text.truncate(text.floor_char_boundary(SHOWN));
+            text.push_str(" ..");
         }
+        shown(&text).into_owned()
     }
-    if cut.len() < line.len() {
-        readable.push_str(" ..");
-    }
-    readable
-}
-
-/// Characters that make a terminal show text in another order than it has.
-fn is_direction(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Counts lines in each period.

@@ -10,6 +10,7 @@ use anyhow::Result;
 use jiff::Timestamp;
 use serde_json::Value;
 use toolwarden_control::Selection;
+use toolwarden_core::name::shown_json;
 
 use super::rows::Table;
 use crate::clerk::Desk;
@@ -63,7 +64,7 @@ impl Watched {
                 continue;
             }
             if self.json {
-                text.push_str(&output::visible(&format!("{row}\n")));
+                text.push_str(&shown_json(&format!("{row}\n")));
             } else {
                 self.table.fit(row);
                 text.push_str(&self.table.line(row));
