@@ -172,7 +172,7 @@ pub async fn judge_addresses(upstream: &Upstream, whom: Whom<'_>, addresses: Val
     let mut shown = Vec::new();
     for address in addresses.items() {
         let params = object_with(Some(address), &[("mode", Some("\"url\""))]);
-        let limits = Limits { bytes: params.len(), depth: 256 };
+        let limits = Limits::again(params.len());
         let params = Document::parse(params, limits).map_err(|error| Failure::Protocol(error.to_string()))?;
         let put = judge(upstream, whom, "elicitation/create", Some(params.root())).await.map_err(failure_of)?;
         shown.extend(put.params);

@@ -22,7 +22,7 @@ pub fn is_wanted(query: &Query) -> bool {
 #[must_use]
 pub fn with_receipt(message: Bytes, receipt: &Receipt) -> Bytes {
     let Ok(text) = std::str::from_utf8(&message) else { return message };
-    let limits = Limits { bytes: text.len(), depth: 256 };
+    let limits = Limits::again(text.len());
     let Ok(document) = Document::parse(text, limits) else { return message };
     let Some(result) = document.root().get("result").filter(|result| result.kind() == Kind::Object) else {
         return message;

@@ -21,6 +21,14 @@ pub struct Limits {
 
 impl Limits {
     pub const DEFAULT: Self = Self { bytes: 16 * 1024 * 1024, depth: 128 };
+    /// No limit on what comes in is beyond this.
+    const DEEPEST: usize = 1024;
+
+    /// Of a text of so many bytes that was accepted before, or put together from what was.
+    #[must_use]
+    pub const fn again(bytes: usize) -> Self {
+        Self { bytes, depth: Self::DEEPEST }
+    }
 }
 
 /// What is wrong with a text, and where.

@@ -182,7 +182,7 @@ pub async fn older(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Arc<Ol
     };
     let declared = declared.and_then(|params| params.value().get("_meta")?.get(META_CAPABILITIES));
     let declared = asks_of_clients(declared);
-    let limits = Limits { bytes: declared.len(), depth: 256 };
+    let limits = Limits::again(declared.len());
     let cut = Document::parse(declared.as_str(), limits)
         .map_or("{}".to_owned(), |declared| upstream.may_ask.cut(&arrival.caller, declared.root()));
     upstream.older(&principal(&arrival.caller), cut).await

@@ -138,7 +138,7 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
 
 /// An error as the client is shown it.
 async fn shown_error(asked: &Asked, error: String) -> Result<String, Refusal> {
-    let Ok(read) = Document::parse(error.as_str(), Limits { bytes: error.len(), depth: 256 }) else { return Ok(error) };
+    let Ok(read) = Document::parse(error.as_str(), Limits::again(error.len())) else { return Ok(error) };
     let shown = exchange::outgoing_error(asked, read.root()).await.map_err(Refusal::Upstream)?;
     Ok(shown.unwrap_or(error))
 }

@@ -82,7 +82,7 @@ async fn listen(
 }
 
 fn shown(session: &ClientSession, upstream: &Upstream, data: Bytes) -> Bytes {
-    let limits = Limits { bytes: data.len(), depth: 256 };
+    let limits = Limits::again(data.len());
     match (&session.scope, read_one(&data, limits)) {
         (Scope::All, Ok(Message::Notification(news))) => upstream.alias.renamed(&news).unwrap_or(data),
         _ => data,

@@ -6,9 +6,6 @@ use std::sync::Arc;
 
 use super::{Document, JsonError, Kind, Limits, Value};
 
-/// No limit on what comes in is beyond this.
-const DEEPEST: usize = 1024;
-
 /// A value with its document. Cheap to clone.
 #[derive(Clone)]
 pub struct Part {
@@ -28,7 +25,7 @@ impl Part {
     /// # Errors
     /// It is not JSON, or nests deeper than anything that was accepted.
     pub fn composed(text: String) -> Result<Self, JsonError> {
-        let limits = Limits { bytes: text.len(), depth: DEEPEST };
+        let limits = Limits::again(text.len());
         Document::parse(text, limits).map(|document| Self::whole(Arc::new(document)))
     }
 

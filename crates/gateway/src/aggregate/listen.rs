@@ -178,7 +178,7 @@ fn missed(agreed: &Wanted, id: &Id) -> VecDeque<Event> {
 /// What a server agrees to tell, under the names of the common door; none where it says something else first.
 fn agreed_in(first: &Event, alias: &Alias) -> Option<Wanted> {
     let data = first.data.as_ref()?;
-    let Ok(Message::Notification(news)) = read_one(data, Limits { bytes: data.len(), depth: 256 }) else { return None };
+    let Ok(Message::Notification(news)) = read_one(data, Limits::again(data.len())) else { return None };
     if &*news.method != "notifications/subscriptions/acknowledged" {
         return None;
     }

@@ -377,7 +377,7 @@ impl Leg {
 
 /// A question in modern words: it has neither an id of its own nor progress.
 fn modern_question(params: &str) -> Option<String> {
-    let params = Document::parse(params, Limits { bytes: params.len(), depth: 256 }).ok()?;
+    let params = Document::parse(params, Limits::again(params.len())).ok()?;
     let meta = params.root().get("_meta").map(|meta| object_with(Some(meta), &[("progressToken", None)]));
     let meta = meta.filter(|meta| meta != "{}");
     Some(object_with(Some(params.root()), &[("elicitationId", None), ("_meta", meta.as_deref())]))

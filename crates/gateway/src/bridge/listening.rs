@@ -378,7 +378,7 @@ async fn tell_all(events: Box<EventStream>, http: &Arc<HttpLink>, upstream: &Arc
         };
         let Some(event) = event else { return };
         let data = event.data.unwrap_or_default();
-        let limits = Limits { bytes: data.len(), depth: 256 };
+        let limits = Limits::again(data.len());
         if let Ok(Message::Notification(news)) = toolwarden_mcp::message::read_one(&data, limits) {
             http.ears.tell(upstream, &news);
         }
