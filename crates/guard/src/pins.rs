@@ -9,6 +9,7 @@ mod book;
 mod diff;
 mod file;
 mod launch;
+mod veil;
 
 use std::collections::BTreeMap;
 

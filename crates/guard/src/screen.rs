@@ -20,7 +20,8 @@ use toolwarden_core::json::Part;
 use toolwarden_sources::{HiddenText, Pattern, Screening, ScreeningRules};
 
 pub use findings::{Finding, Findings};
-use secrets::{Secrets, of_member};
+pub(crate) use secrets::Secrets;
+use secrets::of_member;
 use walk::Walk;
 
 /// So many places of one text are looked at; no honest one has more.

@@ -140,6 +140,29 @@ fn values_of_the_environment_are_not_on_record_and_those_of_headers_do_not_count
 }
 
 #[test]
+fn secrets_in_arguments_and_addresses_are_not_on_record_and_still_count() {
+    let with_url = |url: &str| {
+        let mut with = server("s", &[]);
+        with.input.launch = Launch::Url(url.to_owned());
+        with
+    };
+    for [first, second] in [
+        [server("s", &["--api-key", "planted-1"]), server("s", &["--api-key", "planted-2"])],
+        [server("s", &["--token=planted-1"]), server("s", &["--token=planted-2"])],
+        [with_url("https://planted-1@h/mcp"), with_url("https://planted-2@h/mcp")],
+        [with_url("https://h/mcp?key=planted-1"), with_url("https://h/mcp?key=planted-2")],
+        [with_url("https://h/mcp#planted-1"), with_url("https://h/mcp#planted-2")],
+    ] {
+        let place = place();
+        assert!(open(&place, std::slice::from_ref(&first)).may_start("s"));
+        assert!(open(&place, std::slice::from_ref(&first)).may_start("s"), "it is the same as before");
+        assert!(!open(&place, &[second]).may_start("s"), "another secret is another launch");
+        let record = std::fs::read_to_string(place.locations.data_dir.join(crate::pins::path("s")));
+        assert!(record.as_ref().is_ok_and(|record| !record.contains("planted")), "{record:?}");
+    }
+}
+
+#[test]
 fn what_one_process_accepted_as_found_another_compares_with() {
     let place = place();
     let definitions = [server("s", &[])];

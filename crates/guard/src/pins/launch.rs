@@ -1,29 +1,31 @@
 //! What starts or reaches a server, as a text that can be pinned and compared (MODE-7).
 //!
 //! Values of the environment can hold code as well as secrets, so they count, but only as marks that
-//! nobody can read; values of headers are credentials and do not count.
+//! nobody can read; values of headers are credentials and do not count. Arguments and addresses are for
+//! people to compare, so that of them only what looks secret is a mark.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolwarden_core::{Digest, Keyring, Purpose};
+use toolwarden_core::Keyring;
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::ServerDefinition;
+
+use super::veil::Veil;
 
 /// The definition as it is written: placeholders are not filled in.
 #[must_use]
 pub fn text(definition: &ServerDefinition, keyring: &dyn Keyring) -> String {
     let connection = &definition.connection;
-    let mark = |value: &toolwarden_core::Secret| {
-        let digest = Digest::of_bytes(value.reveal_to_upstream().as_bytes());
-        super::short(&Digest::from_bytes(keyring.mark(Purpose::Launch, digest.as_bytes())).to_string())
-    };
+    let veil = Veil::new(keyring);
     let environment: BTreeMap<&str, String> =
-        connection.env.iter().map(|(name, value)| (name.as_str(), format!("mark {}", mark(value)))).collect();
+        connection.env.iter().map(|(name, value)| (name.as_str(), veil.mark(value.reveal_to_upstream()))).collect();
     let headers: Vec<&str> = connection.headers.keys().map(String::as_str).collect();
     let reached = match &definition.input.launch {
-        Launch::Command { command, arguments } => json!({ "command": command, "args": arguments }),
-        Launch::Url(url) => json!({ "url": url }),
+        Launch::Command { command, arguments } => {
+            json!({ "command": veil.words(command), "args": veil.arguments(arguments) })
+        }
+        Launch::Url(url) => json!({ "url": veil.words(url) }),
         Launch::Nothing => json!({}),
     };
     json!({

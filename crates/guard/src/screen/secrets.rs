@@ -52,14 +52,14 @@ const WORDS: [(&str, Rule); 13] = [
 
 /// Finds secrets.
 #[derive(Debug, Clone)]
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     words: AhoCorasick,
     rules: Vec<Rule>,
 }
 
 impl Secrets {
     /// None where the table of words cannot be built.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let shapes = SHAPES.iter().map(|shape| (shape.start, Rule::Shape(shape)));
         let (words, rules): (Vec<&str>, Vec<Rule>) = shapes.chain(WORDS).unzip();
         let mut builder = AhoCorasick::builder();
@@ -69,7 +69,7 @@ impl Secrets {
 
     /// What looks like a secret, with its kind and place, in the order of the text; places may overlap.
     /// The number says how little the kind explains.
-    pub(super) fn find(&self, text: &str, by_entropy: bool, mut found: impl FnMut(&'static str, Range<usize>, u8)) {
+    pub(crate) fn find(&self, text: &str, by_entropy: bool, mut found: impl FnMut(&'static str, Range<usize>, u8)) {
         let (mut behind, mut behind_named) = (0, 0);
         for word in self.words.find_iter(text) {
             let Some(rule) = self.rules.get(word.pattern().as_usize()) else { continue };
