@@ -5,12 +5,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use toolwarden_control::operations::{
-    AllowlistAdd, AllowlistRemove, AuditQuery, AuditVerify, Nothing, ServersShow, TrustAdd, TrustList, allowlist_add,
-    audit_query, servers_show, trust_add,
+    AllowlistAdd, AllowlistRemove, AuditQuery, AuditVerify, Nothing, ServersShow, ToolsAccept, ToolsList, TrustAdd,
+    TrustList, allowlist_add, audit_query, servers_show, tools_accept, tools_list, trust_add,
 };
 use toolwarden_control::{Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, Via};
-use toolwarden_core::{Clock, Keyring};
-use toolwarden_sources::{Locations, WorkspaceTrust};
+use toolwarden_core::json::Part;
+use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
+use toolwarden_guard::pins::{Book, Kind, Sighting};
+use toolwarden_policy::input::{Declared, ServerInput};
+use toolwarden_sources::{Locations, ServerDefinition, WorkspaceTrust};
 use toolwarden_store::{Index, Journal, JournalOptions};
 use toolwarden_vault::FileKeyring;
 
@@ -55,6 +58,7 @@ impl Servers for OneServer {
 struct Office {
     clerk: Clerk,
     actor: Actor,
+    locations: Locations,
     directory: TempDir,
 }
 
@@ -82,7 +86,7 @@ async fn office(records: bool) -> Office {
         keyring.clone().filter(|_| records).and_then(|keyring| Journal::open(&options, keyring, Arc::new(Noon)).ok());
     let index = Index::open(&data_dir.join("audit.sqlite")).await.ok();
     let clerk = Clerk::new(ClerkParts {
-        locations,
+        locations: locations.clone(),
         clock: Arc::new(Noon),
         keyring,
         journal: journal.map(|(journal, _)| journal),
@@ -90,7 +94,7 @@ async fn office(records: bool) -> Office {
         servers: Some(Arc::new(OneServer)),
         address: None,
     });
-    Office { clerk, actor: Actor { user: "ada".to_owned(), via: Via::ControlSocket }, directory }
+    Office { clerk, actor: Actor { user: "ada".to_owned(), via: Via::ControlSocket }, locations, directory }
 }
 
 impl Office {
@@ -111,6 +115,27 @@ impl Office {
         let found = self.run::<AuditQuery>(audit_query::Request::default()).await;
         let rows = found.map(|found| found.rows).unwrap_or_default();
         rows.iter().filter_map(|row| Some(row.get("detail")?.as_str()?.to_owned())).collect()
+    }
+
+    /// A gateway sees what the server `gw` lists.
+    fn sees(&self, tools: &[&str]) {
+        let input = ServerInput::new("gw", Origin::record(Layer::Config, "test"), Declared::ByOperator);
+        let Ok(keyring) = FileKeyring::open(&self.locations.config_dir) else { unreachable!("a key is made") };
+        let book = Book::open(Some(self.locations.clone()), &[ServerDefinition::of(input)], &keyring, Noon.now());
+        let listed: Vec<_> = tools.iter().map(|tool| serde_json::json!({ "name": tool })).collect();
+        let page = Part::composed(serde_json::json!({ "tools": listed }).to_string());
+        let (Ok(book), Ok(page)) = (book, page) else { unreachable!("a book is opened") };
+        let caller = Arc::new(Caller::local_person("ada"));
+        let sighting =
+            Sighting { server: "gw".into(), kind: Kind::Tool, caller, pages: vec![page], is_whole: true };
+        assert!(book.record(&sighting, Noon.now()).is_ok());
+    }
+
+    async fn accepts(&self, version: Option<&str>) -> Result<Vec<String>, String> {
+        let request =
+            tools_accept::Request { server: "gw".to_owned(), name: None, version: version.map(str::to_owned) };
+        let done = self.run::<ToolsAccept>(request).await.map_err(|error| format!("{error:?}"))?;
+        Ok(done.accepted.into_iter().map(|one| one.name).collect())
     }
 
     fn lists(&self) -> String {
@@ -210,4 +235,24 @@ async fn a_server_shows_its_tools_with_hints() {
     assert_eq!(decision.as_deref(), Some("allow"));
     let missing = office.run::<ServersShow>(servers_show::Request { name: "other".to_owned() }).await;
     assert!(missing.is_err_and(|error| error.fault().help.as_deref() == Some("there are: gw")));
+}
+
+#[tokio::test]
+async fn gate_12_everything_of_a_server_is_accepted_as_it_was_shown_or_not_at_all() {
+    let office = office(true).await;
+    office.sees(&["first"]);
+    office.sees(&["first", "second", "third"]);
+    let listed = office.run::<ToolsList>(tools_list::Request::default()).await;
+    let shown = listed.ok().and_then(|listed| listed.waiting.get("gw").cloned()).unwrap_or_default();
+    let unseen = office.accepts(None).await.err().unwrap_or_default();
+    let command = format!("toolwarden tools accept gw --version {shown}");
+    assert!(unseen.contains("tools diff gw") && unseen.contains(&command), "{unseen}");
+    office.sees(&["first", "second", "third", "fourth"]);
+    let other = office.accepts(Some(&shown)).await.err().unwrap_or_default();
+    assert!(other.contains("something else waits now"), "{other}");
+    let listed = office.run::<ToolsList>(tools_list::Request::default()).await;
+    let shown = listed.ok().and_then(|listed| listed.waiting.get("gw").cloned()).unwrap_or_default();
+    assert_eq!(office.accepts(Some(&shown)).await, Ok(vec!["fourth".to_owned(), "second".to_owned(), "third".to_owned()]));
+    office.sees(&["fifth"]);
+    assert_eq!(office.accepts(None).await, Ok(vec!["fifth".to_owned()]), "of one there is no doubt");
 }

@@ -221,7 +221,7 @@ impl Upstream {
             reach: reach(&name, definition, bounds),
             barred: Reach::Nothing(format!(
                 "what starts it changed since it was accepted; compare with `toolwarden tools diff {0}`, accept with \
-                 `toolwarden tools accept {0}`",
+                 `toolwarden tools accept {0}:server/launch`",
                 name::shown(&name)
             )),
             name,

@@ -6,6 +6,7 @@
 
 mod addition;
 mod book;
+mod choice;
 mod diff;
 mod file;
 mod launch;
@@ -19,8 +20,9 @@ use toolwarden_core::json::Value;
 use toolwarden_core::{Digest, Weakness, weak};
 
 pub use book::{Book, Noted, PinsError, Shown, Sighted, Sighting};
+pub use choice::{Waiting, choose, digest_of_waiting};
 pub use diff::{Change, changes};
-pub use file::{Waiting, accept, all, choose, fill, path, read, standing};
+pub use file::{accept, all, fill, path, read, standing};
 pub use launch::text as launch_text;
 
 /// Versions of one definition that are kept as accepted, and as waiting.
@@ -343,6 +345,10 @@ pub enum NotAccepted {
     TooLarge,
     #[error("`{}` changed more than once: name the version to accept ({})", .0, .1.join(", "))]
     Several(String, Vec<String>),
+    #[error("{count} definitions wait: look at them first")]
+    Unseen { count: usize, digest: String },
+    #[error("something else waits now than what was shown")]
+    OtherWaits,
 }
 
 #[cfg(test)]

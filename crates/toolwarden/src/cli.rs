@@ -373,11 +373,14 @@ pub enum ToolsCommand {
         format: Format,
     },
     /// Accept what changed: clients are shown it from now on, and calls are no longer held for it
-    #[command(after_help = "Example:\n  toolwarden tools accept github:create_issue")]
+    #[command(
+        after_help = "Example:\n  toolwarden tools accept github:create_issue\n\nEverything that waits at a server is accepted by the command that `toolwarden tools diff SERVER` ends with: it names what was shown, so that nothing the server lists meanwhile is accepted along."
+    )]
     Accept {
         /// SERVER for everything that waits, or SERVER:TOOL
         definition: String,
-        /// The version as `tools diff` shows it, where several wait
+        /// The version as `tools diff` shows it: of a definition where several wait, of a server where several
+        /// definitions wait
         #[arg(long, value_name = "VERSION")]
         version: Option<String>,
         #[command(flatten)]

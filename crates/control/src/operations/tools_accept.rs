@@ -19,7 +19,7 @@ pub struct Request {
     pub server: String,
     /// As `tools list` names it; none for everything that waits.
     pub name: Option<String>,
-    /// The beginning of a version, where several wait.
+    /// The beginning of a version, where several wait; of a whole server, the digest of what waits there.
     pub version: Option<String>,
 }
 
@@ -79,6 +79,11 @@ fn refused(request: &Request, why: &NotAccepted) -> ControlError {
         NotAccepted::Several(..) => {
             format!("compare them with `toolwarden tools diff {}`, then add --version", shown(&what))
         }
+        NotAccepted::Unseen { digest, .. } => {
+            let server = shown(&what);
+            format!("see `toolwarden tools diff {server}`, then: toolwarden tools accept {server} --version {digest}")
+        }
+        NotAccepted::OtherWaits => format!("look again with `toolwarden tools diff {}`", shown(&what)),
         _ => "see `toolwarden tools list`".to_owned(),
     };
     ControlError::NotFound { message, help }

@@ -1,7 +1,9 @@
 //! What is pinned of servers, and what waits for a person: every definition, or those of one server.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use toolwarden_guard::pins;
+use toolwarden_guard::pins::{self, ServerPins};
 
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};
@@ -20,6 +22,8 @@ pub struct Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     pub definitions: Vec<DefinitionView>,
+    /// By server, a digest over everything that waits there: who accepts all of it names what they saw.
+    pub waiting: BTreeMap<String, String>,
 }
 
 impl Operation for ToolsList {
@@ -34,7 +38,12 @@ impl Operation for ToolsList {
         blocking(move || {
             let mut found = pins::all(&locations)?;
             found.retain(|pins| request.server.as_ref().is_none_or(|server| *server == pins.server));
-            Ok(Outcome { definitions: found.iter().flat_map(views).collect() })
+            let waits = |pins: &&ServerPins| pins.waiting() > 0;
+            let digest = |pins: &ServerPins| (pins.server.clone(), pins::digest_of_waiting(pins));
+            Ok(Outcome {
+                definitions: found.iter().flat_map(views).collect(),
+                waiting: found.iter().filter(waits).map(digest).collect(),
+            })
         })
         .await
     }

@@ -72,7 +72,8 @@ fn hears_of_a_change(house: &House) {
 
 /// A person accepts everything that waits at a server.
 pub(super) fn accept(house: &House, server: &str) {
-    let chosen = pins::read(&house.locations, server).map(|pins| pins::choose(&pins, None, None));
+    let chosen = pins::read(&house.locations, server)
+        .map(|pins| pins::choose(&pins, None, Some(&pins::digest_of_waiting(&pins))));
     let Ok(Ok(chosen)) = chosen else { unreachable!("{chosen:?}") };
     let accepted = pins::accept(&house.locations, server, &chosen, ("ada", Noon.now()));
     assert!(matches!(accepted, Ok(Ok(()))), "{accepted:?}");

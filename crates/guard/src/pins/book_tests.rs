@@ -8,7 +8,7 @@ use toolwarden_sources::WorkspaceTrust;
 use toolwarden_vault::FileKeyring;
 
 use super::*;
-use crate::pins::{accept, choose, read};
+use crate::pins::{accept, choose, digest_of_waiting, read};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -68,7 +68,8 @@ fn look(book: &Book, kind: Kind, result: &str) -> Sighted {
 /// A person accepts everything that waits, in another process.
 fn accepts(place: &Place) {
     let pins = read(&place.locations, "s");
-    let Ok(Ok(chosen)) = pins.map(|pins| choose(&pins, None, None)) else { unreachable!("something waits") };
+    let chosen = pins.map(|pins| choose(&pins, None, Some(&digest_of_waiting(&pins))));
+    let Ok(Ok(chosen)) = chosen else { unreachable!("something waits") };
     assert!(matches!(accept(&place.locations, "s", &chosen, ("ada", NOW)), Ok(Ok(()))));
 }
 

@@ -11,7 +11,8 @@ use toolwarden_policy::input::{PolicyInput, ToolDefinition};
 use toolwarden_sources::Locations;
 use toolwarden_sources::stored::{self, StoredError};
 
-use super::{Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version, short};
+use super::choice::Waiting;
+use super::{Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version};
 use crate::live;
 
 const DIRECTORY: &str = "pins";
@@ -69,49 +70,6 @@ pub(super) fn change<T>(
     // Before anybody else may change it.
     let stamp = stamp(locations, server);
     Ok((outcome, OnDisk { pins, stamp }))
-}
-
-/// One waiting version of a definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
-    pub kind: Kind,
-    pub name: String,
-    pub digest: String,
-}
-
-/// What waits at a server: everything, or what is named. Of a definition that changed more than once the
-/// version must be named, so that nobody accepts what they have not seen.
-///
-/// # Errors
-/// Nothing fits, or it is not clear what is meant.
-pub fn choose(
-    pins: &ServerPins,
-    only: Option<(Kind, &str)>,
-    version: Option<&str>,
-) -> Result<Vec<Waiting>, NotAccepted> {
-    let mut chosen = Vec::new();
-    for kind in Kind::ALL {
-        let wanted = |name: &str| only.is_none_or(|only| only == (kind, name));
-        for (name, pin) in pins.section(kind).entries.iter().filter(|(name, _)| wanted(name)) {
-            let fits = |one: &&Version| version.is_none_or(|version| one.digest.starts_with(version));
-            let found: Vec<&Version> = pin.waiting.iter().filter(fits).collect();
-            match found.as_slice() {
-                [] if pin.waiting.is_empty() || only.is_none() => {}
-                [] => return Err(NotAccepted::Unknown),
-                [one] => chosen.push(Waiting { kind, name: name.clone(), digest: one.digest.clone() }),
-                several => {
-                    let versions = several.iter().map(|one| short(&one.digest)).collect();
-                    return Err(NotAccepted::Several(kind.address(name), versions));
-                }
-            }
-        }
-    }
-    if let (true, Some((kind, name))) = (chosen.is_empty(), only)
-        && !pins.section(kind).entries.contains_key(name)
-    {
-        return Err(NotAccepted::Unknown);
-    }
-    if chosen.is_empty() { Err(NotAccepted::NothingWaits) } else { Ok(chosen) }
 }
 
 /// Accepts versions that wait: all of them, or none.

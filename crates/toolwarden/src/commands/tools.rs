@@ -1,5 +1,7 @@
 //! `tools list|diff|accept`: what was accepted of servers' definitions, what changed, and a person's consent.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use toolwarden_control::operations::{ToolsAccept, ToolsList, tools_accept, tools_list};
 use toolwarden_control::{DefinitionView, WaitingView};
@@ -31,12 +33,13 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
                 Some(definition) => split(definition),
                 None => (None, None),
             };
-            let mut found = desk.ask::<ToolsList>(tools_list::Request { server })?.definitions;
+            let tools_list::Outcome { definitions: mut found, waiting } =
+                desk.ask::<ToolsList>(tools_list::Request { server })?;
             found.retain(|one| !one.waiting.is_empty() && name.as_ref().is_none_or(|name| *name == one.name));
             if format.json {
                 output::json(&found)?
             } else {
-                output::text(&diff(&found))?
+                output::text(&diff(&found, name.is_none().then_some(&waiting)))?
             }
             Ok(Exit::Done)
         }
@@ -101,7 +104,8 @@ fn shorten(text: &str) -> String {
     format!("{}…", kept.trim_end())
 }
 
-fn diff(found: &[DefinitionView]) -> String {
+/// What waits, and how to accept exactly that. `whole` has the digests of servers that are shown whole.
+fn diff(found: &[DefinitionView], whole: Option<&BTreeMap<String, String>>) -> String {
     if found.is_empty() {
         return "nothing waits: every definition that was seen is accepted\n".to_owned();
     }
@@ -114,9 +118,14 @@ fn diff(found: &[DefinitionView]) -> String {
         text.push_str(&with_changes(&format!("{} {standing}", address(one)), one));
         text.push('\n');
     }
-    let servers: std::collections::BTreeSet<&str> = found.iter().map(|one| one.server.as_str()).collect();
-    for server in servers {
-        text.push_str(&format!("Accept all of it with: toolwarden tools accept {}\n", shown(server)));
+    for (server, digest) in whole.into_iter().flatten() {
+        let server = shown(server);
+        text.push_str(&format!("Accept all of it with: toolwarden tools accept {server} --version {digest}\n"));
+    }
+    for one in found.iter().filter(|_| whole.is_none()) {
+        for WaitingView { version, .. } in one.waiting.iter().filter(|waiting| !waiting.too_large) {
+            text.push_str(&format!("Accept it with: toolwarden tools accept {} --version {version}\n", address(one)));
+        }
     }
     text
 }
