@@ -14,7 +14,7 @@ use toolwarden_mcp::{Id, Message, Response};
 
 use crate::bounds::CallBounds;
 use crate::failure::Failure;
-use crate::upstreams::{HttpLink, Link, StdioReply, http_failure};
+use crate::upstreams::{HttpLink, Link, StdioReply, Upstream, http_failure};
 use crate::whole::{DEEPEST, Reply, check_depth, error_of, unread};
 
 /// How often a stream that broke off is taken up again.
@@ -23,6 +23,7 @@ const MOST_RESUMED: usize = 16;
 /// One answer.
 #[derive(Debug)]
 pub struct Source {
+    upstream: Arc<Upstream>,
     from: From,
     /// The id the request has on the wire.
     id: Id,
@@ -55,14 +56,20 @@ struct Events {
 }
 
 impl Source {
-    pub async fn of(bounds: &CallBounds, link: &Link, reply: Reply, id: Id) -> Result<Self, Failure> {
+    pub async fn of(
+        upstream: &Arc<Upstream>,
+        bounds: &CallBounds,
+        link: &Link,
+        reply: Reply,
+        id: Id,
+    ) -> Result<Self, Failure> {
         let from = match reply {
             Reply::Sent => return Err(Failure::Protocol("nothing was asked".to_owned())),
             Reply::Stdio(reply) => From::Child(Box::new(reply)),
             Reply::Http(reply) => from_http(link, reply, bounds).await?,
         };
         let (patience, room) = (Some(bounds.silence), bounds.response_bytes);
-        Ok(Self { from, id, patience, room, depth: bounds.depth, is_finished: false })
+        Ok(Self { upstream: upstream.clone(), from, id, patience, room, depth: bounds.depth, is_finished: false })
     }
 
     /// The same for a stream that waits for news.
@@ -92,6 +99,8 @@ impl Source {
                 self.from = From::Over;
                 check_depth(outcome, self.depth)?;
             }
+            // What a child says was noted where its line was read.
+            Message::Notification(news) if matches!(self.from, From::Events(_)) => self.upstream.take_note(news),
             Message::Request(_) | Message::Notification(_) => {}
         }
         Ok(message)

@@ -302,15 +302,20 @@ impl Upstream {
         health.last_failure = Some(failure.clone());
     }
 
+    /// Takes note of news where they are read, whether anybody hears them or not: what the server lists from
+    /// now on may be something else (GATE-12).
+    pub fn take_note(&self, news: &Notification) {
+        if news.method.ends_with("/list_changed") {
+            self.audience.may_have_changed(&self.name);
+        }
+    }
+
     /// Whether a caller may hear this news of the server: of tasks only its own, and of anything only what
     /// the policy permits now (GATE-19).
     pub fn may_tell(&self, news: &Notification, caller: &Arc<Caller>) -> bool {
         // Progress belongs to a call, which is judged itself.
         if &*news.method == "notifications/progress" {
             return true;
-        }
-        if news.method.ends_with("/list_changed") {
-            self.audience.may_have_changed(&self.name);
         }
         let uri = news.params.as_ref().and_then(|params| params.value().get("uri")).and_then(|uri| uri.as_str());
         self.tasks.may_hear(news, caller) && self.audience.may_hear(caller, &self.name, uri.as_deref())

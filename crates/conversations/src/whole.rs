@@ -30,7 +30,7 @@ pub const DEEPEST: usize = 512;
 
 /// The result of a request; an error of the server becomes a failure that carries it.
 pub async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {
-    timeout(upstream.bounds().silence, gather(reply, id)).await.map_err(|_| Failure::Timeout)?
+    timeout(upstream.bounds().silence, gather(upstream, reply, id)).await.map_err(|_| Failure::Timeout)?
 }
 
 /// A whole answer in the pieces it came in.
@@ -49,7 +49,7 @@ pub async fn pieces(upstream: &Upstream, mut body: Body) -> Result<Vec<Bytes>, F
     timeout(upstream.bounds().silence, gathering).await.map_err(|_| Failure::Timeout)?
 }
 
-async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
+async fn gather(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {
     match reply {
         Reply::Sent => Err(Failure::Protocol("nothing was asked".to_owned())),
         Reply::Stdio(reply) => {
@@ -64,9 +64,10 @@ async fn gather(reply: Reply, id: &Id) -> Result<Part, Failure> {
                     while let Some(item) = events.next_item().await.map_err(http_failure)? {
                         let Item::Event(event) = item else { continue };
                         let data = event.data.unwrap_or_default();
-                        let answers = matches!(read(&data), Some(Message::Response(_)));
-                        if answers {
-                            return outcome(&data, id, status);
+                        match read(&data) {
+                            Some(Message::Response(_)) => return outcome(&data, id, status),
+                            Some(Message::Notification(news)) => upstream.take_note(&news),
+                            Some(Message::Request(_)) | None => {}
                         }
                     }
                     Err(Failure::Died)

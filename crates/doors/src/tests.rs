@@ -33,4 +33,5 @@ mod standing;
 mod tasks;
 mod tracing;
 mod transparency;
+mod unheard;
 mod wire;

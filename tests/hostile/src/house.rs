@@ -160,13 +160,15 @@ impl House {
     /// The server `notes` says that its tools changed.
     ///
     /// # Errors
-    /// There is no such server, or nobody may hear of it.
+    /// There is no such server.
     pub fn hears_of_changed_tools(&self) -> Result<(), Fault> {
         let news = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-        let caller = Arc::new(toolwarden_core::Caller::local_person("ada"));
         match (read_one(news, Limits::DEFAULT)?, self.gateway.upstream("notes")) {
-            (Message::Notification(news), Some(upstream)) if upstream.may_tell(&news, &caller) => Ok(()),
-            _ => Err("nobody hears of it".into()),
+            (Message::Notification(news), Some(upstream)) => {
+                upstream.take_note(&news);
+                Ok(())
+            }
+            _ => Err("there is no such server".into()),
         }
     }
 

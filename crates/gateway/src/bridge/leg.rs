@@ -155,17 +155,19 @@ impl Leg {
 
     fn news(&self, news: &Notification) -> Option<Bytes> {
         let news = &*self.asked.upstream.screened(news)?;
-        let params = news.params.as_ref()?.value();
+        let params = news.params.as_ref().map(Part::value);
         match &*news.method {
-            "notifications/progress" if self.is_own_token(params.get("progressToken")) => {
+            "notifications/progress" => {
+                let params = params.filter(|params| self.is_own_token(params.get("progressToken")))?;
                 let params = object_with(Some(params), &[("progressToken", Some(self.token.as_deref()?))]);
                 Some(compose::to_client(None, &news.method, Some(&params)))
             }
-            "notifications/progress" => None,
             "notifications/message" => {
+                let params = params?;
                 let level = params.get("level").and_then(Value::as_str).and_then(|level| severity(&level));
                 (level? >= self.level?).then(|| compose::to_client(None, &news.method, Some(params.raw())))
             }
+            // Lists that change say nothing more, so there may be no params.
             _ => {
                 if let Some(Way { turn, upstream, .. }) = &self.way {
                     match &turn.link {

@@ -159,7 +159,7 @@ impl Listener {
                 child.request_for(Some(&session.caller), &outbound, &id, &[], TakesQuestions::Never).await?,
             ),
         };
-        let mut source = Source::of(&self.upstream.bounds(), &link, reply, id).await?.patient();
+        let mut source = Source::of(&self.upstream, &self.upstream.bounds(), &link, reply, id).await?.patient();
         let first = timeout(AGREEING, source.next()).await.map_err(|_| Failure::Timeout)??;
         match first {
             Message::Notification(news) if &*news.method == "notifications/subscriptions/acknowledged" => {

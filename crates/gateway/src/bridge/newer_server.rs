@@ -153,7 +153,7 @@ async fn send(
     };
     let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
     upstream.works();
-    Source::of(&asked.bounds, &link, reply, id.clone()).await.map_err(in_legacy_words)
+    Source::of(&asked.upstream, &asked.bounds, &link, reply, id.clone()).await.map_err(in_legacy_words)
 }
 
 /// Statuses of the modern era mean other things to a legacy client: 404 would end its session.

@@ -118,7 +118,7 @@ pub(super) async fn send(
     };
     let reply = sent.inspect_err(|failure| upstream.fails(failure))?;
     upstream.works();
-    Ok((Source::of(&asked.bounds, link, reply, id).await?, wire))
+    Ok((Source::of(upstream, &asked.bounds, link, reply, id).await?, wire))
 }
 
 /// A line of the conversation for one call. Where all are taken, a call nobody came back for makes room;

@@ -134,6 +134,7 @@ impl Heard {
                 Some(event)
             }
             Ok(Message::Notification(news)) => {
+                self.upstream.take_note(&news);
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
                 let may_hear = self.caller.as_ref().is_none_or(|caller| self.upstream.may_tell(&news, caller));
                 let told = self.upstream.screened(&news)?;

@@ -27,7 +27,11 @@ impl StdioLink {
         match read_one(line, limits) {
             Ok(Message::Response(response)) => self.respond(&response),
             Ok(Message::Notification(news)) => {
-                match self.upstream.upgrade().as_ref().and_then(|upstream| upstream.screened(&news)) {
+                let upstream = self.upstream.upgrade();
+                if let Some(upstream) = &upstream {
+                    upstream.take_note(&news);
+                }
+                match upstream.as_ref().and_then(|upstream| upstream.screened(&news)) {
                     Some(Cow::Borrowed(news)) => self.spread(line, news).await,
                     Some(Cow::Owned(news)) => {
                         let line = compose::to_client(None, &news.method, news.params.as_ref().map(Part::raw));

@@ -54,6 +54,10 @@ pub(in crate::tests) struct Puppet {
     late: Arc<Mutex<Option<Value>>>,
     /// Whoever wants to listen has to wait.
     holds_back: Arc<AtomicBool>,
+    /// Its tool is another than before.
+    changed: Arc<AtomicBool>,
+    /// It becomes another while it lists it, and the answer says so.
+    changes_while_listing: Arc<AtomicBool>,
 }
 
 /// A call that is not answered until its connection closes.
@@ -89,6 +93,10 @@ fn events(receiver: mpsc::UnboundedReceiver<String>) -> Answer {
     response
 }
 
+fn list_changed() -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+}
+
 fn event(name: &str, data: &str) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
@@ -113,6 +121,8 @@ impl Puppet {
             slow: Arc::default(),
             late: Arc::default(),
             holds_back: Arc::default(),
+            changed: Arc::default(),
+            changes_while_listing: Arc::default(),
         };
         let serving = puppet.clone();
         tokio::spawn(async move {
@@ -271,12 +281,23 @@ impl Puppet {
             return self.listened(&message, &id, receiver, sender);
         }
         let result = self.plain(&message);
+        if method == "tools/list" && self.changes_while_listing.swap(false, Ordering::Relaxed) {
+            self.changed.store(true, Ordering::Relaxed);
+            let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            let _ = sender.send(event("message", &list_changed().to_string()));
+            let _ = sender.send(event("message", &answer.to_string()));
+            return events(receiver);
+        }
         whole(StatusCode::OK, json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
     }
 
     /// Tells everybody who listens that its tools have changed.
     pub(in crate::tests) fn announce(&self) {
-        self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+        self.tell(&list_changed());
+    }
+
+    pub(in crate::tests) fn changes_while_listing(&self) {
+        self.changes_while_listing.store(true, Ordering::Relaxed);
     }
 
     /// Says something to everybody who listens.
@@ -358,10 +379,15 @@ impl Puppet {
                 "serverInfo": {"name": "puppet", "version": "1"}}),
             "server/discover" => json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
                 "capabilities": offers, "ttlMs": 0, "cacheScope": "private"}),
-            "tools/list" => json!({"tools": [{"name": "act", "inputSchema": {"type": "object"}}],
+            "tools/list" => json!({"tools": [self.tool()],
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}),
             _ => json!({"resultType": "complete"}),
         }
+    }
+
+    fn tool(&self) -> Value {
+        let description = if self.changed.load(Ordering::Relaxed) { "Acts otherwise." } else { "Acts." };
+        json!({"name": "act", "description": description, "inputSchema": {"type": "object"}})
     }
 
     fn answered(&self, session: &str, message: &Value) {
@@ -439,6 +465,10 @@ impl Puppet {
                     drop(out.send(format!("id: e{place}\n{}", event("message", &news.to_string()))));
                     *lock(&self.late) = Some(id);
                     return;
+                }
+                "ChangeTools" => {
+                    self.changed.store(true, Ordering::Relaxed);
+                    say(&list_changed());
                 }
                 "Pause" => tokio::time::sleep(Duration::from_millis(5)).await,
                 other => illegal(other, &id, &say, &out),
