@@ -127,7 +127,7 @@ impl Office {
         let (Ok(book), Ok(page)) = (book, page) else { unreachable!("a book is opened") };
         let caller = Arc::new(Caller::local_person("ada"));
         let sighting =
-            Sighting { server: "gw".into(), kind: Kind::Tool, caller, pages: vec![page], is_whole: true };
+            Sighting { server: "gw".into(), kind: Kind::Tool, caller, pages: vec![page], is_whole: true, after: 0 };
         assert!(book.record(&sighting, Noon.now()).is_ok());
     }
 

@@ -59,7 +59,7 @@ pub async fn ask(upstream: &Arc<Upstream>, link: &Link, method: &str, cursor: Op
 /// Whether a legacy server does not know the session any more. What it never knew is another matter.
 fn is_forgetful(failure: &Failure) -> bool {
     match failure {
-        Failure::Answered { status: 404, error } => !error.contains("-32601"),
+        Failure::Answered { status: 404, .. } => !failure.is_unknown_method(),
         Failure::Wordless { status } => *status == 404,
         _ => false,
     }

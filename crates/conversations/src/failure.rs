@@ -1,7 +1,9 @@
 //! Every way a server can let a message down.
 
-use toolwarden_core::json::JsonError;
+use toolwarden_core::json::{Document, JsonError, Limits};
 use toolwarden_core::{Reason, Status};
+
+use crate::whole::DEEPEST;
 
 /// What went wrong with a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +68,15 @@ impl Failure {
         }
     }
 
+    /// Whether the server says that it does not know what it was asked for: a list it does not have.
+    pub fn is_unknown_method(&self) -> bool {
+        let Self::Answered { error, .. } = self else { return false };
+        let Ok(error) = Document::parse(error.as_str(), Limits { bytes: error.len(), depth: DEEPEST }) else {
+            return false;
+        };
+        error.root().get("code").is_some_and(|code| code.raw() == "-32601")
+    }
+
     /// How a call ended that failed so.
     pub fn status(&self) -> Status {
         match self {
@@ -86,4 +97,21 @@ impl Failure {
             | Self::Busy => Status::UpstreamError,
         }
     }
+}
+
+#[cfg(test)]
+#[test]
+fn an_unknown_method_is_known_by_its_code_and_by_nothing_else() {
+    let answered = |error: &str| Failure::Answered { status: 200, error: error.to_owned() };
+    assert!(answered(r#"{"code":-32601,"message":"no"}"#).is_unknown_method());
+    assert!(answered(r#"{ "message": "no", "code" : -32601 }"#).is_unknown_method());
+    for other in [
+        r#"{"code":-32000,"message":"it said -32601"}"#,
+        r#"{"code":-32000,"message":"no","data":{"code":-32601}}"#,
+        r#"{"code":-326010,"message":"no"}"#,
+        "-32601",
+    ] {
+        assert!(!answered(other).is_unknown_method(), "{other}");
+    }
+    assert!(!Failure::Timeout.is_unknown_method());
 }

@@ -12,6 +12,7 @@ mod failure;
 pub mod flight;
 pub mod greeting;
 pub mod known;
+pub mod listing;
 pub mod memo;
 pub mod questions;
 pub mod receipt;

@@ -43,6 +43,7 @@ use crate::audience::{Audience, Telling};
 use crate::bounds::{Bounds, CallBounds};
 use crate::failure::Failure;
 use crate::known::KnownLists;
+use crate::listing::LastListing;
 use crate::memo::ListMemo;
 use crate::questions::Scribe;
 use crate::tasks::Tasks;
@@ -136,8 +137,8 @@ pub struct Upstream {
     /// What it listed last, for the common door.
     pub known: KnownLists,
     pub tasks: Tasks,
-    /// When its tools were last asked for on a caller's behalf.
-    pub asked_for_tools: tokio::sync::Mutex<Option<tokio::time::Instant>>,
+    /// Held while it is asked for a whole list on a caller's behalf.
+    pub listing: tokio::sync::Mutex<Option<LastListing>>,
 }
 
 #[derive(Debug)]
@@ -252,7 +253,7 @@ impl Upstream {
             lists: ListMemo::default(),
             known: KnownLists::default(),
             tasks: Tasks::default(),
-            asked_for_tools: tokio::sync::Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
         }
     }
 

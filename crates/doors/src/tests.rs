@@ -8,6 +8,7 @@ mod doors;
 mod eras;
 mod fitting;
 mod flowing;
+mod gathering;
 mod giving_up;
 mod house;
 mod leaving;

@@ -145,6 +145,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
         return Ok(answer);
     }
     let link = forward::link_of(asked).await?;
+    asked.after.get_or_init(|| gateway.pins.changes_heard(&asked.upstream.name));
     if link.as_ref().is_some_and(|link| link.era() != asked.arrival.version.era()) {
         // Apart, like every way that is not the usual one: room for it in each call would cost all of them.
         let mut going = Box::pin(bridge::carry(gateway, asked, outbound, trail));

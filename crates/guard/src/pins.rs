@@ -9,7 +9,10 @@ mod book;
 mod choice;
 mod diff;
 mod file;
+mod irregular;
 mod launch;
+mod looks;
+mod sighting;
 mod veil;
 
 use std::collections::BTreeMap;
@@ -19,11 +22,11 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::json::Value;
 use toolwarden_core::{Digest, Weakness, weak};
 
-pub use book::{Book, Noted, PinsError, Shown, Sighted, Sighting};
+pub use book::Book;
 pub use choice::{Waiting, choose, digest_of_waiting};
 pub use diff::{Change, changes};
 pub use file::{accept, all, fill, path, read, standing};
-pub use launch::text as launch_text;
+pub use sighting::{Noted, Shown, Sighted, Sighting};
 
 /// Versions of one definition that are kept as accepted, and as waiting.
 const MOST_ACCEPTED: usize = 16;

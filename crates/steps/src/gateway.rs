@@ -92,7 +92,9 @@ impl Gateway {
         let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
         let limiter = Limiter::new(parts.settings.limits, &parts.policy.base().limits, &parts.servers);
         let live = Arc::new(Live::new(parts.policy, parts.servers));
-        let pins = Arc::new(parts.pins);
+        let mut pins = parts.pins;
+        let noted = pins.take_noted();
+        let pins = Arc::new(pins);
         let screens = Arc::new(Screens::of(&parts.definitions));
         let audience: Arc<dyn Audience> =
             Arc::new(Hearing::new(live.clone(), pins.clone(), screens.clone(), parts.clock.clone()));
@@ -121,8 +123,8 @@ impl Gateway {
             local: Arc::new(Caller::local_person(parts.local_user)),
         });
         gateway.hold_servers();
-        for (server, noted) in gateway.pins.noted_at_start() {
-            gateway.tell_pinned(server, std::slice::from_ref(noted));
+        for (server, noted) in noted {
+            gateway.tell_pinned(&server, &[noted]);
         }
         for upstream in gateway.upstreams.all() {
             let known = gateway.pins.definitions(&upstream.name);

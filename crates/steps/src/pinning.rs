@@ -17,31 +17,49 @@ use crate::catalog;
 use crate::gateway::Gateway;
 use crate::visible;
 
-/// What is pinned of a list, and the key of its entries.
-pub fn kind_of(method: &str) -> Option<(Kind, &'static str)> {
-    match method {
-        "tools/list" => Some((Kind::Tool, "tools")),
-        "prompts/list" => Some((Kind::Prompt, "prompts")),
-        _ => None,
-    }
+/// A list of definitions that are pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PinnedList {
+    pub kind: Kind,
+    pub method: &'static str,
+    /// Of its entries.
+    pub key: &'static str,
 }
 
-/// A page of a list as clients are shown it. `from` is where the client wanted it from.
+pub const TOOLS: PinnedList = PinnedList { kind: Kind::Tool, method: "tools/list", key: "tools" };
+pub const PROMPTS: PinnedList = PinnedList { kind: Kind::Prompt, method: "prompts/list", key: "prompts" };
+
+/// The list a method asks for; none where nothing of it is pinned.
+pub fn list_of(method: &str) -> Option<PinnedList> {
+    [TOOLS, PROMPTS].into_iter().find(|list| list.method == method)
+}
+
+/// Pages of a list as a server gave them.
+#[derive(Debug)]
+pub struct Given {
+    pub pages: Vec<Part>,
+    /// Whether this is all of it.
+    pub is_whole: bool,
+    /// How many changes of the server were heard of before it was asked.
+    pub after: u64,
+}
+
+/// A page of a list as clients are shown it. `from` is where the client wanted it from, `after` as in `Given`.
 pub async fn page(
     gateway: &Arc<Gateway>,
-    upstream: &Arc<Upstream>,
+    (upstream, link): (&Arc<Upstream>, &Link),
     caller: &Arc<Caller>,
-    (method, link): (&str, &Link),
-    from: Option<Value<'_>>,
+    list: PinnedList,
+    (from, after): (Option<Value<'_>>, u64),
     page: &Part,
 ) -> Result<Part, Failure> {
-    let Some((kind, key)) = kind_of(method) else { return Ok(page.clone()) };
     let is_whole = from.is_none() && page.value().get("nextCursor").is_none();
-    if !is_whole && !gateway.pins.has_baseline(&upstream.name, kind) {
+    if !is_whole && !gateway.pins.has_baseline(&upstream.name, list.kind) {
         // The baseline is everything, or a server could add to it page by page for ever.
-        catalog::learn(gateway, upstream, caller, kind, link).await?;
+        catalog::learn(gateway, upstream, caller, list, link).await?;
     }
-    let pages = pages(gateway, upstream, caller, (kind, key), vec![page.clone()], is_whole).await?;
+    let given = Given { pages: vec![page.clone()], is_whole, after };
+    let pages = pages(gateway, upstream, caller, list, given).await?;
     pages.into_iter().next().ok_or_else(|| Failure::Protocol("its list cannot be read".to_owned()))
 }
 
@@ -50,12 +68,11 @@ pub async fn pages(
     gateway: &Arc<Gateway>,
     upstream: &Arc<Upstream>,
     caller: &Arc<Caller>,
-    (kind, key): (Kind, &str),
-    pages: Vec<Part>,
-    is_whole: bool,
+    PinnedList { kind, key, .. }: PinnedList,
+    Given { pages, is_whole, after }: Given,
 ) -> Result<Vec<Part>, Failure> {
     let (server, caller) = (upstream.name.clone(), caller.clone());
-    let sighting = Sighting { server, kind, caller, pages, is_whole };
+    let sighting = Sighting { server, kind, caller, pages, is_whole, after };
     let shown = look(gateway, &sighting).await?.shown;
     let mut rest = shown.as_slice();
     let mut made = Vec::with_capacity(sighting.pages.len());
@@ -80,7 +97,8 @@ pub async fn opening(
     said: Part,
 ) -> Result<Part, Failure> {
     let (server, caller) = (upstream.name.clone(), caller.clone());
-    let sighting = Sighting { server, kind: Kind::Instructions, caller, pages: vec![said.clone()], is_whole: true };
+    let pages = vec![said.clone()];
+    let sighting = Sighting { server, kind: Kind::Instructions, caller, pages, is_whole: true, after: 0 };
     let words = match look(gateway, &sighting).await?.shown.into_iter().next() {
         None | Some(Shown::AsGiven) => return Ok(visible::offered(&said).unwrap_or(said)),
         Some(Shown::Instead(words)) => Some(words),

@@ -42,6 +42,8 @@ pub struct Asked {
     pub bounds: CallBounds,
     /// The policy it was judged by: every later step of the call uses the same.
     pub judged_by: OnceLock<Arc<PolicySet>>,
+    /// How many changes of the server were heard of before it left (GATE-12).
+    pub after: OnceLock<u64>,
 }
 
 /// What kind of message it is.
@@ -128,8 +130,9 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
         _ => CallBounds { depth: DEEPEST, ..upstream.bounds() },
     };
     let query = query(gateway, &arrival.caller, call);
-    let judged_by = OnceLock::new();
-    Ok(Resolved::Asked(Arc::new(Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by })))
+    let (judged_by, after) = (OnceLock::new(), OnceLock::new());
+    let asked = Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by, after };
+    Ok(Resolved::Asked(Arc::new(asked)))
 }
 
 /// GATE-19: only one's own tasks can be spoken of. Gives the tool whose call made it.
@@ -248,6 +251,7 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
         state: None,
         bounds,
         judged_by,
+        after: OnceLock::new(),
     })))
 }
 
@@ -288,6 +292,7 @@ impl Asked {
             state: self.state.clone(),
             bounds: self.bounds,
             judged_by: OnceLock::new(),
+            after: OnceLock::new(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -54,6 +55,10 @@ pub(super) struct Recorder {
     error: Arc<Mutex<Option<(StatusCode, String)>>>,
     /// Lists it gives page by page, by method; the cursor is the number of the page.
     pages: Arc<Mutex<HashMap<String, Vec<Value>>>>,
+    /// The error it answers a list with, and which.
+    no_list: Arc<Mutex<Option<(&'static str, &'static str)>>>,
+    /// How long it takes for a page of a list.
+    slow: Arc<Mutex<Duration>>,
     /// It is there, and answers nothing.
     down: Arc<AtomicBool>,
     /// It takes calls and never answers them.
@@ -107,6 +112,8 @@ impl Recorder {
             answer: Arc::default(),
             error: Arc::default(),
             pages: Arc::default(),
+            no_list: Arc::default(),
+            slow: Arc::default(),
             down: Arc::default(),
             silent: Arc::default(),
             forgets: Arc::default(),
@@ -142,6 +149,14 @@ impl Recorder {
     /// A list in pages, each a result without its cursor.
     pub(super) fn lists(&self, method: &str, pages: Vec<Value>) {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner).insert(method.to_owned(), pages);
+    }
+
+    pub(super) fn lists_fail_with(&self, method: &'static str, error: &'static str) {
+        *self.no_list.lock().unwrap_or_else(PoisonError::into_inner) = Some((method, error));
+    }
+
+    pub(super) fn lists_slowly(&self, each: Duration) {
+        *self.slow.lock().unwrap_or_else(PoisonError::into_inner) = each;
     }
 
     pub(super) fn goes_down(&self, down: bool) {
@@ -217,6 +232,10 @@ impl Recorder {
         if method == "tools/call" && self.silent.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
+        let slow = *self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        if method.ends_with("/list") {
+            tokio::time::sleep(slow).await;
+        }
         if method == "initialize" {
             self.anew.store(false, Ordering::Relaxed);
         }
@@ -242,6 +261,9 @@ impl Recorder {
         };
         let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let error = error.filter(|_| !NO_CALLS.contains(&method.as_str()));
+        let no_list = *self.no_list.lock().unwrap_or_else(PoisonError::into_inner);
+        let no_list = no_list.filter(|(list, _)| *list == method);
+        let error = no_list.map(|(_, error)| (StatusCode::OK, error.to_owned())).or(error);
         let (status, said) = match error {
             Some((status, error)) => (status, format!("\"error\":{error}")),
             None => (StatusCode::OK, format!("\"result\":{result}")),

@@ -29,6 +29,17 @@ async fn gate_12_a_change_that_is_told_in_a_call_is_found_before_the_next_one() 
 }
 
 #[tokio::test]
+async fn gate_12_a_change_that_is_told_with_the_list_is_found_before_the_next_call() {
+    let (house, puppet) = house(Wire::Legacy).await;
+    puppet.changes_while_listing();
+    let listed = list(&house).await;
+    assert!(listed.contains("Acts."), "{listed}");
+    let held = call(&house, ada(), &[], "{}", &json!({})).await;
+    assert!(held.to_string().contains("definition_changed"), "{held}");
+    assert_eq!(puppet.calls(), 0);
+}
+
+#[tokio::test]
 async fn news_without_params_in_a_call_reach_who_listens() {
     let (house, _puppet) = house(Wire::Legacy).await;
     let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Modern).await;

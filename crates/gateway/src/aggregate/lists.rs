@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::alias::{Alias, is_web};
 use toolwarden_conversations::ask::ask;
+use toolwarden_conversations::listing::{MOST_PAGES, Pages};
 use toolwarden_conversations::sessions::principal;
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Part, Value};
@@ -26,7 +27,6 @@ use toolwarden_steps::pinning;
 
 /// Entries of one page.
 const PAGE: usize = 500;
-const MOST_PAGES: usize = 100;
 /// No gathered list is fresh for longer: the policy may change what is visible.
 const LONGEST_FRESH: u64 = 60_000;
 
@@ -197,28 +197,29 @@ async fn of_one(
 ) -> Result<Listed, Failure> {
     let mut link = link_of(gateway, arrival, upstream).await?;
     let is_first = cursor.is_none();
+    let mut after = gateway.pins.changes_heard(&upstream.name);
     let mut said = ask(upstream, &link, method, cursor.as_deref()).await;
     if said.is_err() && !link.is_open() {
         // It was started anew since: so is the conversation.
         link = link_of(gateway, arrival, upstream).await?;
+        after = gateway.pins.changes_heard(&upstream.name);
         said = ask(upstream, &link, method, cursor.as_deref()).await;
     }
     let mut listed = Listed { pages: Vec::new(), fresh: LONGEST_FRESH, more: None };
-    let mut given = Vec::new();
+    let mut given = Pages::default();
     loop {
         let page = match said {
             Ok(page) => page,
             // A server without prompts or resources says so; it simply has none.
-            Err(Failure::Answered { error, .. }) if error.contains("-32601") => break,
+            Err(failure) if failure.is_unknown_method() => break,
             Err(failure) => return Err(failure),
         };
         // Only the modern era has words for it.
         let fresh = page.value().get("ttlMs").filter(|_| link.era() == Era::Modern);
         let fresh = fresh.and_then(|fresh| fresh.raw().parse().ok());
         listed.fresh = listed.fresh.min(fresh.unwrap_or(0));
-        cursor = page.value().get("nextCursor").map(|next| next.raw().to_owned());
-        given.push(page);
-        if cursor.is_none() || given.len() >= weak::limit(pages) {
+        cursor = given.add(page)?;
+        if cursor.is_none() || given.count() >= weak::limit(pages) {
             break;
         }
         said = ask(upstream, &link, method, cursor.as_deref()).await;
@@ -226,11 +227,13 @@ async fn of_one(
     if cursor.is_some() && pages == MOST_PAGES {
         return Err(Failure::Protocol("its list has no end".to_owned()));
     }
-    if let Some(pinned) = pinning::kind_of(method) {
-        given = pinning::pages(gateway, upstream, &arrival.caller, pinned, given, true).await?;
+    let mut parts = given.into_parts();
+    if let Some(list) = pinning::list_of(method) {
+        let given = pinning::Given { pages: parts, is_whole: true, after };
+        parts = pinning::pages(gateway, upstream, &arrival.caller, list, given).await?;
     }
     let era = arrival.version.era();
-    listed.pages = given.into_iter().map(|page| in_words_of(era, &link, method, page)).collect::<Result<_, _>>()?;
+    listed.pages = parts.into_iter().map(|page| in_words_of(era, &link, method, page)).collect::<Result<_, _>>()?;
     listed.more = cursor;
     if is_first {
         upstream.known.keep(method, &principal(&arrival.caller), &listed.pages);

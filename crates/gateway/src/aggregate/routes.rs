@@ -7,7 +7,6 @@ use toolwarden_conversations::known::KnownLists;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Weakness, name, weak};
-use toolwarden_guard::pins::Kind;
 use toolwarden_mcp::Message;
 use toolwarden_mcp::compose::{push_spliced, quoted};
 
@@ -21,6 +20,7 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::catalog;
 use toolwarden_steps::decide::reach;
 use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::pinning::TOOLS;
 use toolwarden_steps::resolve::{Resolved, resolve, text_member};
 
 pub(super) async fn call(
@@ -131,7 +131,7 @@ async fn by_name(
                 && let Ok(link) = link_of(gateway, arrival, upstream).await
             {
                 // What went wrong is in the log; an unknown tool is refused.
-                let _ = catalog::know_on(gateway, upstream, &arrival.caller, (Kind::Tool, &own), &link).await;
+                let _ = catalog::know_on(gateway, upstream, &arrival.caller, (TOOLS, &own), &link).await;
             }
             return Some((alias.clone(), upstream.clone(), own));
         }

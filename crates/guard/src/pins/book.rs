@@ -1,90 +1,31 @@
 //! The pins of all servers while the gateway runs: what was seen is compared, recorded and judged here.
 //!
 //! A call asks how its definition stands without a lock: nearly always nothing is irregular. What a list
-//! brings is compared under the server's own lock; only news is written, under the data directory's.
+//! brings is compared under the server's own lock, which is held for moments; only news is written, by one
+//! writer of the server at a time, under the data directory's lock.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use toolwarden_core::json::{Kind as JsonKind, Part, Value};
-use toolwarden_core::{Caller, Keyring, name, weak};
+use toolwarden_core::json::Part;
+use toolwarden_core::{Caller, Keyring, Weakness, weak};
 use toolwarden_policy::Definition;
 use toolwarden_policy::input::ToolDefinition;
 use toolwarden_sources::stored::StoredError;
 use toolwarden_sources::{Locations, ServerDefinition};
 
 use super::file::{self, Stamp};
-use super::{Changes, Given, How, Kind, ServerPins, Standing, launch};
+use super::irregular::{Irregular, Regular};
+use super::looks::Looks;
+use super::sighting::{Noted, Shown, Sighted, Sighting};
+use super::{Changes, Given, Kind, ServerPins, Standing, launch};
 
 /// So many callers who saw an accepted version are remembered for each definition that waits.
 const MOST_CALLERS: usize = 10_000;
-
-/// Why definitions cannot be pinned. Nothing of the server is shown then.
-pub type PinsError = StoredError;
-
-/// One look at definitions of a server.
-#[derive(Debug, Clone)]
-pub struct Sighting {
-    pub server: Arc<str>,
-    pub kind: Kind,
-    pub caller: Arc<Caller>,
-    /// Results as the server gave them: pages of a list, or what it said of itself.
-    pub pages: Vec<Part>,
-    /// Whether this is everything it has of that kind.
-    pub is_whole: bool,
-}
-
-impl Sighting {
-    fn given(&self) -> Vec<Option<Given<'_>>> {
-        self.pages.iter().flat_map(|page| entries(self.kind, page.value())).collect()
-    }
-}
-
-/// The definitions in a result; none for an entry that cannot be one.
-fn entries(kind: Kind, result: Value<'_>) -> Vec<Option<Given<'_>>> {
-    let list = |key: &str| result.get(key).into_iter().flat_map(Value::items).map(named).collect();
-    let words = || result.get("instructions").filter(|words| words.kind() == JsonKind::String);
-    match kind {
-        Kind::Tool => list("tools"),
-        Kind::Prompt => list("prompts"),
-        Kind::Instructions => words().map(|words| Some(Given::new(String::new(), words))).into_iter().collect(),
-        Kind::Launch => vec![Some(Given::new(String::new(), result))],
-    }
-}
-
-fn named(entry: Value<'_>) -> Option<Given<'_>> {
-    Some(Given::new(entry.get("name")?.as_str()?.into_owned(), entry))
-}
-
-/// What clients are shown of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
-    AsGiven,
-    Instead(Arc<str>),
-    Hidden,
-}
-
-/// What a look comes to, entry by entry.
-#[derive(Debug, Default)]
-pub struct Sighted {
-    pub shown: Vec<Shown>,
-    pub noted: Vec<Noted>,
-}
-
-/// Something that was put on record just now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
-    pub kind: Kind,
-    pub name: String,
-    pub how: How,
-    /// No version of it was ever accepted.
-    pub is_new: bool,
-    pub digest: String,
-}
 
 /// The pins of all servers.
 #[derive(Debug)]
@@ -102,30 +43,21 @@ pub struct Book {
 #[derive(Debug)]
 struct Shelf {
     changes: Changes,
+    /// Held by whoever writes, for as long as a disk takes: nobody waits for it who only asks.
+    writing: Mutex<()>,
     state: Mutex<State>,
-    /// Who saw all tools, and all prompts, since the server was last heard to change.
-    looked: [ArcSwap<HashSet<u64>>; 2],
+    looks: Looks,
 }
 
 #[derive(Debug, Default)]
 struct State {
     pins: ServerPins,
+    /// How often they were replaced.
+    swaps: u64,
     stamp: Stamp,
     /// What would start the server in this process.
     launch: Option<String>,
-    /// Of definitions that wait: who has seen an accepted version since.
-    regular: HashMap<(Kind, String), HashSet<u64>>,
-}
-
-/// What is not as accepted at one server.
-#[derive(Debug, Default, Clone)]
-struct Irregular {
-    /// What starts it changed: nothing of it may run.
-    launch: bool,
-    instructions: Option<HashSet<u64>>,
-    /// By folded name: a call may spell it otherwise.
-    tools: HashMap<String, (Definition, HashSet<u64>)>,
-    prompts: HashMap<String, (Definition, HashSet<u64>)>,
+    regular: Regular,
 }
 
 impl Book {
@@ -138,7 +70,7 @@ impl Book {
         definitions: &[ServerDefinition],
         keyring: &dyn Keyring,
         now: Timestamp,
-    ) -> Result<Self, PinsError> {
+    ) -> Result<Self, StoredError> {
         let mut book = Self {
             locations,
             shelves: HashMap::new(),
@@ -149,7 +81,7 @@ impl Book {
         };
         for definition in definitions {
             let changes = if definition.follows_changes { Changes::Follow } else { Changes::Wait };
-            let shelf = Shelf { changes, state: Mutex::default(), looked: Default::default() };
+            let shelf = Shelf { changes, writing: Mutex::default(), state: Mutex::default(), looks: Looks::default() };
             let server: Arc<str> = definition.input.name.as_str().into();
             shelf.state().pins.server = server.to_string();
             // The first definition of a name counts.
@@ -160,17 +92,16 @@ impl Book {
             let server: Arc<str> = definition.input.name.as_str().into();
             let caller = Arc::new(Caller::local_person(String::new()));
             let sighting =
-                Sighting { server: server.clone(), kind: Kind::Launch, caller, pages: vec![text], is_whole: true };
+                Sighting { server: server.clone(), kind: Kind::Launch, caller, pages: vec![text], is_whole: true, after: 0 };
             let seen = book.record(&sighting, now)?;
             book.noted.extend(seen.noted.into_iter().map(|one| (server.clone(), one)));
         }
         Ok(book)
     }
 
-    /// What was put on record when it was opened.
-    #[must_use]
-    pub fn noted_at_start(&self) -> &[(Arc<str>, Noted)] {
-        &self.noted
+    /// What was put on record when it was opened; gives it once.
+    pub fn take_noted(&mut self) -> Vec<(Arc<str>, Noted)> {
+        std::mem::take(&mut self.noted)
     }
 
     fn mark(&self, caller: &Caller) -> u64 {
@@ -196,22 +127,32 @@ impl Book {
     ///
     /// # Errors
     /// It cannot be written: then nothing was seen.
-    pub fn record(&self, sighting: &Sighting, now: Timestamp) -> Result<Sighted, PinsError> {
+    pub fn record(&self, sighting: &Sighting, now: Timestamp) -> Result<Sighted, StoredError> {
         let Some(shelf) = self.shelves.get(&sighting.server) else { return Ok(Sighted::default()) };
         let given = sighting.given();
-        let mut state = shelf.state();
         let edit = |pins: &mut ServerPins| record(pins, sighting, &given, shelf.changes, now);
-        let noted = match &self.locations {
+        let _writing = shelf.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (noted, mut state) = match &self.locations {
             Some(locations) => {
                 let (noted, on_disk) = file::change(locations, &sighting.server, edit)?;
-                (state.pins, state.stamp) = (on_disk.pins, on_disk.stamp);
-                noted
+                let mut state = shelf.state();
+                // What others changed before is still to be taken over, and told, when it is looked for.
+                if state.stamp == on_disk.before || sighting.kind == Kind::Launch {
+                    state.stamp = on_disk.stamp;
+                }
+                state.swap_in(on_disk.pins);
+                (noted, state)
             }
-            None => edit(&mut state.pins).0,
+            None => {
+                let mut state = shelf.state();
+                (edit(&mut state.pins).0, state)
+            }
         };
         if sighting.kind == Kind::Launch {
             state.launch = given.iter().flatten().map(|given| given.digest.clone()).next();
         }
+        // What is on disk may be news although none of it was put there just now: others write it, too.
+        self.note_irregular(&sighting.server, &state);
         Ok(self.seen(shelf, state, sighting, &given, noted))
     }
 
@@ -247,7 +188,7 @@ impl Book {
         }
         // Nobody hides a changed definition behind an accepted one of the same name.
         accepted.retain(|name| !others.contains(name));
-        let mut moved = !noted.is_empty();
+        let mut moved = false;
         for name in accepted {
             let callers = state.regular.entry((kind, name)).or_default();
             if callers.len() >= MOST_CALLERS {
@@ -262,21 +203,15 @@ impl Book {
             self.note_irregular(&sighting.server, &state);
         }
         drop(state);
-        if let (true, Some(looked)) = (sighting.is_whole, shelf.looked(kind))
-            && !looked.load().contains(&mark)
-        {
-            looked.rcu(|known| {
-                let mut known: HashSet<u64> =
-                    if known.len() < MOST_CALLERS { (**known).clone() } else { HashSet::new() };
-                known.insert(mark);
-                known
-            });
+        if sighting.is_whole {
+            shelf.looks.note(kind, mark, sighting.after);
         }
         Sighted { shown, noted }
     }
 
     fn note_irregular(&self, server: &Arc<str>, state: &State) {
-        let found = irregular(state);
+        let found = Irregular::of(&state.pins, state.launch.as_deref(), &state.regular);
+        let found = found.filter(|_| !weak::is(Weakness::Pins));
         self.moves.fetch_add(1, Ordering::Release);
         self.irregular.rcu(|all| {
             let mut all = (**all).clone();
@@ -295,20 +230,8 @@ impl Book {
         if irregular.is_empty() {
             return Definition::Accepted;
         }
-        let Some(found) = irregular.get(server) else { return Definition::Accepted };
-        let is_regular = |callers: &HashSet<u64>| callers.contains(&self.mark(caller));
-        if found.launch || found.instructions.as_ref().is_some_and(|callers| !is_regular(callers)) {
-            return Definition::ServerChanged;
-        }
-        let entry = match called {
-            Some((Kind::Tool, tool)) => found.tools.get(&*name::folded(tool)),
-            Some((Kind::Prompt, prompt)) => found.prompts.get(&*name::folded(prompt)),
-            Some((Kind::Launch | Kind::Instructions, _)) | None => None,
-        };
-        match entry {
-            Some((definition, callers)) if !is_regular(callers) => *definition,
-            _ => Definition::Accepted,
-        }
+        let found = irregular.get(server);
+        found.map_or(Definition::Accepted, |found| found.standing(called, || self.mark(caller)))
     }
 
     /// Counts up whenever a definition stands otherwise than before, for anybody.
@@ -326,8 +249,13 @@ impl Book {
     /// Whether a caller saw everything of this kind since the server was last heard to change.
     #[must_use]
     pub fn has_looked(&self, server: &str, kind: Kind, caller: &Caller) -> bool {
-        let looked = self.shelves.get(server).and_then(|shelf| shelf.looked(kind));
-        looked.is_none_or(|looked| looked.load().contains(&self.mark(caller)))
+        self.shelves.get(server).is_none_or(|shelf| shelf.looks.has(kind, self.mark(caller)))
+    }
+
+    /// How many changes of a server were heard of so far: to be read before it is asked what it lists.
+    #[must_use]
+    pub fn changes_heard(&self, server: &str) -> u64 {
+        self.shelves.get(server).map(|shelf| shelf.looks.changes()).unwrap_or_default()
     }
 
     /// Whether there is something to compare with.
@@ -338,8 +266,9 @@ impl Book {
 
     /// The server may have changed: everybody looks again before the next call.
     pub fn forget_looks(&self, server: &str) {
-        let looked = self.shelves.get(server).into_iter().flat_map(|shelf| &shelf.looked);
-        looked.for_each(|looked| looked.store(Arc::default()));
+        if let Some(shelf) = self.shelves.get(server) {
+            shelf.looks.forget();
+        }
     }
 
     /// How many definitions of a server wait for a person.
@@ -359,25 +288,40 @@ impl Book {
         let Some(locations) = &self.locations else { return Vec::new() };
         let mut changed = Vec::new();
         for (server, shelf) in &self.shelves {
-            let stamp = file::stamp(locations, server);
-            if shelf.state().stamp == stamp {
-                continue;
-            }
-            match file::read(locations, server) {
-                Ok(pins) => {
-                    let mut state = shelf.state();
-                    (state.pins, state.stamp) = (pins, stamp);
-                    state.regular.clear();
-                    self.note_irregular(server, &state);
-                    drop(state);
-                    self.forget_looks(server);
-                    changed.push(server.clone());
-                }
+            match self.refresh_one(locations, server, shelf) {
+                Ok(true) => changed.push(server.clone()),
+                Ok(false) => {}
                 // What is in force stays; nothing was accepted that could be read.
                 Err(error) => tracing::error!(%server, "what was accepted of it cannot be read: {error}"),
             }
         }
         changed
+    }
+
+    fn refresh_one(&self, locations: &Locations, server: &Arc<str>, shelf: &Shelf) -> Result<bool, StoredError> {
+        loop {
+            let (known, swaps) = {
+                let state = shelf.state();
+                (state.stamp, state.swaps)
+            };
+            let stamp = file::stamp(locations, server);
+            if known == stamp {
+                return Ok(false);
+            }
+            let pins = file::read(locations, server)?;
+            let mut state = shelf.state();
+            // Somebody wrote meanwhile, so that what was read may be older than what is known.
+            if state.swaps != swaps {
+                continue;
+            }
+            state.swap_in(pins);
+            state.stamp = stamp;
+            state.regular.clear();
+            self.note_irregular(server, &state);
+            drop(state);
+            self.forget_looks(server);
+            return Ok(true);
+        }
     }
 }
 
@@ -405,41 +349,16 @@ fn record(
     (noted, is_changed)
 }
 
-fn irregular(state: &State) -> Option<Irregular> {
-    let mut found = Irregular::default();
-    let launch = state.pins.launch.entries.get("");
-    found.launch = state.launch.as_ref().zip(launch).is_some_and(|(digest, pin)| pin.accepts(digest).is_none());
-    let mut any = found.launch;
-    for kind in [Kind::Instructions, Kind::Tool, Kind::Prompt] {
-        let waiting = state.pins.section(kind).entries.iter().filter(|(_, pin)| !pin.waiting.is_empty());
-        for (entry, pin) in waiting {
-            any = true;
-            let callers = state.regular.get(&(kind, entry.clone())).cloned().unwrap_or_default();
-            let definition = if pin.standing() == Standing::New { Definition::New } else { Definition::Changed };
-            let folded = entry.to_ascii_lowercase();
-            match kind {
-                Kind::Launch => {}
-                Kind::Instructions => found.instructions = Some(callers),
-                Kind::Tool => drop(found.tools.insert(folded, (definition, callers))),
-                Kind::Prompt => drop(found.prompts.insert(folded, (definition, callers))),
-            }
-        }
+impl State {
+    fn swap_in(&mut self, pins: ServerPins) {
+        self.pins = pins;
+        self.swaps += 1;
     }
-    (any && !weak::is(toolwarden_core::Weakness::Pins)).then_some(found)
 }
 
 impl Shelf {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn looked(&self, kind: Kind) -> Option<&ArcSwap<HashSet<u64>>> {
-        let [tools, prompts] = &self.looked;
-        match kind {
-            Kind::Tool => Some(tools),
-            Kind::Prompt => Some(prompts),
-            Kind::Launch | Kind::Instructions => None,
-        }
     }
 }
 

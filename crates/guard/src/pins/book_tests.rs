@@ -56,9 +56,14 @@ fn ada() -> Arc<Caller> {
     Arc::new(Caller::local_person("ada"))
 }
 
+fn sighting(book: &Book, kind: Kind, page: Part) -> Sighting {
+    let after = book.changes_heard("s");
+    Sighting { server: "s".into(), kind, caller: ada(), pages: vec![page], is_whole: true, after }
+}
+
 fn look(book: &Book, kind: Kind, result: &str) -> Sighted {
     let Ok(page) = Part::composed(result.to_owned()) else { unreachable!("{result} is JSON") };
-    let sighting = Sighting { server: "s".into(), kind, caller: ada(), pages: vec![page], is_whole: true };
+    let sighting = sighting(book, kind, page);
     match book.sight(&sighting).map_or_else(|| book.record(&sighting, NOW), Ok) {
         Ok(seen) => seen,
         Err(error) => unreachable!("{error}"),
@@ -181,6 +186,19 @@ fn what_one_process_accepted_as_found_another_compares_with() {
 }
 
 #[test]
+fn what_another_process_put_on_record_first_is_held_here_too() {
+    let place = place();
+    let definitions = [server("s", &[])];
+    let (first, second) = (open(&place, &definitions), open(&place, &definitions));
+    let list = |description: &str| format!(r#"{{"tools":[{}]}}"#, tool("a", description));
+    look(&first, Kind::Tool, &list("1"));
+    look(&second, Kind::Tool, &list("1"));
+    look(&first, Kind::Tool, &list("2"));
+    look(&second, Kind::Tool, &list("2"));
+    assert_eq!(standing(&second, "a"), Definition::Changed);
+}
+
+#[test]
 fn a_changed_definition_does_not_hide_behind_an_accepted_one_of_the_same_name() {
     let place = place();
     let book = open(&place, &[server("s", &[])]);
@@ -194,6 +212,27 @@ fn a_changed_definition_does_not_hide_behind_an_accepted_one_of_the_same_name() 
 }
 
 #[test]
+fn names_that_differ_in_case_alone_stand_as_the_worse_of_them() {
+    for (changed, other) in [("Read", "read"), ("read", "Read")] {
+        let place = place();
+        let book = open(&place, &[server("s", &[])]);
+        let (first, second) = (tool(changed, "1"), tool(changed, "2"));
+        look(&book, Kind::Tool, &format!(r#"{{"tools":[{first}]}}"#));
+        look(&book, Kind::Tool, &format!(r#"{{"tools":[{second}]}}"#));
+        look(&book, Kind::Tool, &format!(r#"{{"tools":[{first},{}]}}"#, tool(other, "1")));
+        for spelled in [changed, other] {
+            assert_eq!(standing(&book, spelled), Definition::New, "{spelled}: one is accepted, the other is new");
+            let beside = file::standing(&place.locations, "s", Some((Kind::Tool, spelled)));
+            assert!(matches!(beside, Ok(Definition::New)), "{beside:?}");
+        }
+    }
+}
+
+fn tool(name: &str, description: &str) -> String {
+    format!(r#"{{"name":"{name}","description":"{description}"}}"#)
+}
+
+#[test]
 fn a_caller_looks_again_after_the_server_may_have_changed() {
     let place = place();
     let book = open(&place, &[server("s", &[])]);
@@ -203,6 +242,56 @@ fn a_caller_looks_again_after_the_server_may_have_changed() {
     assert!(!book.has_looked("s", Kind::Tool, &Caller::person("eve")) && !book.has_looked("s", Kind::Prompt, &ada()));
     book.forget_looks("s");
     assert!(!book.has_looked("s", Kind::Tool, &ada()) && book.has_baseline("s", Kind::Tool));
+}
+
+#[test]
+fn a_list_that_was_asked_for_before_a_change_is_no_look_at_what_changed() {
+    let place = place();
+    let book = open(&place, &[server("s", &[])]);
+    let Ok(page) = Part::composed(r#"{"tools":[]}"#.to_owned()) else { unreachable!("it is JSON") };
+    let asked_before = sighting(&book, Kind::Tool, page);
+    // The server says that it changed while its answer is on the way.
+    book.forget_looks("s");
+    assert!(book.record(&asked_before, NOW).is_ok());
+    assert!(!book.has_looked("s", Kind::Tool, &ada()));
+    look(&book, Kind::Tool, r#"{"tools":[]}"#);
+    assert!(book.has_looked("s", Kind::Tool, &ada()));
+}
+
+#[test]
+fn nobody_waits_for_a_disk_who_only_asks() {
+    let place = place();
+    let book = Arc::new(open(&place, &[server("s", &[])]));
+    look(&book, Kind::Tool, r#"{"tools":[{"name":"a"}]}"#);
+    let Ok(held) = toolwarden_sources::stored::lock(&place.locations) else { unreachable!("nobody else has it") };
+    let Ok(page) = Part::composed(r#"{"tools":[{"name":"b"}]}"#.to_owned()) else { unreachable!("it is JSON") };
+    let (writer, late) = (book.clone(), sighting(&book, Kind::Tool, page));
+    let writing = std::thread::spawn(move || writer.record(&late, NOW).is_ok());
+    let (asks, answer) = std::sync::mpsc::channel();
+    // Nobody answers yet: by then the writer waits for the lock.
+    assert!(answer.recv_timeout(std::time::Duration::from_millis(300)).is_err());
+    let asker = book.clone();
+    let asking = std::thread::spawn(move || {
+        let known = asker.has_baseline("s", Kind::Tool) && asker.definitions("s").len() == 1;
+        asks.send(known && asker.refresh().is_empty() && asker.waiting("s") == 0)
+    });
+    let answered = answer.recv_timeout(std::time::Duration::from_secs(3));
+    drop(held);
+    assert!(matches!(writing.join(), Ok(true)) && asking.join().is_ok());
+    assert_eq!(answered, Ok(true), "it was not answered while the lock was held");
+    assert_eq!(book.waiting("s"), 1);
+}
+
+#[test]
+fn what_a_person_accepted_is_taken_over_although_a_list_came_first() {
+    let place = place();
+    let book = open(&place, &[server("s", &[])]);
+    look(&book, Kind::Tool, r#"{"tools":[]}"#);
+    look(&book, Kind::Tool, r#"{"tools":[{"name":"a"}]}"#);
+    accepts(&place);
+    look(&book, Kind::Tool, r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
+    assert_eq!(book.refresh(), ["s".into()], "whoever listens is to be told of it");
+    assert!(book.refresh().is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use toolwarden_sources::Locations;
 use toolwarden_sources::stored::{self, StoredError};
 
 use super::choice::Waiting;
+use super::irregular::worse_of;
 use super::{Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version};
 use crate::live;
 
@@ -27,10 +28,10 @@ pub fn path(server: &str) -> PathBuf {
     PathBuf::from(DIRECTORY).join(format!("{stem}-{mark}.json"))
 }
 
-/// The pins of a server; none where nothing was seen yet.
+/// The pins of a server; none where nothing was seen yet, or the record is another server's.
 ///
 /// # Errors
-/// The record cannot be read, or is another server's.
+/// The record cannot be read.
 pub fn read(locations: &Locations, server: &str) -> Result<ServerPins, StoredError> {
     let found: Option<ServerPins> = stored::read_at(locations, &path(server))?;
     Ok(found.filter(|pins| pins.server == server).unwrap_or_else(|| blank(server)))
@@ -52,6 +53,8 @@ pub(super) fn stamp(locations: &Locations, server: &str) -> Stamp {
 #[derive(Debug)]
 pub(super) struct OnDisk {
     pub(super) pins: ServerPins,
+    /// Before it was changed, and after.
+    pub(super) before: Stamp,
     pub(super) stamp: Stamp,
 }
 
@@ -62,6 +65,7 @@ pub(super) fn change<T>(
     edit: impl FnOnce(&mut ServerPins) -> (T, bool),
 ) -> Result<(T, OnDisk), StoredError> {
     let held = stored::lock(locations)?;
+    let before = stamp(locations, server);
     let mut pins = read(locations, server)?;
     let (outcome, is_changed) = edit(&mut pins);
     if is_changed {
@@ -69,7 +73,7 @@ pub(super) fn change<T>(
     }
     // Before anybody else may change it.
     let stamp = stamp(locations, server);
-    Ok((outcome, OnDisk { pins, stamp }))
+    Ok((outcome, OnDisk { pins, before, stamp }))
 }
 
 /// Accepts versions that wait: all of them, or none.
@@ -105,12 +109,12 @@ pub fn standing(locations: &Locations, server: &str, called: Option<(Kind, &str)
     }
     let Some((kind, name)) = called else { return Ok(Definition::Accepted) };
     let same = |(entry, _): &(&String, &Pin)| entry.eq_ignore_ascii_case(name);
-    let found = pins.section(kind).entries.iter().filter(same).map(|(_, pin)| pin.standing());
-    Ok(found.fold(Definition::Accepted, |worst, standing| match standing {
-        Standing::Accepted => worst,
+    let found = pins.section(kind).entries.iter().filter(same).map(|(_, pin)| match pin.standing() {
+        Standing::Accepted => Definition::Accepted,
         Standing::Changed => Definition::Changed,
         Standing::New => Definition::New,
-    }))
+    });
+    Ok(found.fold(Definition::Accepted, worse_of))
 }
 
 /// Tells the judge of the tools that are accepted, for servers whose tools nobody else told it.

@@ -14,8 +14,7 @@ use toolwarden_sources::ServerDefinition;
 use super::veil::Veil;
 
 /// The definition as it is written: placeholders are not filled in.
-#[must_use]
-pub fn text(definition: &ServerDefinition, keyring: &dyn Keyring) -> String {
+pub(super) fn text(definition: &ServerDefinition, keyring: &dyn Keyring) -> String {
     let connection = &definition.connection;
     let veil = Veil::new(keyring);
     let environment: BTreeMap<&str, String> =

@@ -93,9 +93,11 @@ fn is_same_message(known: &Part, pieces: &[Bytes], id: &Id) -> bool {
 
 /// A list with the definitions that are accepted, in its server's own words.
 pub async fn pinned(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, result: &Part) -> Result<Part, Refusal> {
+    let Some(list) = pinning::list_of(&asked.method) else { return Ok(result.clone()) };
     let from = asked.query.call.params.as_ref().and_then(|params| params.value().get("cursor"));
-    let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
-    pinning::page(gateway, upstream, caller, (&asked.method, link), from, result).await.map_err(Refusal::Upstream)
+    let after = asked.after.get().copied().unwrap_or(u64::MAX);
+    let reached = (&asked.upstream, link);
+    pinning::page(gateway, reached, &asked.arrival.caller, list, (from, after), result).await.map_err(Refusal::Upstream)
 }
 
 /// What the caller may see of a list: `given` as the server gave it, `result` of it what is accepted.
