@@ -13,7 +13,7 @@ pub struct DefinitionView {
     /// A tool's name, or `prompts/NAME`, `server/instructions`, `server/launch`.
     pub name: String,
     pub standing: Standing,
-    /// The first words of what is shown of it.
+    /// What is shown of it in words, whole.
     pub description: Option<String>,
     /// How many versions are accepted.
     pub accepted: usize,

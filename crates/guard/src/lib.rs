@@ -1,4 +1,5 @@
-//! The guard: what keeps the corridor safe all day. The policy in force, what servers taught us, and how many calls there may be.
+//! The guard: what keeps the corridor safe all day. The policy in force, what was accepted of servers, how many
+//! calls there may be, and the screen that what servers return is looked through with.
 //!
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
@@ -20,4 +21,3 @@ pub use limits::{Defaults, Held, Limiter, Over};
 pub use live::Live;
 pub use screen::Screen;
 pub use screens::Screens;
-pub use turns::{MOST_WAITING, MOST_WAITING_OF_ONE};

@@ -14,8 +14,8 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 /// Calls that wait at one level: of everybody, and of one caller.
-pub const MOST_WAITING: usize = 1024;
-pub const MOST_WAITING_OF_ONE: usize = 256;
+const MOST_WAITING: usize = 1024;
+const MOST_WAITING_OF_ONE: usize = 256;
 
 /// The places of one level.
 #[derive(Debug)]

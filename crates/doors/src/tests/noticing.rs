@@ -32,7 +32,7 @@ fn request(speech: Speech, id: u64, method: &str, mut params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// The next message that is no answer to `ping`-like questions of this test.
+/// The method of the next message; nothing for an answer.
 async fn next_news(pipe: &mut Pipe) -> String {
     let news = pipe.hear().await;
     news.get("method").and_then(Value::as_str).unwrap_or_default().to_owned()
