@@ -252,7 +252,10 @@ async fn gate_12_everything_of_a_server_is_accepted_as_it_was_shown_or_not_at_al
     assert!(other.contains("something else waits now"), "{other}");
     let listed = office.run::<ToolsList>(tools_list::Request::default()).await;
     let shown = listed.ok().and_then(|listed| listed.waiting.get("gw").cloned()).unwrap_or_default();
-    assert_eq!(office.accepts(Some(&shown)).await, Ok(vec!["fourth".to_owned(), "second".to_owned(), "third".to_owned()]));
+    assert_eq!(
+        office.accepts(Some(&shown)).await,
+        Ok(vec!["fourth".to_owned(), "second".to_owned(), "third".to_owned()])
+    );
     office.sees(&["fifth"]);
     assert_eq!(office.accepts(None).await, Ok(vec!["fifth".to_owned()]), "of one there is no doubt");
 }

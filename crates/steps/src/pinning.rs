@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Document, Kind as JsonKind, Limits, Part, Value};
-use toolwarden_core::{AuditRecord, Caller, RecordKind, name};
+use toolwarden_core::{AuditRecord, Caller, RecordKind, Weakness, name, weak};
 use toolwarden_guard::live::definition;
 use toolwarden_guard::pins::{How, Kind, Noted, Shown, Sighted, Sighting, short};
 use toolwarden_mcp::compose::{object_with, push_spliced};
@@ -96,6 +96,7 @@ pub async fn opening(
     caller: &Arc<Caller>,
     said: Part,
 ) -> Result<Part, Failure> {
+    let said = with_readable_words(said)?;
     let (server, caller) = (upstream.name.clone(), caller.clone());
     let pages = vec![said.clone()];
     let sighting = Sighting { server, kind: Kind::Instructions, caller, pages, is_whole: true, after: 0 };
@@ -106,6 +107,15 @@ pub async fn opening(
     };
     let said = Part::composed(object_with(Some(said.value()), &[("instructions", words.as_deref())]))?;
     Ok(visible::offered(&said).unwrap_or(said))
+}
+
+/// Instructions are a text. What is none cannot be compared, and a client might read it all the same.
+fn with_readable_words(said: Part) -> Result<Part, Failure> {
+    let is_no_text = said.value().get("instructions").is_some_and(|words| words.kind() != JsonKind::String);
+    if !is_no_text || weak::is(Weakness::Pins) {
+        return Ok(said);
+    }
+    Ok(Part::composed(object_with(Some(said.value()), &[("instructions", None)]))?)
 }
 
 /// Compares, and records what is new.

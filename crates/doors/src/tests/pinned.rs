@@ -251,6 +251,28 @@ async fn gate_12_instructions_are_pinned_and_a_change_holds_every_call_of_the_se
     }
 }
 
+#[tokio::test]
+async fn gate_12_instructions_that_are_no_text_reach_nobody() {
+    for speaks in ALL_KINDS {
+        for entrance in ENTRANCES {
+            for speech in SPEECHES {
+                let house = house(speaks).await;
+                for words in [json!([POISON]), json!({ "first": POISON })] {
+                    let said = json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "r", "version": "1" }, "instructions": words });
+                    let discovered = json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                        "capabilities": { "tools": {} }, "instructions": words, "ttlMs": 0, "cacheScope": "private" });
+                    house.recorder.lists("initialize", vec![said]);
+                    house.recorder.lists("server/discover", vec![discovered]);
+                    let opened = open(&house, entrance, speech).await;
+                    assert!(opened.contains("capabilities"), "{entrance:?} {speech:?} to {speaks:?}: {opened}");
+                    assert!(!opened.contains(POISON), "{entrance:?} {speech:?} to {speaks:?}: {opened}");
+                }
+            }
+        }
+    }
+}
+
 /// What a client hears when it opens a conversation.
 async fn open(house: &House, entrance: Entrance, speech: Speech) -> String {
     match speech {

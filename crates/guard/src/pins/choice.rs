@@ -50,11 +50,7 @@ pub fn choose(
     }
 }
 
-fn one(
-    pins: &ServerPins,
-    (kind, name): (Kind, &str),
-    version: Option<&str>,
-) -> Result<Vec<Waiting>, NotAccepted> {
+fn one(pins: &ServerPins, (kind, name): (Kind, &str), version: Option<&str>) -> Result<Vec<Waiting>, NotAccepted> {
     let pin = pins.section(kind).entries.get(name).ok_or(NotAccepted::Unknown)?;
     if pin.waiting.is_empty() {
         return Err(NotAccepted::NothingWaits);

@@ -28,7 +28,10 @@ fn values_behind_names_that_mean_secrets_are_marks_and_the_rest_is_as_it_was() {
             (vec!["--env=CLIENT_SECRET=hunter2"], vec![&*format!("--env=CLIENT_SECRET={mark}")]),
             (vec!["--no-token", "--port", "80"], vec!["--no-token", "--port", "80"]),
             (vec!["--token", "${env:TOKEN}"], vec!["--token", "${env:TOKEN}"]),
-            (vec!["-y", "@scope/server@1.2.3", "/home/ada/notes"], vec!["-y", "@scope/server@1.2.3", "/home/ada/notes"]),
+            (
+                vec!["-y", "@scope/server@1.2.3", "/home/ada/notes"],
+                vec!["-y", "@scope/server@1.2.3", "/home/ada/notes"],
+            ),
         ] {
             assert_eq!(arguments(veil, &given), shown);
         }
