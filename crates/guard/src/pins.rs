@@ -4,6 +4,7 @@
 //! the last accepted one is shown, and what is new is not shown at all. Several versions of one definition
 //! can be accepted, because servers may answer differently to different credentials.
 
+mod accepted;
 mod addition;
 mod book;
 mod choice;
@@ -250,7 +251,7 @@ impl Section {
     #[must_use]
     pub fn is_news(&self, given: &Given<'_>) -> bool {
         match self.entries.get(&given.name) {
-            None => self.entries.len() < MOST_DEFINITIONS,
+            None => self.entries.len() < weak::limit(MOST_DEFINITIONS),
             Some(pin) => !pin.is_known(&given.digest) && pin.waiting.len() < MOST_WAITING,
         }
     }

@@ -307,6 +307,33 @@ async fn gate_12_a_prompt_that_changed_is_shown_as_before_and_not_given_out() {
 }
 
 #[tokio::test]
+async fn gate_12_a_prompt_that_is_not_listed_is_not_given_out() {
+    for (server, is_given) in [("", false), ("definitions = \"follow\"", true)] {
+        for lists in [true, false] {
+            for entrance in ENTRANCES {
+                let Ok(recorder) = Recorder::start(Speaks::Both).await else { unreachable!("it is started") };
+                recorder.lists("prompts/list", vec![json!({ "prompts": [{ "name": "hello" }] })]);
+                if !lists {
+                    recorder.lists_fail_with("prompts/list", r#"{"code":-32601,"message":"no such method"}"#);
+                }
+                let house = House::around(&Given { server, ..OPEN }, recorder).await;
+                let Some(house) = house else { unreachable!("the house is built") };
+                for (prompt, is_listed) in [("hello", lists), ("unlisted", false), ("HELLO", false)] {
+                    let place = format!("{entrance:?}, `{server}`, lists {lists}: {prompt}");
+                    house.recorder.forget();
+                    let params = format!("\"name\":\"{}\"", entrance.name(prompt));
+                    let got = send(&house, entrance, Speech::Modern, "prompts/get", &params).await;
+                    let passes = is_listed || is_given;
+                    assert_eq!(got.contains("done"), passes, "{place}: {got}");
+                    assert_eq!(got.contains("prompt_not_accepted"), !passes, "{place}: {got}");
+                    assert_eq!(house.recorder.calls().len(), usize::from(passes), "{place}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn gate_12_what_one_caller_sees_is_not_held_against_another() {
     let house = house(Speaks::Both).await;
     let eve = || Caller::person("eve");

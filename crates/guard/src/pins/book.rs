@@ -18,6 +18,7 @@ use toolwarden_policy::input::ToolDefinition;
 use toolwarden_sources::stored::StoredError;
 use toolwarden_sources::{Locations, ServerDefinition};
 
+use super::accepted::Accepted;
 use super::file::{self, Stamp};
 use super::irregular::{Irregular, Regular};
 use super::looks::Looks;
@@ -43,6 +44,7 @@ pub struct Book {
 #[derive(Debug)]
 struct Shelf {
     changes: Changes,
+    accepted: ArcSwap<Accepted>,
     /// Held by whoever writes, for as long as a disk takes: nobody waits for it who only asks.
     writing: Mutex<()>,
     state: Mutex<State>,
@@ -81,7 +83,13 @@ impl Book {
         };
         for definition in definitions {
             let changes = if definition.follows_changes { Changes::Follow } else { Changes::Wait };
-            let shelf = Shelf { changes, writing: Mutex::default(), state: Mutex::default(), looks: Looks::default() };
+            let shelf = Shelf {
+                changes,
+                accepted: ArcSwap::default(),
+                writing: Mutex::default(),
+                state: Mutex::default(),
+                looks: Looks::default(),
+            };
             let server: Arc<str> = definition.input.name.as_str().into();
             shelf.state().pins.server = server.to_string();
             // The first definition of a name counts.
@@ -91,8 +99,14 @@ impl Book {
             let Ok(text) = Part::composed(launch::text(definition, keyring)) else { continue };
             let server: Arc<str> = definition.input.name.as_str().into();
             let caller = Arc::new(Caller::local_person(String::new()));
-            let sighting =
-                Sighting { server: server.clone(), kind: Kind::Launch, caller, pages: vec![text], is_whole: true, after: 0 };
+            let sighting = Sighting {
+                server: server.clone(),
+                kind: Kind::Launch,
+                caller,
+                pages: vec![text],
+                is_whole: true,
+                after: 0,
+            };
             let seen = book.record(&sighting, now)?;
             book.noted.extend(seen.noted.into_iter().map(|one| (server.clone(), one)));
         }
@@ -152,7 +166,7 @@ impl Book {
             state.launch = given.iter().flatten().map(|given| given.digest.clone()).next();
         }
         // What is on disk may be news although none of it was put there just now: others write it, too.
-        self.note_irregular(&sighting.server, &state);
+        self.take_in(&sighting.server, shelf, &state);
         Ok(self.seen(shelf, state, sighting, &given, noted))
     }
 
@@ -209,6 +223,12 @@ impl Book {
         Sighted { shown, noted }
     }
 
+    /// Lets calls meet what is pinned now.
+    fn take_in(&self, server: &Arc<str>, shelf: &Shelf, state: &State) {
+        shelf.accepted.store(Arc::new(Accepted::of(&state.pins)));
+        self.note_irregular(server, state);
+    }
+
     fn note_irregular(&self, server: &Arc<str>, state: &State) {
         let found = Irregular::of(&state.pins, state.launch.as_deref(), &state.regular);
         let found = found.filter(|_| !weak::is(Weakness::Pins));
@@ -227,11 +247,17 @@ impl Book {
     #[must_use]
     pub fn standing(&self, server: &str, called: Option<(Kind, &str)>, caller: &Caller) -> Definition {
         let irregular = self.irregular.load();
-        if irregular.is_empty() {
-            return Definition::Accepted;
+        let found = irregular.get(server).map(|found| found.standing(called, || self.mark(caller)));
+        match found.unwrap_or_default() {
+            Definition::Accepted if called.is_some_and(|called| self.is_unseen(server, called)) => Definition::New,
+            standing => standing,
         }
-        let found = irregular.get(server);
-        found.map_or(Definition::Accepted, |found| found.standing(called, || self.mark(caller)))
+    }
+
+    /// Whether nobody ever accepted anything of that name. Where changes are followed nobody has to.
+    fn is_unseen(&self, server: &str, (kind, name): (Kind, &str)) -> bool {
+        let shelf = self.shelves.get(server).filter(|shelf| shelf.changes == Changes::Wait);
+        shelf.is_some_and(|shelf| shelf.accepted.load().lacks(kind, name)) && !weak::is(Weakness::Pins)
     }
 
     /// Counts up whenever a definition stands otherwise than before, for anybody.
@@ -317,7 +343,7 @@ impl Book {
             state.swap_in(pins);
             state.stamp = stamp;
             state.regular.clear();
-            self.note_irregular(server, &state);
+            self.take_in(server, shelf, &state);
             drop(state);
             self.forget_looks(server);
             return Ok(true);

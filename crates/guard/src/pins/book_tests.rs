@@ -222,7 +222,7 @@ fn names_that_differ_in_case_alone_stand_as_the_worse_of_them() {
         look(&book, Kind::Tool, &format!(r#"{{"tools":[{first},{}]}}"#, tool(other, "1")));
         for spelled in [changed, other] {
             assert_eq!(standing(&book, spelled), Definition::New, "{spelled}: one is accepted, the other is new");
-            let beside = file::standing(&place.locations, "s", Some((Kind::Tool, spelled)));
+            let beside = file::standing(&place.locations, "s", Some((Kind::Tool, spelled)), Changes::Wait);
             assert!(matches!(beside, Ok(Definition::New)), "{beside:?}");
         }
     }
@@ -292,6 +292,40 @@ fn what_a_person_accepted_is_taken_over_although_a_list_came_first() {
     look(&book, Kind::Tool, r#"{"tools":[{"name":"a"},{"name":"b"}]}"#);
     assert_eq!(book.refresh(), ["s".into()], "whoever listens is to be told of it");
     assert!(book.refresh().is_empty());
+}
+
+#[test]
+fn gate_12_what_was_never_listed_is_new_once_there_is_a_baseline() {
+    for kind in [Kind::Tool, Kind::Prompt] {
+        let place = place();
+        let mut follows = server("s", &[]);
+        let list = r#"{"tools":[{"name":"a"}],"prompts":[{"name":"a"}]}"#;
+        let book = open(&place, std::slice::from_ref(&follows));
+        let stands = |book: &Book, name: &str| book.standing("s", Some((kind, name)), &ada());
+        let beside = |changes: Changes| file::standing(&place.locations, "s", Some((kind, "b")), changes);
+        assert_eq!(stands(&book, "b"), Definition::Accepted, "nothing is known yet");
+        look(&book, kind, list);
+        assert_eq!(stands(&book, "a"), Definition::Accepted);
+        assert_eq!((stands(&book, "b"), stands(&book, "A")), (Definition::New, Definition::New));
+        assert!(matches!(beside(Changes::Wait), Ok(Definition::New)));
+        assert!(matches!(beside(Changes::Follow), Ok(Definition::Accepted)));
+        assert_eq!(book.standing("s", None, &ada()), Definition::Accepted);
+        let again = open(&place, std::slice::from_ref(&follows));
+        assert_eq!(stands(&again, "b"), Definition::New, "after a restart, too");
+        follows.follows_changes = true;
+        assert_eq!(stands(&open(&place, &[follows]), "b"), Definition::Accepted, "nobody has to accept anything");
+    }
+}
+
+#[test]
+fn gate_12_what_is_listed_beyond_what_is_kept_is_new() {
+    let place = place();
+    let book = open(&place, &[server("s", &[])]);
+    let tools: Vec<String> =
+        (0..=crate::pins::MOST_DEFINITIONS).map(|number| tool(&format!("t{number}"), "")).collect();
+    look(&book, Kind::Tool, &format!(r#"{{"tools":[{}]}}"#, tools.join(",")));
+    assert_eq!(standing(&book, "t0"), Definition::Accepted);
+    assert_eq!(standing(&book, &format!("t{}", crate::pins::MOST_DEFINITIONS)), Definition::New);
 }
 
 #[test]

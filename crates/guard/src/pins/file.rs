@@ -13,7 +13,7 @@ use toolwarden_sources::stored::{self, StoredError};
 
 use super::choice::Waiting;
 use super::irregular::worse_of;
-use super::{Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version};
+use super::{Changes, Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version};
 use crate::live;
 
 const DIRECTORY: &str = "pins";
@@ -97,11 +97,17 @@ pub fn accept(
     change(locations, server, accepting).map(|(outcome, _)| outcome)
 }
 
-/// How the definition of what is called stands, for whoever asks beside a gateway.
+/// How the definition of what is called stands, for whoever asks beside a gateway; `changes` as the server's
+/// config says.
 ///
 /// # Errors
 /// The record cannot be read.
-pub fn standing(locations: &Locations, server: &str, called: Option<(Kind, &str)>) -> Result<Definition, StoredError> {
+pub fn standing(
+    locations: &Locations,
+    server: &str,
+    called: Option<(Kind, &str)>,
+    changes: Changes,
+) -> Result<Definition, StoredError> {
     let pins = read(locations, server)?;
     let waits = |kind: Kind| pins.section(kind).entries.values().any(|pin| !pin.waiting.is_empty());
     if waits(Kind::Launch) || waits(Kind::Instructions) {
@@ -109,12 +115,15 @@ pub fn standing(locations: &Locations, server: &str, called: Option<(Kind, &str)
     }
     let Some((kind, name)) = called else { return Ok(Definition::Accepted) };
     let same = |(entry, _): &(&String, &Pin)| entry.eq_ignore_ascii_case(name);
-    let found = pins.section(kind).entries.iter().filter(same).map(|(_, pin)| match pin.standing() {
+    let section = pins.section(kind);
+    let found = section.entries.iter().filter(same).map(|(_, pin)| match pin.standing() {
         Standing::Accepted => Definition::Accepted,
         Standing::Changed => Definition::Changed,
         Standing::New => Definition::New,
     });
-    Ok(found.fold(Definition::Accepted, worse_of))
+    let is_unseen = section.baseline.is_some() && !section.entries.iter().any(|entry| same(&entry));
+    let unlisted = if is_unseen && changes == Changes::Wait { Definition::New } else { Definition::Accepted };
+    Ok(found.fold(unlisted, worse_of))
 }
 
 /// Tells the judge of the tools that are accepted, for servers whose tools nobody else told it.

@@ -32,7 +32,8 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     )
     .traced();
     query.workspace.clone_from(&house.locations.workspace);
-    query.definition = pins::standing(&house.locations, &query.call.server, called(&query.call))?;
+    let changes = changes_of(&house, &query.call.server);
+    query.definition = pins::standing(&house.locations, &query.call.server, called(&query.call), changes)?;
     query.seen = arguments.seen.clone().into();
     let verdict = decide(&house.policy, &query);
     let explanation = verdict.explanation();
@@ -48,6 +49,12 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
 /// What of its server's definitions a call depends on.
 fn called(call: &Call) -> Option<(pins::Kind, &str)> {
     (call.requested_operation() == Operation::CallTool).then_some((pins::Kind::Tool, &*call.tool))
+}
+
+/// What becomes of changes of a server.
+fn changes_of(house: &House, server: &str) -> pins::Changes {
+    let found = house.loaded.definitions.iter().find(|one| one.input.name == server);
+    if found.is_some_and(|one| one.follows_changes) { pins::Changes::Follow } else { pins::Changes::Wait }
 }
 
 fn call(house: &House, arguments: &ExplainArguments) -> Result<Call> {

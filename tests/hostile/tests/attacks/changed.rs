@@ -18,6 +18,7 @@ attacks! {
     prompt_that_changes: Pins, "A prompt's description changes, and the prompt is asked for.";
     change_that_comes_with_a_call: Pins, "A server changes after the client's last list, says so, and is called.";
     change_that_nobody_listens_for: Pins, "A legacy server changes during a call of a client that listens to no news, and is called again.";
+    prompt_that_is_not_listed: Pins, "A server serves a prompt it never listed, so that nobody could look at it.";
     twin_in_another_case: Pins, "A changed tool hides behind a new one whose name differs in case alone.";
     instructions_that_are_no_text: Pins, "A server's instructions are a list of words, which is no text to compare.";
 }
@@ -213,4 +214,12 @@ async fn instructions_that_are_no_text() -> Tried {
     let house = House::open_before(&server).await?;
     let shown = house.send(&Ask::modern("/mcp/notes", "server/discover", "", "")).await?;
     outcome(shown.has(POISON), shown.has("capabilities") && !shown.has(POISON), shown)
+}
+
+async fn prompt_that_is_not_listed() -> Tried {
+    let server = Server::start(|heard: &Heard| with_tools(heard, &[tool("safe")])).await?;
+    let house = House::open_before(&server).await?;
+    house.send(&Ask::modern("/mcp/notes", "prompts/list", "", "")).await?;
+    let got = house.send(&Ask::modern("/mcp/notes", "prompts/get", "planted", r#""name":"planted""#)).await?;
+    outcome(!server.calls().is_empty(), got.has("prompt_not_accepted") && server.calls().is_empty(), got)
 }
