@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::{Layer, Origin};
+use toolwarden_guard::pins::Changes;
 use toolwarden_policy::input::RuleFile;
 use toolwarden_policy::{PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;
@@ -58,6 +59,12 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// What becomes of changes of a server's definitions.
+    pub(crate) fn changes_of(&self, server: &str) -> Changes {
+        let found = self.loaded.definitions.iter().find(|one| one.input.name == server);
+        if found.is_some_and(|one| one.follows_changes) { Changes::Follow } else { Changes::Wait }
+    }
+
     /// What is wrong with files that are used all the same.
     pub(crate) fn remarks(&self) -> Vec<Remark> {
         let findings = self.loaded.findings.iter();

@@ -238,6 +238,18 @@ async fn a_server_shows_its_tools_with_hints() {
 }
 
 #[tokio::test]
+async fn gate_12_what_waits_is_shown_as_held() {
+    let office = office(true).await;
+    office.sees(&["other"]);
+    office.sees(&["other", "read"]);
+    let shown = office.run::<ServersShow>(servers_show::Request { name: "gw".to_owned() }).await;
+    let tool = shown.ok().and_then(|shown| shown.tools.first().cloned());
+    let met = tool.map(|tool| (tool.name, tool.decision, tool.reason));
+    let held = ("read".to_owned(), Some("hold".to_owned()), Some("definition_new".to_owned()));
+    assert_eq!(met, Some(held));
+}
+
+#[tokio::test]
 async fn gate_12_everything_of_a_server_is_accepted_as_it_was_shown_or_not_at_all() {
     let office = office(true).await;
     office.sees(&["first"]);

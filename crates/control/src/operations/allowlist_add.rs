@@ -85,7 +85,7 @@ impl Operation for AllowlistAdd {
         let change = move || {
             let added = edit::add_entry(&locations, &user, list, &request.entry)?;
             let opened = place::open(&locations, &[])?;
-            let again = explain_again(&opened.policy, &locations, &user, list, &request.entry, now);
+            let again = explain_again(&opened, &locations, &user, list, &request.entry, now);
             Ok(Outcome::of(added, request.entry, again, findings))
         };
         let (mut outcome, not_in_force) = clerk.change(actor, "allowlist_add", &words, change).await?;

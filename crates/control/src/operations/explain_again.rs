@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolwarden_core::name::shown;
-use toolwarden_core::{Call, Caller, Decision, Door, Entry, Side};
-use toolwarden_policy::{PolicySet, Query, decide};
+use toolwarden_core::{Call, Caller, Decision, Door, Entry, Operation, Side};
+use toolwarden_guard::pins::{self, Kind as PinKind, ServerPins};
+use toolwarden_policy::{Query, decide};
 use toolwarden_sources::{List, Locations};
+
+use crate::place::Opened;
 
 /// The answer in words.
 pub(super) struct Again {
@@ -18,7 +21,7 @@ pub(super) struct Again {
 
 /// The best answer among a few calls. A wildcard stands for some tool, or for some argument.
 pub(super) fn explain_again(
-    policy: &PolicySet,
+    opened: &Opened,
     locations: &Locations,
     user: &str,
     list: List,
@@ -29,16 +32,30 @@ pub(super) fn explain_again(
         List::Mcp => tool_call(entry),
         List::Terminal => shell_calls(entry),
     };
-    let answers = calls.into_iter().map(|call| explain(policy, locations, user, call, now));
+    let answers = calls.into_iter().map(|call| {
+        let pins = pins::read(locations, &call.server).ok();
+        explain(opened, locations, user, call, pins.as_ref(), now)
+    });
     answers.min_by_key(|again| again.decision)
 }
 
-/// What one call of a user would meet.
-pub(super) fn explain(policy: &PolicySet, locations: &Locations, user: &str, call: Call, now: Timestamp) -> Again {
+/// What one call of a user would meet. Without pins nothing of its server was seen.
+pub(super) fn explain(
+    opened: &Opened,
+    locations: &Locations,
+    user: &str,
+    call: Call,
+    pins: Option<&ServerPins>,
+    now: Timestamp,
+) -> Again {
     let caller = if user == locations.user { Caller::local_person(user) } else { Caller::person(user) };
     let mut query = Query::new(Arc::new(caller), call, Door::Explain, now);
     query.workspace.clone_from(&locations.workspace);
-    let verdict = decide(policy, &query);
+    let called =
+        (query.call.requested_operation() == Operation::CallTool).then_some((PinKind::Tool, &*query.call.tool));
+    let changes = opened.changes_of(&query.call.server);
+    query.definition = pins.map(|pins| pins.definition(called, changes)).unwrap_or_default();
+    let verdict = decide(&opened.policy, &query);
     let explanation = verdict.explanation();
     let detail = explanation.detail.as_deref().map(|detail| format!("; {}", shown(detail))).unwrap_or_default();
     let sentence = format!("{}{detail}", explanation.message(&query));

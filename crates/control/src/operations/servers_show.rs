@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::Call;
 use toolwarden_core::name::shown;
+use toolwarden_guard::pins;
 
 use super::Nothing;
 use super::explain_again::explain;
@@ -52,10 +53,11 @@ impl Operation for ServersShow {
         let tools = blocking(move || {
             // The server runs whatever the files say by now; then there are no hints.
             let opened = place::open(&locations, &[]).ok();
+            let pins = pins::read(&locations, &request.name).ok();
             let hint = |(name, description): (String, Option<String>)| {
                 let call = Call::mcp(request.name.as_str(), name.as_str(), None);
                 let user = &locations.user;
-                let again = opened.as_ref().map(|opened| explain(&opened.policy, &locations, user, call, now));
+                let again = opened.as_ref().map(|opened| explain(opened, &locations, user, call, pins.as_ref(), now));
                 ToolView {
                     name,
                     description,

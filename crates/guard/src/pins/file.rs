@@ -108,22 +108,29 @@ pub fn standing(
     called: Option<(Kind, &str)>,
     changes: Changes,
 ) -> Result<Definition, StoredError> {
-    let pins = read(locations, server)?;
-    let waits = |kind: Kind| pins.section(kind).entries.values().any(|pin| !pin.waiting.is_empty());
-    if waits(Kind::Launch) || waits(Kind::Instructions) {
-        return Ok(Definition::ServerChanged);
+    Ok(read(locations, server)?.definition(called, changes))
+}
+
+impl ServerPins {
+    /// The same of pins that are at hand.
+    #[must_use]
+    pub fn definition(&self, called: Option<(Kind, &str)>, changes: Changes) -> Definition {
+        let waits = |kind: Kind| self.section(kind).entries.values().any(|pin| !pin.waiting.is_empty());
+        if waits(Kind::Launch) || waits(Kind::Instructions) {
+            return Definition::ServerChanged;
+        }
+        let Some((kind, name)) = called else { return Definition::Accepted };
+        let same = |(entry, _): &(&String, &Pin)| entry.eq_ignore_ascii_case(name);
+        let section = self.section(kind);
+        let found = section.entries.iter().filter(same).map(|(_, pin)| match pin.standing() {
+            Standing::Accepted => Definition::Accepted,
+            Standing::Changed => Definition::Changed,
+            Standing::New => Definition::New,
+        });
+        let is_unseen = section.baseline.is_some() && !section.entries.iter().any(|entry| same(&entry));
+        let unlisted = if is_unseen && changes == Changes::Wait { Definition::New } else { Definition::Accepted };
+        found.fold(unlisted, worse_of)
     }
-    let Some((kind, name)) = called else { return Ok(Definition::Accepted) };
-    let same = |(entry, _): &(&String, &Pin)| entry.eq_ignore_ascii_case(name);
-    let section = pins.section(kind);
-    let found = section.entries.iter().filter(same).map(|(_, pin)| match pin.standing() {
-        Standing::Accepted => Definition::Accepted,
-        Standing::Changed => Definition::Changed,
-        Standing::New => Definition::New,
-    });
-    let is_unseen = section.baseline.is_some() && !section.entries.iter().any(|entry| same(&entry));
-    let unlisted = if is_unseen && changes == Changes::Wait { Definition::New } else { Definition::Accepted };
-    Ok(found.fold(unlisted, worse_of))
 }
 
 /// Tells the judge of the tools that are accepted, for servers whose tools nobody else told it.
