@@ -107,6 +107,16 @@ impl Clerk {
             }
         }
     }
+
+    /// Writes down that what was asked for was so already.
+    pub(crate) async fn nothing_changed(
+        &self,
+        actor: &Actor,
+        operation: &'static str,
+        detail: &str,
+    ) -> Result<(), ControlError> {
+        self.record(actor, operation, &format!("nothing changed: {detail}")).await
+    }
 }
 
 /// Files are read and locks waited for outside the runtime's own threads.

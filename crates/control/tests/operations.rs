@@ -175,6 +175,20 @@ async fn a_change_is_recorded_with_who_and_what_and_announced() {
 }
 
 #[tokio::test]
+async fn what_was_so_already_is_recorded_as_no_change() {
+    let office = office(true).await;
+    assert!(office.run::<AllowlistRemove>(entry("gw:read")).await.is_ok_and(|removed| removed.places.is_empty()));
+    assert!(office.run::<AllowlistAdd>(entry("gw:read")).await.is_ok());
+    assert!(office.run::<AllowlistAdd>(entry("gw:read")).await.is_ok_and(|added| added.outcome == "already_there"));
+    let (add, remove) = ("add entry `gw:read`, allowlist of ada", "remove entry `gw:read`, allowlist of ada");
+    let unchanged = |words: &str| format!("nothing changed: {words}");
+    assert_eq!(
+        office.details().await,
+        [unchanged(add), add.to_owned(), add.to_owned(), unchanged(remove), remove.to_owned()]
+    );
+}
+
+#[tokio::test]
 async fn what_cannot_be_recorded_is_not_done() {
     let office = office(false).await;
     let refused = office.run::<AllowlistAdd>(entry("gw:read")).await;

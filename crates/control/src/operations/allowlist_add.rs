@@ -90,6 +90,9 @@ impl Operation for AllowlistAdd {
         };
         let (mut outcome, not_in_force) = clerk.change(actor, "allowlist_add", &words, change).await?;
         outcome.not_in_force = not_in_force;
+        if outcome.outcome != "added" {
+            clerk.nothing_changed(actor, "allowlist_add", &words).await?;
+        }
         Ok(outcome)
     }
 }

@@ -33,6 +33,9 @@ impl Operation for AllowlistRemove {
         let words = request.words("remove", &user);
         let change = move || Ok(edit::remove_entry(&locations, &user, list, &request.entry)?);
         let (removed, not_in_force) = clerk.change(actor, "allowlist_remove", &words, change).await?;
+        if removed.places.is_empty() {
+            clerk.nothing_changed(actor, "allowlist_remove", &words).await?;
+        }
         Ok(Outcome { places: removed.places, still_granted_by: removed.still_granted_by, not_in_force })
     }
 }

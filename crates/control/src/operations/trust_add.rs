@@ -36,7 +36,9 @@ impl Request {
     /// What is asked, for the record.
     pub(super) fn words(&self, verb: &str) -> String {
         let base = self.place.working_directory.clone().unwrap_or_default();
-        format!("{verb} {}", shown(&base.join(&self.directory).to_string_lossy()))
+        // Without `.` in it.
+        let directory: PathBuf = base.join(&self.directory).components().collect();
+        format!("{verb} {}", shown(&directory.to_string_lossy()))
     }
 }
 

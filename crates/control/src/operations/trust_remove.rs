@@ -29,6 +29,9 @@ impl Operation for TrustRemove {
         let words = request.words("forget trust in");
         let change = move || Ok(trust::untrust(&locations, &request.directory)?);
         let (was_trusted, not_in_force) = clerk.change(actor, "trust_remove", &words, change).await?;
+        if !was_trusted {
+            clerk.nothing_changed(actor, "trust_remove", &words).await?;
+        }
         Ok(Outcome { was_trusted, not_in_force })
     }
 }
