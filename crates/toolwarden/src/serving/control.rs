@@ -162,6 +162,8 @@ async fn follow(mut changes: Follower, taking: Arc<Taking<impl Reload>>) {
 }
 
 fn tell_refusal(error: &str) {
+    // A log has lines of its own.
+    let error = error.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     tracing::error!("the former policy stays in force: {error}");
 }
 
