@@ -9,6 +9,7 @@ mod judged;
 mod names;
 mod pipes;
 mod questions;
+mod screened;
 mod secrets;
 mod sessions;
 mod states;
