@@ -8,6 +8,8 @@ mod histogram;
 mod log;
 pub mod metrics;
 mod observed;
+#[cfg(test)]
+mod paper;
 mod process;
 mod reloads;
 mod render;

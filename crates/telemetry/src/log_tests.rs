@@ -1,47 +1,16 @@
 //! One event, one line: what hostile text cannot do in either format.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use jiff::Timestamp;
-use toolwarden_core::Clock;
 use toolwarden_core::name::is_deceptive;
 
-use super::{LONGEST_VALUE, LogFormat, LogLines};
-
-#[derive(Debug)]
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Timestamp {
-        Timestamp::constant(1_800_000_000, 0)
-    }
-}
-
-/// Keeps what is written.
-#[derive(Debug, Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Paper {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use super::{LONGEST_VALUE, LogFormat};
+use crate::paper::Paper;
 
 fn logged(format: LogFormat, events: impl FnOnce()) -> String {
     let paper = Paper::default();
-    let to = paper.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .event_format(LogLines::new(format, Arc::new(Noon)))
-        .with_writer(move || to.clone())
-        .finish();
-    tracing::subscriber::with_default(subscriber, events);
-    let bytes = paper.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    String::from_utf8_lossy(&bytes).into_owned()
+    let guard = paper.take_log(format);
+    events();
+    drop(guard);
+    paper.text()
 }
 
 const TEXT: LogFormat = LogFormat::Text { colours: false };

@@ -50,6 +50,23 @@ pub(super) struct Given {
     pub(super) most_of_one: Option<usize>,
 }
 
+impl Given {
+    /// Everything may run.
+    pub(super) const OPEN: Self = Self {
+        config: "[auto_run]\nmode = \"run_everything\"\n",
+        server: "",
+        rules: None,
+        admin: None,
+        allowlist: &[],
+        blocks: &[],
+        session_idle: None,
+        answer_time: None,
+        tracer: None,
+        turn_time: None,
+        most_of_one: None,
+    };
+}
+
 /// A gateway and what stands around it.
 pub(super) struct House {
     pub(super) gateway: Arc<Gateway>,

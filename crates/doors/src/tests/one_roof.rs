@@ -14,23 +14,10 @@ use super::patience::eventually;
 use super::pipe::Pipe;
 use super::recorder::{ALL_KINDS, Recorder, Speaks};
 
-const EVERYTHING: Given = Given {
-    tracer: None,
-    config: "[auto_run]\nmode = \"run_everything\"\n",
-    server: "",
-    rules: None,
-    admin: None,
-    allowlist: &[],
-    blocks: &[],
-    session_idle: None,
-    answer_time: None,
-    turn_time: None,
-    most_of_one: None,
-};
 const DOOR: Entrance = Entrance::Http(Reach::All);
 
 async fn two(kinds: [Speaks; 2]) -> (House, Recorder) {
-    let built = House::with_two(&EVERYTHING, kinds).await;
+    let built = House::with_two(&Given::OPEN, kinds).await;
     assert!(built.is_some());
     let Some(built) = built else { unreachable!("asserted") };
     built
@@ -310,8 +297,8 @@ async fn many_long_cursors_cost_only_some_servers() {
     let Ok(recorder) = recorder else { return };
     let server = |number: usize| format!("[servers.s{number}]\nurl = \"{}\"\n", recorder.url);
     let servers: String = (0..40).map(server).collect();
-    let config = format!("{}\n{servers}", EVERYTHING.config);
-    let house = House::configured(&EVERYTHING, &config, recorder).await;
+    let config = format!("{}\n{servers}", Given::OPEN.config);
+    let house = House::configured(&Given::OPEN, &config, recorder).await;
     assert!(house.is_some());
     let Some(house) = house else { return };
     let page = json!({"resources": [{"uri": "note://a", "name": "a"}], "nextCursor": "\\x".repeat(2_000)});
@@ -346,9 +333,11 @@ async fn two_puppets(kinds: [Wire; 2]) -> (House, [Puppet; 2]) {
     };
     let config = format!(
         "{}\n[servers.first]\nurl = \"{}\"\n[servers.second]\nurl = \"{}\"\n",
-        EVERYTHING.config, first.url, second.url
+        Given::OPEN.config,
+        first.url,
+        second.url
     );
-    let house = House::configured(&EVERYTHING, &config, Recorder::absent(String::new(), Speaks::Both)).await;
+    let house = House::configured(&Given::OPEN, &config, Recorder::absent(String::new(), Speaks::Both)).await;
     assert!(house.is_some());
     let Some(house) = house else { unreachable!("asserted") };
     (house, [first, second])

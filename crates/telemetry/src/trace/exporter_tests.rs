@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error;
-use std::io::Write;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,11 +17,12 @@ use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use toolwarden_core::{Clock, Decision, Reason, Secret, Status};
+use toolwarden_core::{Decision, Reason, Secret, Status};
 
 use super::{Exporter, LARGEST_BATCH, MOST_WAITING, start};
+use crate::paper::Paper;
 use crate::trace::{Collector, CollectorError, Ending, TraceContext, Tracer};
-use crate::{Door, LogFormat, LogLines};
+use crate::{Door, LogFormat};
 
 type Outcome = Result<(), Box<dyn Error>>;
 type Received = (String, HeaderMap, Value);
@@ -208,29 +208,6 @@ async fn a_collector_that_hangs_blocks_nobody_and_spans_that_do_not_fit_are_coun
     Ok(())
 }
 
-/// Keeps what is logged.
-#[derive(Debug, Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Paper {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct Noon;
-
-impl Clock for Noon {
-    fn now(&self) -> Timestamp {
-        at(1_800_000_000)
-    }
-}
-
 async fn until(counted: impl Fn() -> bool) -> bool {
     for _ in 0..2000 {
         if counted() {
@@ -244,10 +221,7 @@ async fn until(counted: impl Fn() -> bool) -> bool {
 #[tokio::test]
 async fn a_collector_that_fails_is_told_of_once_and_once_when_it_is_back() -> Outcome {
     let paper = Paper::default();
-    let to = paper.clone();
-    let lines = LogLines::new(LogFormat::Text { colours: false }, Arc::new(Noon));
-    let subscriber = tracing_subscriber::fmt().event_format(lines).with_writer(move || to.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = paper.take_log(LogFormat::Text { colours: false });
     let (receiver, address) = Receiver::open(503).await?;
     let headers = BTreeMap::from([("authorization".to_owned(), Secret::new("Bearer t0ken".to_owned()))]);
     let counts = Arc::new(super::SpanCounts::default());
@@ -264,7 +238,7 @@ async fn a_collector_that_fails_is_told_of_once_and_once_when_it_is_back() -> Ou
         delivery.deliver(&mut batch).await;
     }
     assert_eq!((counts.failed.load(Ordering::Relaxed), counts.sent.load(Ordering::Relaxed)), (2, 2));
-    let log = String::from_utf8_lossy(&paper.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+    let log = paper.text();
     assert_eq!(log.matches("traces are not delivered").count(), 1, "{log}");
     assert_eq!(log.matches("takes traces again").count(), 1, "{log}");
     assert!(log.contains("answers 503") && !log.contains("t0ken"), "{log}");
