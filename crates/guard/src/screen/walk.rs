@@ -72,7 +72,8 @@ impl<'s, 'v> Walk<'s, 'v> {
         for (key, value) in object.entries() {
             let step = if self.name(key) { Step::Unnamed } else { Step::Member(key) };
             // Who is to open an address needs all of it.
-            if !self.is_carried(key) && !(is_address && key == "\"url\"") {
+            let is_whole = is_address && key == "\"url\"";
+            if !self.is_carried(key) && !is_whole {
                 self.path.push(step);
                 self.value(value, Some(&unescape(key)), is_content && matches!(key, "\"data\"" | "\"blob\""));
                 self.path.pop();

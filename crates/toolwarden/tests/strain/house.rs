@@ -108,7 +108,8 @@ impl House {
 
     /// A command of a person, such as `audit verify`.
     pub async fn run(&self, words: &[&str]) -> Said {
-        let ran = timeout(PATIENCE, self.command().args(words).output()).await;
+        // What it looks at grows with the time.
+        let ran = timeout(PATIENCE * soak(), self.command().args(words).output()).await;
         assert!(matches!(ran, Ok(Ok(_))), "{words:?}: {ran:?}");
         let Ok(Ok(output)) = ran else { unreachable!("asserted") };
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

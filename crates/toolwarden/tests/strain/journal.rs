@@ -25,15 +25,15 @@ pub struct Records {
 
 /// As much of a record as is looked at here.
 #[derive(Debug, Deserialize)]
-struct Record {
-    seq: u64,
-    kind: Box<str>,
+pub struct Record {
+    pub seq: u64,
+    pub kind: Box<str>,
     #[serde(default)]
-    call: u64,
+    pub call: u64,
     #[serde(default)]
-    tool: Box<str>,
+    pub tool: Box<str>,
     #[serde(default)]
-    status: Box<str>,
+    pub status: Box<str>,
     #[serde(default)]
     arguments_digest: Box<str>,
 }
@@ -50,10 +50,10 @@ impl Records {
     /// Reads the journal of a home.
     pub fn of(house: &House) -> Self {
         let mut records = BTreeMap::new();
-        for node in list(&house.path("home/.local/share/toolwarden/journal")).iter().filter(|path| path.is_dir()) {
+        for node in nodes(house) {
             let name = node.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let segments = list(node).into_iter().filter(|path| path.extension().is_some_and(|end| end == "log"));
-            let text: String = segments.map(|segment| fs::read_to_string(segment).unwrap_or_default()).collect();
+            let text: String =
+                segments(&node).iter().map(|segment| fs::read_to_string(segment).unwrap_or_default()).collect();
             for record in text.lines().filter_map(record) {
                 let place = (name.clone(), record.seq);
                 assert!(!records.contains_key(&place), "{place:?} is there twice");
@@ -134,6 +134,16 @@ fn assert_same(journal: &BTreeSet<Place>, index: &BTreeSet<Place>) {
     assert!(missing.is_empty() && foreign.is_empty(), "not in the index: {missing:?}; only in the index: {foreign:?}");
 }
 
+/// The directories of a home's journal.
+pub fn nodes(house: &House) -> Vec<PathBuf> {
+    list(&house.path("home/.local/share/toolwarden/journal")).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+/// The files of a node, in their order.
+pub fn segments(node: &Path) -> Vec<PathBuf> {
+    list(node).into_iter().filter(|path| path.extension().is_some_and(|end| end == "log")).collect()
+}
+
 fn list(path: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -141,7 +151,7 @@ fn list(path: &Path) -> Vec<PathBuf> {
 }
 
 /// A line is a hash and a record.
-fn record(line: &str) -> Option<Record> {
+pub fn record(line: &str) -> Option<Record> {
     serde_json::from_str(line.split_once(' ')?.1).ok()
 }
 

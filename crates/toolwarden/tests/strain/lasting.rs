@@ -9,10 +9,10 @@ use anyhow::Result;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::caller::{ECHO, Fault, Session};
+use crate::caller::{Fault, Session};
 use crate::house::{Gateway, House, PERMISSIVE, at_url, by_script, report, soak};
-use crate::journal::Records;
 use crate::scripted::SCRIPT;
+use crate::tally::Tally;
 use crate::upstream::{Upstream, bad};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -124,10 +124,9 @@ async fn a_day_in_a_minute_leaves_nothing_behind() -> Result<()> {
 
     let verified = house.run(&["audit", "verify"]).await;
     assert!(verified.succeeded, "{verified:?}");
-    let records = Records::of(&house);
-    let ok = records.statuses_of(ECHO).into_iter().filter(|status| *status == "ok").count();
-    assert_eq!(ok as u64, count(&counts.answered), "every answer has its record, and every record its answer");
-    assert_eq!(records.count("refusal") as u64, count(&counts.refused));
-    records.are_indexed(&house).await;
+    let tally = Tally::of(&house);
+    assert_eq!(tally.answered, count(&counts.answered), "every answer has its record, and every record its answer");
+    assert_eq!(tally.refused, count(&counts.refused));
+    tally.is_indexed(&house).await;
     Ok(())
 }

@@ -16,4 +16,5 @@ mod randomness;
 mod scripted;
 mod slow;
 mod stuck;
+mod tally;
 mod upstream;
