@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use tokio::time::timeout;
-use toolwarden_core::json::{Fault, Limits, Part, Value, unescape};
-use toolwarden_core::{Weakness, weak};
+use toolwarden_core::json::{Fault, Kind, Limits, Part, Value, unescape};
+use toolwarden_core::{Status, Weakness, weak};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::scan::OWN_WORDS;
 use toolwarden_mcp::sse::Item;
@@ -27,6 +27,15 @@ pub enum Reply {
 const LARGEST: usize = 16 * 1024 * 1024;
 /// No message of a server is read that nests deeper, whatever limits say.
 pub const DEEPEST: usize = 512;
+
+/// How a call ended that was answered so.
+pub fn status_of(outcome: &Result<Part, Part>) -> Status {
+    match outcome {
+        Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
+        Ok(_) => Status::Ok,
+        Err(_) => Status::ToolError,
+    }
+}
 
 /// The result of a request; an error of the server becomes a failure that carries it.
 pub async fn result_of(upstream: &Upstream, reply: Reply, id: &Id) -> Result<Part, Failure> {

@@ -100,6 +100,12 @@ pub fn shown(name: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// As much of a name as is kept: names come from outside, and a record has no room for a whole request in one.
+#[must_use]
+pub fn bounded(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
+}
+
 /// JSON as people may see it: what deceives or does not show is escaped, which changes no value, because outside
 /// of texts there is none of it but line breaks.
 #[must_use]

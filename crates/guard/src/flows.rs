@@ -67,11 +67,6 @@ impl Flows {
     }
 
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

@@ -184,12 +184,6 @@ impl Scanner {
         result.map_err(|fault| ScanError { fault, position: self.position })
     }
 
-    /// The facts read so far; members that come later may add to them.
-    #[must_use]
-    pub fn facts_so_far(&self) -> &Facts {
-        &self.facts
-    }
-
     /// The facts of the whole response.
     ///
     /// # Errors

@@ -150,12 +150,6 @@ impl Decoder {
         Err(too_large)
     }
 
-    /// Whether the stream stopped inside an event; such a rest is to be thrown away.
-    #[must_use]
-    pub fn is_inside_event(&self) -> bool {
-        self.has_fields || !self.line.is_empty()
-    }
-
     /// Takes one whole line from what was fed, without its end.
     fn next_line(&mut self) -> Result<Option<Bytes>, ()> {
         if self.after_return && !self.chunk.is_empty() {

@@ -35,8 +35,6 @@ impl Version {
     /// The newest revision with `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
     pub const LATEST_MODERN: Self = Self::V2026_07_28;
-    /// What a legacy HTTP request without a version header speaks.
-    pub const ASSUMED: Self = Self::V2025_03_26;
 
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

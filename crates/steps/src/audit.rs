@@ -10,6 +10,7 @@ use toolwarden_conversations::Failure;
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
+use toolwarden_core::name::{LONGEST_NAME, bounded};
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_guard::screen::Findings;
 use toolwarden_mcp::headers::{Single, single};
@@ -23,9 +24,6 @@ use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, text_member};
 use toolwarden_refusals::Refusal;
-
-/// Longest name that is recorded whole.
-const LONGEST_NAME: usize = 256;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -382,11 +380,6 @@ fn place_in(address: &str) -> String {
 
 fn short(text: &Arc<str>) -> Arc<str> {
     if text.len() <= LONGEST_NAME { text.clone() } else { bounded(text).into() }
-}
-
-/// Names come from clients; a record has no room for a whole request in one.
-fn bounded(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
 }
 
 #[cfg(test)]

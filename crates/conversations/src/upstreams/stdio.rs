@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
-use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
+use toolwarden_core::{Caller, Outbound, Weakness, name, weak};
 use toolwarden_mcp::ladder::META_LOG_LEVEL;
 use toolwarden_mcp::upstream::event_pipe::Said;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
@@ -99,7 +99,6 @@ pub struct Last {
     pub client: Id,
     /// The response under the caller's id.
     pub message: Bytes,
-    pub status: Status,
     /// The result, for those who look into it.
     pub outcome: Result<Part, Part>,
 }

@@ -14,7 +14,7 @@ use toolwarden_conversations::request_state::Carried;
 use toolwarden_conversations::sessions::principal;
 use toolwarden_conversations::upstreams::{Link, Turn};
 use toolwarden_conversations::whole;
-use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
+use toolwarden_core::json::{Document, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound, Status};
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{error_to_modern, result_to_modern};
@@ -324,12 +324,9 @@ impl Leg {
                 compose::raw_error(Some(&self.id), &error)
             }
         };
-        let failed = outcome
-            .as_ref()
-            .map_or(true, |result| result.value().get("isError").is_some_and(|is| is.kind() == Kind::True));
         let mut trail = self.trail.take();
         if let Some(trail) = &mut trail {
-            trail.outcome(if failed { Status::ToolError } else { Status::Ok }, body.len() as u64);
+            trail.outcome(whole::status_of(&outcome), body.len() as u64);
         }
         let receipt = trail.as_ref().and_then(Trail::receipt).filter(|_| receipt_is_wanted(&self.asked.query));
         let body = receipt.map_or(body.clone(), |receipt| with_receipt(body, receipt));

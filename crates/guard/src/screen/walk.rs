@@ -241,6 +241,6 @@ impl Seen {
     /// Whether nothing was found.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.findings == Findings::default()
+        self.findings.is_empty()
     }
 }

@@ -15,10 +15,10 @@ use toolwarden_conversations::questions::{self, Whom};
 use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Parked, Question};
 use toolwarden_conversations::tasks::{Maker, without_questions};
 use toolwarden_conversations::upstreams::{Last, Link, StdioReply, Upstream, http_failure};
-use toolwarden_conversations::whole::{self, DEEPEST};
+use toolwarden_conversations::whole::{self, DEEPEST, status_of};
 use toolwarden_conversations::{Failure, Scope};
-use toolwarden_core::json::{Document, Kind, Limits, Part};
-use toolwarden_core::{Caller, Outbound, Status, Weakness, name, weak};
+use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_core::{Caller, Outbound, Weakness, name, weak};
 use toolwarden_mcp::compose::object_with;
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::sse::{Event, Item};
@@ -396,14 +396,6 @@ fn read_back(outcome: Result<String, String>) -> Result<Result<Part, Part>, Fail
     })
 }
 
-fn status_of(outcome: &Result<Part, Part>) -> Status {
-    match outcome {
-        Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
-        Ok(_) => Status::Ok,
-        Err(_) => Status::ToolError,
-    }
-}
-
 /// The events of an HTTP answer.
 pub fn stream_events(events: Box<EventStream>, heard: Heard) -> Events {
     let state = (events, heard);
@@ -542,7 +534,7 @@ impl Heard {
         self.release();
         let mut trail = self.trail.take();
         if let Some(trail) = &mut trail {
-            trail.outcome(last.status, self.size + last.message.len() as u64);
+            trail.outcome(status_of(&last.outcome), self.size + last.message.len() as u64);
         }
         let receipt = trail.as_ref().and_then(Trail::receipt).filter(|_| self.wants_receipt);
         Ok(match receipt {

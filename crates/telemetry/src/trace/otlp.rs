@@ -1,14 +1,12 @@
 //! Spans as OTLP in JSON: names of attributes follow OpenTelemetry's conventions for MCP where there are any.
 
 use serde_json::{Value, json};
-use toolwarden_core::name::shown;
+use toolwarden_core::name::{bounded, shown};
 use toolwarden_core::{Reason, Status};
 
 use super::{Ending, Finished, Span};
 use crate::metrics::Door;
 
-/// Names come from clients; a span has no room for a whole request in one.
-const LONGEST_NAME: usize = 256;
 /// A span of somebody who is served.
 const SERVER: u8 = 2;
 const ERROR: u8 = 2;
@@ -54,7 +52,7 @@ fn span(Finished { span, ending }: &Finished) -> Value {
 fn about(ending: &Ending) -> impl Iterator<Item = (&'static str, Option<Value>)> {
     let is_tool = &*ending.method == "tools/call";
     // A tool nobody listed is a text of the client.
-    let tool = ending.tool.as_deref().filter(|_| ending.reason != Some(Reason::UnknownTool)).map(bounded);
+    let tool = ending.tool.as_deref().filter(|_| ending.reason != Some(Reason::UnknownTool)).map(told);
     let transport = if ending.door == Door::Stdio { "pipe" } else { "tcp" };
     let bytes = i64::try_from(ending.response_bytes).unwrap_or(i64::MAX);
     [
@@ -64,7 +62,7 @@ fn about(ending: &Ending) -> impl Iterator<Item = (&'static str, Option<Value>)>
         ("gen_ai.tool.name", tool.map(|tool| json!(tool))),
         ("network.transport", Some(json!(transport))),
         ("error.type", is_error(ending.status).then(|| json!(ending.status.as_str()))),
-        ("toolwarden.server", ending.server.as_deref().map(|server| json!(bounded(server)))),
+        ("toolwarden.server", ending.server.as_deref().map(|server| json!(told(server)))),
         ("toolwarden.door", Some(json!(ending.door.as_str()))),
         ("toolwarden.decision", ending.decision.map(|decision| json!(decision.as_str()))),
         ("toolwarden.reason", ending.reason.map(|reason| json!(reason.code()))),
@@ -78,7 +76,7 @@ fn about(ending: &Ending) -> impl Iterator<Item = (&'static str, Option<Value>)>
 
 /// The method; one that no table lists is a text of the client.
 fn method(ending: &Ending) -> String {
-    if ending.reason == Some(Reason::MethodNotListed) { "unlisted".to_owned() } else { bounded(&ending.method) }
+    if ending.reason == Some(Reason::MethodNotListed) { "unlisted".to_owned() } else { told(&ending.method) }
 }
 
 fn is_error(status: Status) -> bool {
@@ -97,7 +95,6 @@ fn attributes(pairs: impl IntoIterator<Item = (&'static str, Option<Value>)>) ->
     pairs.into_iter().filter_map(attribute).collect()
 }
 
-fn bounded(name: &str) -> String {
-    let name = name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default();
-    shown(name).into_owned()
+fn told(name: &str) -> String {
+    shown(bounded(name)).into_owned()
 }

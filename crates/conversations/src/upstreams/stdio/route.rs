@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
-use toolwarden_core::json::{Document, Kind, Limits, Part};
-use toolwarden_core::{Caller, Status, Weakness, name, weak};
+use toolwarden_core::json::{Document, Limits, Part};
+use toolwarden_core::{Caller, Weakness, name, weak};
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::ladder::META_SUBSCRIPTION;
 use toolwarden_mcp::message::read_one;
@@ -58,12 +58,7 @@ impl StdioLink {
             Ok(result) => compose::result(&flight.client, &own_subscription(result, &flight.client)),
             Err(error) => compose::raw_error(Some(&flight.client), error.raw()),
         };
-        let status = match &response.outcome {
-            Ok(result) if result.value().get("isError").is_some_and(|is| is.kind() == Kind::True) => Status::ToolError,
-            Ok(_) => Status::Ok,
-            Err(_) => Status::ToolError,
-        };
-        let last = Last { client: flight.client, message, status, outcome: response.outcome.clone() };
+        let last = Last { client: flight.client, message, outcome: response.outcome.clone() };
         // Nobody waits any more: the trail has said so.
         drop(flight.last.send(Ok(last)));
     }

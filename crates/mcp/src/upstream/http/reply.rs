@@ -135,17 +135,6 @@ impl Body {
         }
     }
 
-    /// `chunk`, giving up on a server that sends nothing for so long.
-    ///
-    /// # Errors
-    /// As `chunk`, or the time is up.
-    pub async fn chunk_within(&mut self, within: Duration) -> Result<Option<Bytes>, UpstreamError> {
-        match tokio::time::timeout(within, self.chunk()).await {
-            Ok(chunk) => chunk,
-            Err(_) => Err(UpstreamError::Timeout { place: self.place.clone(), what: "sent nothing more", within }),
-        }
-    }
-
     /// The whole body.
     ///
     /// # Errors
@@ -269,17 +258,6 @@ impl EventStream {
                 Some(chunk) => self.decoder.feed(chunk),
                 None => return Ok(None),
             }
-        }
-    }
-
-    /// `next_item`, giving up on a server that sends nothing for so long.
-    ///
-    /// # Errors
-    /// As `next_item`, or the time is up.
-    pub async fn next_item_within(&mut self, within: Duration) -> Result<Option<Item>, UpstreamError> {
-        match tokio::time::timeout(within, self.next_item()).await {
-            Ok(item) => item,
-            Err(_) => Err(UpstreamError::Timeout { place: self.body.place.clone(), what: "sent nothing more", within }),
         }
     }
 }
