@@ -9,7 +9,7 @@ use toolwarden_sources::{HiddenText, Screening};
 
 use super::entropy::is_token_byte;
 use super::hidden::{self, Hidden};
-use super::{Findings, Place, Screen, Seen};
+use super::{Place, Screen, Seen};
 
 /// So much of a picture, a sound or another encoded file is looked at.
 const START_OF_FILE: usize = 4096;
