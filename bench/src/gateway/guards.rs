@@ -29,16 +29,20 @@ const TRACED: &str = "[telemetry]\notlp = \"http://127.0.0.1:9\"\n";
 const LABELLED: &str = "labels = [\"reads_untrusted\"]\n";
 const LIMITED: &str = "limits = { in_flight = 10000, per_minute = 100000000 }\n";
 
-const VARIANTS: [Variant; 7] = [
+const SCREENED: &str = "screening = \"redact\"\nhidden_text = \"neutralise\"\n";
+
+const VARIANTS: [Variant; 8] = [
     of_server("plain: definitions followed", "definitions = \"follow\"\n"),
     of_server("pinned definitions", ""),
     Variant { name: "output schema", server: "", tables: "", path: "structured" },
     of_server("flow labels", LABELLED),
     of_server("calls in flight and per minute", LIMITED),
+    of_server("screening", SCREENED),
     Variant { name: "traces", server: "", tables: TRACED, path: "mcp" },
     Variant {
         name: "all of them",
-        server: "labels = [\"reads_untrusted\"]\nlimits = { in_flight = 10000, per_minute = 100000000 }\n",
+        server: "labels = [\"reads_untrusted\"]\nlimits = { in_flight = 10000, per_minute = 100000000 }\n\
+                 screening = \"redact\"\nhidden_text = \"neutralise\"\n",
         tables: TRACED,
         path: "structured",
     },
