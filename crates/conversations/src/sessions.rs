@@ -3,6 +3,8 @@
 //! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
 //! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
 
+mod parked;
+
 use std::any::Any;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -18,11 +20,12 @@ use toolwarden_core::json::Part;
 use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose, Weakness, weak};
 use toolwarden_mcp::{Id, Version};
 
-use crate::failure::Failure;
 use crate::flight::{Flight, FlightGuard};
 use crate::scope::Scope;
 use crate::stream_log::StreamLog;
 use crate::upstreams::{Link, is_at_or_under};
+
+pub use self::parked::Parked;
 
 /// What `initialize` agreed on.
 #[derive(Debug, Clone)]
@@ -81,21 +84,6 @@ pub enum AnswerTo {
     Waiter(Mutex<Option<oneshot::Sender<Result<Part, Part>>>>),
 }
 
-/// A request whose stream broke off before its response came.
-pub trait Parked: std::fmt::Debug + Send {
-    /// Whose response it waits for.
-    fn server(&self) -> &str;
-
-    /// The response came another way. Gives what is shown of it; none where it stays as it is.
-    fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<Option<Bytes>, Failure>;
-
-    /// How long it may wait for that.
-    fn ends(&self) -> Instant;
-
-    /// It waited in vain.
-    fn is_late(self: Box<Self>);
-}
-
 /// The session watches something else now; what the server agreed to comes back.
 pub type Refresh = oneshot::Sender<Vec<String>>;
 
@@ -133,8 +121,6 @@ pub struct ClientSession {
 const MOST_AT_ONCE: usize = 256;
 const MOST_ENDED: usize = 64;
 const MOST_WATCHED: usize = 10_000;
-/// Requests whose streams broke off and whose answers may still come.
-const MOST_PARKED: usize = 256;
 /// Questions of one server that wait for an answer at the same time: nobody answers more, and each is remembered.
 const MOST_QUESTIONS: usize = 64;
 
@@ -354,46 +340,6 @@ impl ClientSession {
     /// Who listens to a modern server for this session; `start` makes one where there is none.
     pub fn listener(&self, server: &Arc<str>, start: impl FnOnce() -> mpsc::Sender<Refresh>) -> mpsc::Sender<Refresh> {
         lock(&self.listening).entry(server.clone()).or_insert_with(start).clone()
-    }
-
-    /// Keeps a request whose stream broke off until its response comes another way.
-    pub fn park(&self, id: Id, parked: Box<dyn Parked>) {
-        // Dropped outside of the lock: what is parked holds the session.
-        let refused = match &mut *lock(&self.parked) {
-            Some(open) if open.len() < weak::limit(MOST_PARKED) => open.insert(id, parked),
-            Some(_) | None => Some(parked),
-        };
-        drop(refused);
-    }
-
-    /// Ends what is parked and has no time left.
-    pub fn end_late(&self) {
-        let late: Vec<_> = match &mut *lock(&self.parked) {
-            Some(open) => open.extract_if(|_, parked| parked.ends() <= Instant::now()).collect(),
-            None => return,
-        };
-        late.into_iter().for_each(|(_, parked)| parked.is_late());
-    }
-
-    /// Gives up what is parked; nothing is parked from here on.
-    fn forsake(&self) {
-        let parked = lock(&self.parked).take();
-        drop(parked);
-    }
-
-    /// Gives up the parked request of this id; says whether there was one.
-    pub fn give_up_parked(&self, id: &Id) -> bool {
-        // Dropped outside of the lock: what is parked holds the session.
-        let parked = lock(&self.parked).as_mut().and_then(|parked| parked.remove(id));
-        parked.is_some()
-    }
-
-    /// The parked request of this id, if it is this server's to answer.
-    pub fn unpark(&self, id: &Id, server: &str) -> Option<Box<dyn Parked>> {
-        let mut open = lock(&self.parked);
-        let parked = open.as_mut()?;
-        parked.get(id).filter(|parked| parked.server() == server)?;
-        parked.remove(id)
     }
 
     /// Whether the session has ended.
