@@ -5,10 +5,14 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_guard::pins::{Change, How, Kind, Pin, ServerPins, Standing, Version, changes, short};
 
+use crate::seen::Configured;
+
 /// One definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinitionView {
     pub server: String,
+    /// Whether there is such a server by now.
+    pub configured: bool,
     pub kind: Kind,
     /// A tool's name, or `prompts/NAME`, `server/instructions`, `server/launch`.
     pub name: String,
@@ -35,9 +39,11 @@ pub struct WaitingView {
 }
 
 /// Every definition of a server.
-pub(crate) fn views(pins: &ServerPins) -> Vec<DefinitionView> {
-    let of = |kind: Kind| pins.section(kind).entries.iter().map(move |(name, pin)| view(pins, kind, name, pin));
-    Kind::ALL.into_iter().flat_map(of).collect()
+pub(crate) fn views(pins: &ServerPins, configured: &Configured) -> Vec<DefinitionView> {
+    let configured = configured.has(&pins.server);
+    let of = |kind: Kind| pins.section(kind).entries.iter().map(move |(name, pin)| (kind, name, pin));
+    let all = Kind::ALL.into_iter().flat_map(of);
+    all.map(|(kind, name, pin)| DefinitionView { configured, ..view(pins, kind, name, pin) }).collect()
 }
 
 fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView {
@@ -50,6 +56,7 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
     };
     DefinitionView {
         server: pins.server.clone(),
+        configured: true,
         kind,
         name: kind.address(name),
         standing: pin.standing(),

@@ -12,6 +12,7 @@ mod operation;
 pub mod operations;
 mod place;
 mod remark;
+mod seen;
 mod selection;
 mod servers;
 

@@ -26,7 +26,7 @@ use toolwarden_core::{Digest, Weakness, weak};
 pub use book::Book;
 pub use choice::{Waiting, choose, digest_of_waiting};
 pub use diff::{Change, changes};
-pub use file::{accept, all, fill, path, read, standing};
+pub use file::{All, accept, all, fill, find, path, read, standing};
 pub use sighting::{Noted, Shown, Sighted, Sighting};
 
 /// Versions of one definition that are kept as accepted, and as waiting.
@@ -343,8 +343,10 @@ pub fn short(digest: &str) -> String {
 pub enum NotAccepted {
     #[error("nothing of that name was seen")]
     Unknown,
-    #[error("nothing is waiting")]
+    #[error("nothing waits")]
     NothingWaits,
+    #[error("no such version waits")]
+    NoSuchVersion { waiting: Vec<String> },
     #[error("it is larger than 256 KiB, so it was not kept and cannot be accepted")]
     TooLarge,
     #[error("`{}` changed more than once: name the version to accept ({})", .0, .1.join(", "))]

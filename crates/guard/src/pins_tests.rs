@@ -59,7 +59,8 @@ fn a_change_waits_until_it_is_accepted_and_the_former_version_stays_accepted() {
     assert_eq!(section.record(&given(&second, "t"), Changes::Wait, NOW), Some(How::Waiting));
     assert_eq!(section.record(&given(&second, "t"), Changes::Wait, NOW), None, "it is known by now");
     assert_eq!(section.view(&given(&second, "t")), (Standing::Changed, Some(r#"{"v":1}"#)));
-    assert_eq!(chosen(&section, "t", Some("nothing")), Err(NotAccepted::Unknown));
+    let waiting = vec![short(&given(&second, "t").digest)];
+    assert_eq!(chosen(&section, "t", Some("nothing")), Err(NotAccepted::NoSuchVersion { waiting }));
     assert_eq!(chosen(&section, "other", None), Err(NotAccepted::Unknown));
     let digest = given(&second, "t").digest;
     assert_eq!(chosen(&section, "t", None), Ok(digest.clone()));

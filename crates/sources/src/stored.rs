@@ -23,10 +23,21 @@ const LARGEST_RECORD: u64 = 64 * 1024 * 1024;
 pub enum StoredError {
     #[error("{path} {error}")]
     File { path: String, error: FileError },
-    #[error("{path}:{line}:{column}: {message}; restore it from a backup, or move it away")]
-    Syntax { path: String, line: usize, column: usize, message: String },
+    #[error("{path}:{line}:{column}: {message}; {next}")]
+    Syntax { path: String, line: usize, column: usize, message: String, next: &'static str },
     #[error("{path} is in use by another toolwarden process; try again, or stop the other one")]
     Locked { path: String },
+}
+
+impl StoredError {
+    /// The same with another thing to do about a record that cannot be parsed.
+    #[must_use]
+    pub fn with_next(mut self, other: &'static str) -> Self {
+        if let Self::Syntax { next, .. } = &mut self {
+            *next = other;
+        }
+        self
+    }
 }
 
 /// One kind of record and its file.
@@ -154,6 +165,7 @@ pub fn read_at<R: DeserializeOwned>(locations: &Locations, place: &Path) -> Resu
         line: error.line(),
         column: error.column(),
         message: syntax_message(&error),
+        next: "restore it from a backup, or move it away",
     })
 }
 

@@ -3,10 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins::{self, Kind as Pinned, NotAccepted, Waiting, short};
+use toolwarden_guard::pins::{self, NotAccepted, Waiting, short};
 
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};
+use crate::seen::{self, Configured};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
 
 /// The operation.
@@ -25,8 +26,10 @@ pub struct Request {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What was accepted, with the changes that are in force from now on.
+    /// What was accepted, as it stands by now.
     pub accepted: Vec<DefinitionView>,
+    /// The same as it waited, with the changes that are in force from now on.
+    pub waited: Vec<DefinitionView>,
     /// Why a running server does not act on it.
     pub not_in_force: Option<String>,
 }
@@ -40,13 +43,15 @@ impl Operation for ToolsAccept {
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let (locations, asked) = (clerk.parts.locations.clone(), request.clone());
-        let (chosen, accepted) = blocking(move || {
-            let pins = pins::read(&locations, &asked.server)?;
-            let only = asked.name.as_deref().map(Pinned::addressed);
+        let running = Configured::running(clerk);
+        let (chosen, waited, configured) = blocking(move || {
+            let pins = seen::server(&locations, &asked.server)?;
+            let only = asked.name.as_deref().map(|name| seen::definition(&pins, name)).transpose()?;
             let chosen = pins::choose(&pins, only, asked.version.as_deref());
             let chosen = chosen.map_err(|why| refused(&asked, &why))?;
-            let accepted = views(&pins).into_iter().filter_map(|view| picked(view, &chosen)).collect();
-            Ok((chosen, accepted))
+            let configured = running.or_written(&locations);
+            let waited = views(&pins, &configured).into_iter().filter_map(|view| as_it_waited(view, &chosen)).collect();
+            Ok((chosen, waited, configured))
         })
         .await?;
         let named = |one: &Waiting| format!("{} (version {})", one.kind.address(&one.name), short(&one.digest));
@@ -55,16 +60,23 @@ impl Operation for ToolsAccept {
         let (locations, by, now) = (clerk.parts.locations.clone(), actor.user.clone(), clerk.parts.clock.now());
         let accept = move || {
             let accepted = pins::accept(&locations, &request.server, &chosen, (&by, now))?;
-            accepted.map_err(|why| refused(&request, &why))
+            accepted.map_err(|why| refused(&request, &why))?;
+            let after = views(&pins::read(&locations, &request.server)?, &configured);
+            Ok(after.into_iter().filter(|view| choice_of(view, &chosen).is_some()).collect())
         };
-        let ((), not_in_force) = clerk.change(actor, "tools_accept", &words, accept).await?;
-        Ok(Outcome { accepted, not_in_force })
+        let (accepted, not_in_force) = clerk.change(actor, "tools_accept", &words, accept).await?;
+        Ok(Outcome { accepted, waited, not_in_force })
     }
 }
 
+/// What was chosen of a definition.
+fn choice_of<'a>(view: &DefinitionView, chosen: &'a [Waiting]) -> Option<&'a Waiting> {
+    chosen.iter().find(|one| one.kind == view.kind && one.kind.address(&one.name) == view.name)
+}
+
 /// A definition with the version alone that was chosen of it.
-fn picked(mut view: DefinitionView, chosen: &[Waiting]) -> Option<DefinitionView> {
-    let one = chosen.iter().find(|one| one.kind == view.kind && one.kind.address(&one.name) == view.name)?;
+fn as_it_waited(mut view: DefinitionView, chosen: &[Waiting]) -> Option<DefinitionView> {
+    let one = choice_of(&view, chosen)?;
     view.waiting.retain(|waiting| one.digest.starts_with(&waiting.version));
     Some(view)
 }
@@ -74,8 +86,13 @@ fn refused(request: &Request, why: &NotAccepted) -> ControlError {
         Some(name) => format!("{}:{}", request.server, name),
         None => request.server.clone(),
     };
-    let message = format!("{}: {why}", shown(&what));
+    let mut message = format!("{}: {why}", shown(&what));
     let help = match why {
+        NotAccepted::NoSuchVersion { waiting } => {
+            let version = request.version.as_deref().unwrap_or_default();
+            message = format!("no version {} of {} waits", shown(version), shown(&what));
+            format!("waiting: {}", waiting.join(", "))
+        }
         NotAccepted::Several(..) => {
             format!("compare them with `toolwarden tools diff {}`, then add --version", shown(&what))
         }

@@ -1,12 +1,13 @@
-//! What is pinned of servers, and what waits for a person: every definition, or those of one server.
+//! What is pinned of servers, and what waits for a person: every definition, those of one server, or one of them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use toolwarden_guard::pins::{self, ServerPins};
+use toolwarden_guard::pins::{self, All, ServerPins};
 
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};
+use crate::seen::{self, Configured};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
 
 /// The operation.
@@ -17,6 +18,8 @@ pub struct ToolsList;
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
     pub server: Option<String>,
+    /// One definition of that server, as the list names it.
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,6 +27,10 @@ pub struct Outcome {
     pub definitions: Vec<DefinitionView>,
     /// By server, a digest over everything that waits there: who accepts all of it names what they saw.
     pub waiting: BTreeMap<String, String>,
+    /// How many definitions of the server wait beside the one that was asked for.
+    pub others_waiting: usize,
+    /// Why nothing can be said of some servers.
+    pub unreadable: Vec<String>,
 }
 
 impl Operation for ToolsList {
@@ -34,15 +41,31 @@ impl Operation for ToolsList {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, _actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let locations = clerk.parts.locations.clone();
+        let (locations, running) = (clerk.parts.locations.clone(), Configured::running(clerk));
         blocking(move || {
-            let mut found = pins::all(&locations)?;
-            found.retain(|pins| request.server.as_ref().is_none_or(|server| *server == pins.server));
+            let All { readable, unreadable } = match &request.server {
+                // Others may be past reading.
+                Some(server) => All { readable: vec![seen::server(&locations, server)?], unreadable: Vec::new() },
+                None => pins::all(&locations),
+            };
+            let configured = running.or_written(&locations);
+            let mut definitions: Vec<DefinitionView> =
+                readable.iter().flat_map(|pins| views(pins, &configured)).collect();
+            let waiting = |all: &[DefinitionView]| all.iter().filter(|one| !one.waiting.is_empty()).count();
+            let mut others_waiting = 0;
+            if let (Some(name), [pins]) = (&request.name, readable.as_slice()) {
+                seen::definition(pins, name)?;
+                let all = waiting(&definitions);
+                definitions.retain(|one| one.name == *name);
+                others_waiting = all - waiting(&definitions);
+            }
             let waits = |pins: &&ServerPins| pins.waiting() > 0;
             let digest = |pins: &ServerPins| (pins.server.clone(), pins::digest_of_waiting(pins));
             Ok(Outcome {
-                definitions: found.iter().flat_map(views).collect(),
-                waiting: found.iter().filter(waits).map(digest).collect(),
+                definitions,
+                waiting: readable.iter().filter(waits).map(digest).collect(),
+                others_waiting,
+                unreadable: unreadable.iter().map(ToString::to_string).collect(),
             })
         })
         .await

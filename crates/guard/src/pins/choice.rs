@@ -58,7 +58,7 @@ fn one(pins: &ServerPins, (kind, name): (Kind, &str), version: Option<&str>) -> 
     let fits = |one: &&Version| version.is_none_or(|version| one.digest.starts_with(version));
     let found: Vec<&Version> = pin.waiting.iter().filter(fits).collect();
     if found.is_empty() {
-        return Err(NotAccepted::Unknown);
+        return Err(NotAccepted::NoSuchVersion { waiting: pin.waiting.iter().map(|one| short(&one.digest)).collect() });
     }
     only_version(kind, name, &found).map(|waiting| vec![waiting])
 }

@@ -18,6 +18,9 @@ use crate::live;
 
 const DIRECTORY: &str = "pins";
 const LONGEST_STEM: usize = 40;
+/// What a person does about a record that cannot be read. They should know what the easy way gives away.
+const NEXT: &str = "repair it from a backup, or move it away: then everything the server offers is accepted as found \
+                    when it is next seen";
 
 /// Where a server's pins are, below the data directory. A name may hold what a file's name may not.
 #[must_use]
@@ -33,12 +36,20 @@ pub fn path(server: &str) -> PathBuf {
 /// # Errors
 /// The record cannot be read.
 pub fn read(locations: &Locations, server: &str) -> Result<ServerPins, StoredError> {
-    let found: Option<ServerPins> = stored::read_at(locations, &path(server))?;
-    Ok(found.filter(|pins| pins.server == server).unwrap_or_else(|| blank(server)))
+    let blank = || ServerPins { server: server.to_owned(), ..ServerPins::default() };
+    Ok(find(locations, server)?.unwrap_or_else(blank))
 }
 
-fn blank(server: &str) -> ServerPins {
-    ServerPins { server: server.to_owned(), ..ServerPins::default() }
+/// The pins of a server of which something was seen.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn find(locations: &Locations, server: &str) -> Result<Option<ServerPins>, StoredError> {
+    Ok(read_at(locations, &path(server))?.filter(|pins| pins.server == server))
+}
+
+fn read_at(locations: &Locations, place: &Path) -> Result<Option<ServerPins>, StoredError> {
+    stored::read_at(locations, place).map_err(|error| error.with_next(NEXT))
 }
 
 /// What of a file changes with its content.
@@ -161,21 +172,30 @@ fn definitions<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<ToolDefin
     versions.filter_map(|version| read(version.shown())).collect()
 }
 
-/// The pins of every server that was ever seen, by name.
-///
-/// # Errors
-/// A record cannot be read.
-pub fn all(locations: &Locations) -> Result<Vec<ServerPins>, StoredError> {
+/// The pins of every server that was ever seen.
+#[derive(Debug)]
+pub struct All {
+    /// By name.
+    pub readable: Vec<ServerPins>,
+    pub unreadable: Vec<StoredError>,
+}
+
+/// One record that cannot be read says nothing of the others.
+#[must_use]
+pub fn all(locations: &Locations) -> All {
     let directory = locations.data_dir.join(DIRECTORY);
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path());
     let is_record = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    let mut found: Vec<ServerPins> = Vec::new();
+    let (mut readable, mut unreadable) = (Vec::new(), Vec::new());
     for file in files.filter(is_record) {
         let Some(name) = file.file_name() else { continue };
-        found.extend(stored::read_at::<ServerPins>(locations, &Path::new(DIRECTORY).join(name))?);
+        match read_at(locations, &Path::new(DIRECTORY).join(name)) {
+            Ok(found) => readable.extend(found),
+            Err(error) => unreadable.push(error),
+        }
     }
-    found.sort_by(|left, right| left.server.cmp(&right.server));
-    Ok(found)
+    readable.sort_by(|left, right| left.server.cmp(&right.server));
+    All { readable, unreadable }
 }
 
 #[cfg(test)]

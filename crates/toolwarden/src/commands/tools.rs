@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use serde::Serialize;
 use toolwarden_control::operations::{ToolsAccept, ToolsList, tools_accept, tools_list};
 use toolwarden_control::{DefinitionView, WaitingView};
 use toolwarden_core::name::shown;
@@ -20,28 +21,31 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
     match command {
         ToolsCommand::List { server, format } => {
-            let found = desk.ask::<ToolsList>(tools_list::Request { server: server.clone() })?.definitions;
+            let found = desk.ask::<ToolsList>(tools_list::Request { server: server.clone(), name: None })?;
             if format.json {
-                output::json(&found)?
+                output::json(&found.definitions)?
             } else {
-                output::text(&list(&found))?
+                output::text(&list(&found.definitions))?
             }
-            Ok(Exit::Done)
+            Ok(warn_of_unreadable(&found.unreadable))
         }
         ToolsCommand::Diff { definition, format } => {
             let (server, name) = match definition {
                 Some(definition) => split(definition),
                 None => (None, None),
             };
-            let tools_list::Outcome { definitions: mut found, waiting } =
-                desk.ask::<ToolsList>(tools_list::Request { server })?;
-            found.retain(|one| !one.waiting.is_empty() && name.as_ref().is_none_or(|name| *name == one.name));
-            if format.json {
-                output::json(&found)?
-            } else {
-                output::text(&diff(&found, name.is_none().then_some(&waiting)))?
+            let mut found = desk.ask::<ToolsList>(tools_list::Request { server, name: name.clone() })?;
+            found.definitions.retain(|one| !one.waiting.is_empty());
+            if name.is_some() {
+                // Of one definition it would accept more than was shown.
+                found.waiting.clear();
             }
-            Ok(Exit::Done)
+            match definition {
+                _ if format.json => output::json(&Waits { definitions: &found.definitions, waiting: &found.waiting })?,
+                Some(asked) if found.definitions.is_empty() => output::text(&nothing_waits(asked, &found))?,
+                _ => output::text(&diff(&found.definitions, name.is_none().then_some(&found.waiting)))?,
+            }
+            Ok(warn_of_unreadable(&found.unreadable))
         }
         ToolsCommand::Accept { definition, version, format } => {
             let (Some(server), name) = split(definition) else {
@@ -54,12 +58,37 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
                 output::json(&done.accepted)?;
             } else {
                 let words = |one: &DefinitionView| format!("accepted {}", address(one));
-                let text: Vec<String> = done.accepted.iter().map(|one| with_changes(&words(one), one)).collect();
+                let text: Vec<String> = done.waited.iter().map(|one| with_changes(&words(one), one)).collect();
                 output::text(&text.concat())?;
             }
             Ok(exit)
         }
     }
+}
+
+/// What waits, as scripts read it.
+#[derive(Serialize)]
+struct Waits<'a> {
+    definitions: &'a [DefinitionView],
+    /// What `tools accept SERVER --version` needs, by server.
+    waiting: &'a BTreeMap<String, String>,
+}
+
+/// Says of which servers nothing can be said; the exit code must not hide it.
+fn warn_of_unreadable(unreadable: &[String]) -> Exit {
+    unreadable.iter().for_each(|why| output::remark(&format!("toolwarden: {}", shown(why))));
+    if unreadable.is_empty() { Exit::Done } else { Exit::Failed }
+}
+
+/// Nothing waits of what was asked for, though something may beside it.
+fn nothing_waits(asked: &str, found: &tools_list::Outcome) -> String {
+    let server = asked.split_once(':').map_or(asked, |(server, _)| server);
+    let beside = match found.others_waiting {
+        0 => String::new(),
+        1 => format!(" (1 other definition of {} does)", shown(server)),
+        more => format!(" ({more} other definitions of {} do)", shown(server)),
+    };
+    format!("{}: nothing waits{beside}\n", shown(asked))
 }
 
 /// `SERVER` or `SERVER:NAME`.

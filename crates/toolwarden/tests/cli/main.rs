@@ -3,6 +3,7 @@
 mod allowing;
 mod beside;
 mod breaking;
+mod comparing;
 mod confirming;
 mod doctoring;
 mod ending;

@@ -61,9 +61,9 @@ fn gate_12_acceptance_works_without_a_server_and_says_what_it_cannot_find() {
     let json = house.run(&["tools", "diff", "--json"]).out;
     assert!(json.contains("\"standing\": \"changed\"") && json.contains("reached/args/1"), "{json}");
     for (wrong, words) in [
-        (vec!["tools", "accept", "nobody"], "nothing is waiting"),
-        (vec!["tools", "accept", "notes:nothing"], "nothing of that name was seen"),
-        (vec!["tools", "accept", "notes:server/launch", "--version", "zzz"], "nothing of that name was seen"),
+        (vec!["tools", "accept", "nobody"], "nothing was seen of a server called `nobody`"),
+        (vec!["tools", "accept", "notes:nothing"], "nothing was seen of notes called `nothing`"),
+        (vec!["tools", "accept", "notes:server/launch", "--version", "zzz"], "no version zzz of notes:server/launch"),
     ] {
         let ran = house.run(&wrong);
         assert!(ran.code == 2 && ran.err.contains(words), "{wrong:?}: {}", ran.err);

@@ -20,7 +20,7 @@ impl Server {
     /// Starts `serve --demo` in the workspace of a house and waits until it listens.
     pub fn start(house: &House) -> Self {
         let server = Self::start_with(house, &[]);
-        server.rpc("tools/list", None, &json!({}));
+        server.tools();
         server
     }
 
@@ -52,6 +52,11 @@ impl Server {
         let answer = self.rpc("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
         let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
         text.map_or_else(|| answer.to_string(), str::to_owned)
+    }
+
+    /// What the server at `/mcp/notes` lists, as clients are shown it.
+    pub fn tools(&self) -> String {
+        self.rpc("tools/list", None, &json!({})).to_string()
     }
 
     pub fn read_note(&self) -> String {

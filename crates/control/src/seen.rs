@@ -1,0 +1,68 @@
+//! What was seen of servers, for whoever asks by name: what is unknown is said to be, with what is known instead.
+
+use std::collections::HashSet;
+
+use toolwarden_core::name::shown;
+use toolwarden_guard::pins::{self, Kind, ServerPins};
+use toolwarden_sources::{Locations, load};
+
+use crate::{Clerk, ControlError};
+
+/// So many names are enough to find the one that was meant.
+const MOST_NAMES: usize = 12;
+
+/// The pins of a server of which something was seen.
+pub(crate) fn server(locations: &Locations, name: &str) -> Result<ServerPins, ControlError> {
+    if let Some(pins) = pins::find(locations, name)? {
+        return Ok(pins);
+    }
+    // Those that cannot be read are none of the question.
+    let known: Vec<String> = pins::all(locations).readable.into_iter().map(|pins| pins.server).collect();
+    let help = match known.as_slice() {
+        [] => "nothing was seen of any server yet: start `toolwarden serve` and connect a client".to_owned(),
+        known => format!("seen are: {}", names(known)),
+    };
+    Err(ControlError::NotFound { message: format!("nothing was seen of a server called `{}`", shown(name)), help })
+}
+
+/// A definition that was seen, by the name a person wrote.
+pub(crate) fn definition<'a>(pins: &ServerPins, written: &'a str) -> Result<(Kind, &'a str), ControlError> {
+    let (kind, name) = Kind::addressed(written);
+    if pins.section(kind).entries.contains_key(name) {
+        return Ok((kind, name));
+    }
+    let of = |kind: Kind| pins.section(kind).entries.keys().map(move |name| kind.address(name));
+    let known: Vec<String> = Kind::ALL.into_iter().flat_map(of).collect();
+    let message = format!("nothing was seen of {} called `{}`", shown(&pins.server), shown(written));
+    Err(ControlError::NotFound { message, help: format!("seen are: {}", names(&known)) })
+}
+
+fn names(known: &[String]) -> String {
+    let named: Vec<_> = known.iter().take(MOST_NAMES).map(|name| shown(name)).collect();
+    let more = match known.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
+}
+
+/// The servers there are by now; none where nobody can tell.
+pub(crate) struct Configured(Option<HashSet<String>>);
+
+impl Configured {
+    /// Those of the running gateway, where there is one.
+    pub(crate) fn running(clerk: &Clerk) -> Self {
+        let running = clerk.parts.servers.as_ref();
+        Self(running.map(|servers| servers.list().into_iter().map(|server| server.name).collect()))
+    }
+
+    /// Else those of the files. Blocks.
+    pub(crate) fn or_written(self, locations: &Locations) -> Self {
+        let written = || Some(load(locations).ok()?.input.servers.into_iter().map(|server| server.name).collect());
+        Self(self.0.or_else(written))
+    }
+
+    pub(crate) fn has(&self, server: &str) -> bool {
+        self.0.as_ref().is_none_or(|names| names.contains(server))
+    }
+}

@@ -1,0 +1,109 @@
+//! `tools list|diff|accept` as a person meets them who looks for something: what is unknown is said to be, what
+//! waits goes on waiting, and what is shown can be read.
+
+use serde_json::{Value, json};
+
+use crate::house::House;
+use crate::server::Server;
+
+const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
+
+/// A server that lists what stands in a file of the workspace.
+const SCRIPT: &str = r#"
+while IFS= read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  case $line in
+    *'"initialize"'*) said='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
+    *'"tools/list"'*) said='"result":{"tools":'"$(cat tools.json)"'}' ;;
+    *'"notifications/'*) continue ;;
+    *) said='"error":{"code":-32601,"message":"unknown"}' ;;
+  esac
+  printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"','"$said"'}'
+done
+"#;
+
+fn config(more: &str) -> String {
+    format!(
+        "[auto_run]\nmode = \"run_everything\"\n[servers.notes]\ncommand = \"/bin/sh\"\nargs = [\"-c\", '''{SCRIPT}''']\n{more}"
+    )
+}
+
+fn tool(name: &str, description: &str) -> Value {
+    json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
+}
+
+fn offers(house: &House, tools: &[Value]) {
+    house.write("space/tools.json", &json!(tools).to_string());
+}
+
+/// The server listed `echo` and `slow`, and lists this now.
+fn after(house: &House, later: &[Value]) -> Server {
+    house.write(CONFIG, &config(""));
+    offers(house, &[tool("echo", "Says it."), tool("slow", "Waits.")]);
+    let server = Server::start(house);
+    offers(house, later);
+    server.tools();
+    server
+}
+
+/// The versions that wait of a tool.
+fn waiting(house: &House, definition: &str) -> Vec<String> {
+    let json = house.json(&["tools", "diff", definition]);
+    let versions = json.pointer("/definitions/0/waiting").and_then(Value::as_array).cloned().unwrap_or_default();
+    versions.iter().filter_map(|one| Some(one.get("version")?.as_str()?.to_owned())).collect()
+}
+
+fn said(house: &House, arguments: &[&str]) -> (i32, String) {
+    let ran = house.run(arguments);
+    (ran.code, format!("{}{}", ran.out, ran.err))
+}
+
+#[test]
+fn gate_12_what_is_unknown_is_said_to_be_unknown_and_what_is_accepted_that_nothing_waits() {
+    let house = House::new();
+    let server = after(&house, &[tool("echo", "Shouts it."), tool("slow", "Waits.")]);
+    server.stop();
+    let no_server = "nothing was seen of a server called `nope`; seen are: notes";
+    for command in [vec!["tools", "diff", "nope"], vec!["tools", "diff", "nope:x"], vec!["tools", "list", "nope"]] {
+        let (code, words) = said(&house, &command);
+        assert!(code == 2 && words.contains(no_server), "{command:?}: {code} {words}");
+    }
+    for command in [vec!["tools", "accept", "nope"], vec!["tools", "accept", "nope:x"]] {
+        let (code, words) = said(&house, &command);
+        assert!(code == 2 && words.contains(no_server), "{command:?}: {code} {words}");
+    }
+    for command in [["tools", "diff", "notes:nope"], ["tools", "accept", "notes:nope"]] {
+        let (code, words) = said(&house, &command);
+        let expected = "nothing was seen of notes called `nope`; seen are: server/launch, echo, slow";
+        assert!(code == 2 && words.contains(expected), "{command:?}: {code} {words}");
+    }
+    let (code, words) = said(&house, &["tools", "diff", "notes:slow"]);
+    assert_eq!((code, words.as_str()), (0, "notes:slow: nothing waits (1 other definition of notes does)\n"));
+    let (code, words) = said(&house, &["tools", "accept", "notes:echo", "--version", "ffff"]);
+    let version = waiting(&house, "notes:echo").concat();
+    let expected = format!("no version ffff of notes:echo waits; waiting: {version}\n");
+    assert!(code == 2 && version.len() == 12 && words.ends_with(&expected), "{words}");
+    assert_eq!(house.run(&["tools", "accept", "notes:echo"]).code, 0);
+    assert_eq!(said(&house, &["tools", "diff", "notes:slow"]), (0, "notes:slow: nothing waits\n".to_owned()));
+    assert_eq!(said(&house, &["tools", "diff", "notes"]), (0, "notes: nothing waits\n".to_owned()));
+}
+
+#[test]
+fn json_tells_the_state_after_an_acceptance_and_the_digest_that_accepts_all() {
+    let house = House::new();
+    let server = after(&house, &[tool("echo", "Shouts it."), tool("late", "Comes later.")]);
+    server.stop();
+    let shown = house.json(&["tools", "diff", "notes"]);
+    let digest = shown.pointer("/waiting/notes").and_then(Value::as_str).unwrap_or_default().to_owned();
+    assert!(house.json(&["tools", "diff", "notes:echo"]).pointer("/waiting/notes").is_none(), "it was not shown whole");
+    let accepted = house.json(&["tools", "accept", "notes", "--version", &digest]);
+    let seen: Vec<Value> = accepted.as_array().cloned().unwrap_or_default();
+    let states: Vec<String> = seen
+        .iter()
+        .map(|one| {
+            let part = |key: &str| one.get(key).cloned().unwrap_or_default().to_string();
+            [part("name"), part("standing"), part("accepted"), part("waiting")].join(" ")
+        })
+        .collect();
+    assert_eq!(states, [r#""echo" "accepted" 2 []"#, r#""late" "accepted" 1 []"#]);
+}
