@@ -17,6 +17,8 @@ pub struct DefinitionView {
     /// A tool's name, or `prompts/NAME`, `server/instructions`, `server/launch`.
     pub name: String,
     pub standing: Standing,
+    /// The server does not list it any more; nothing else is changed by that.
+    pub gone: bool,
     /// What is shown of it in words, whole.
     pub description: Option<String>,
     /// How many versions are accepted.
@@ -32,6 +34,8 @@ pub struct DefinitionView {
 pub struct WaitingView {
     pub version: String,
     pub first_seen: String,
+    /// Whether this is what the server offered when it was last looked at.
+    pub offered: bool,
     /// Too large to be kept: it cannot be accepted.
     pub too_large: bool,
     /// Against the version that was accepted last; without one, everything.
@@ -51,6 +55,7 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
     let waiting = |version: &Version| WaitingView {
         version: short(&version.digest),
         first_seen: in_seconds(version.since),
+        offered: pin.offered.as_ref() == Some(&version.digest),
         too_large: version.how == How::TooLarge,
         changes: changes(last.map(|last| last.text.as_str()), &version.text),
     };
@@ -60,6 +65,7 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
         kind,
         name: kind.address(name),
         standing: pin.standing(),
+        gone: pins.section(kind).is_gone(name),
         description: last.or(pin.waiting.last()).and_then(|version| description(kind, version.shown())),
         accepted: pin.accepted.len(),
         since: last.map(|version| in_seconds(version.since)),

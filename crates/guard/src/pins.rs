@@ -13,6 +13,7 @@ mod file;
 mod irregular;
 mod launch;
 mod looks;
+mod offers;
 mod sighting;
 mod veil;
 
@@ -140,6 +141,9 @@ impl ServerPins {
 pub struct Section {
     /// When everything there was, was taken as it was. What appears later is new.
     pub baseline: Option<Timestamp>,
+    /// Whether a whole list was noted, so that what has no offer is gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub looked_over: bool,
     pub entries: BTreeMap<String, Pin>,
 }
 
@@ -150,6 +154,9 @@ pub struct Pin {
     /// The last one is shown in place of what is not accepted.
     pub accepted: Vec<Version>,
     pub waiting: Vec<Version>,
+    /// The digest of what the server offered when it was last looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered: Option<String>,
 }
 
 /// One version of a definition.
@@ -210,8 +217,8 @@ impl Pin {
         self.accepted.iter().find(|version| version.digest == digest)
     }
 
-    fn is_known(&self, digest: &str) -> bool {
-        self.accepts(digest).is_some() || self.waiting.iter().any(|version| version.digest == digest)
+    fn waits(&self, digest: &str) -> Option<&Version> {
+        self.waiting.iter().find(|version| version.digest == digest)
     }
 
     fn add(&mut self, version: Version) {
@@ -247,12 +254,19 @@ impl<'a> Given<'a> {
 }
 
 impl Section {
-    /// Whether a definition says something that is not on record yet.
+    /// Whether a definition says something that is not on record yet, or not as it should be.
     #[must_use]
-    pub fn is_news(&self, given: &Given<'_>) -> bool {
-        match self.entries.get(&given.name) {
-            None => self.entries.len() < weak::limit(MOST_DEFINITIONS),
-            Some(pin) => !pin.is_known(&given.digest) && pin.waiting.len() < MOST_WAITING,
+    pub fn is_news(&self, given: &Given<'_>, changes: Changes) -> bool {
+        let Some(pin) = self.entries.get(&given.name) else {
+            return self.entries.len() < weak::limit(MOST_DEFINITIONS);
+        };
+        // What waited before changes were followed waits no longer.
+        let follows = changes == Changes::Follow;
+        let could_be_taken = |version: &Version| follows && version.how != How::TooLarge;
+        match (pin.accepts(&given.digest), pin.waits(&given.digest)) {
+            (Some(_), _) => pin.waiting.iter().any(could_be_taken),
+            (None, Some(version)) => could_be_taken(version),
+            (None, None) => pin.waiting.len() < MOST_WAITING || follows && given.value.raw().len() <= LARGEST,
         }
     }
 
@@ -274,7 +288,8 @@ impl Section {
 
     /// Puts a definition on record; gives how, where it was news.
     pub fn record(&mut self, given: &Given<'_>, changes: Changes, now: Timestamp) -> Option<How> {
-        if !self.is_news(given) {
+        let is_accepted = self.entries.get(&given.name).is_some_and(|pin| pin.accepts(&given.digest).is_some());
+        if is_accepted || !self.is_news(given, changes) {
             return None;
         }
         let is_first = self.baseline.is_none();
@@ -290,6 +305,7 @@ impl Section {
             () if addition.is_some() => How::Addition,
             () => How::Waiting,
         };
+        pin.offered = Some(given.digest.clone());
         let mut version = Version {
             digest: given.digest.clone(),
             text: if too_large { "null".to_owned() } else { text.to_owned() },
@@ -318,15 +334,16 @@ impl Section {
         pin.is_some_and(|pin| !std::mem::take(&mut pin.waiting).is_empty())
     }
 
-    /// Accepts a waiting version. Other versions are put on record again when they are seen again.
+    /// Accepts a waiting version. What the server offers instead goes on waiting; versions that were offered before
+    /// are put on record again when they are seen again.
     pub(crate) fn accept(&mut self, name: &str, digest: &str, by: &str, now: Timestamp) -> Result<(), NotAccepted> {
         let pin = self.entries.get_mut(name).ok_or(NotAccepted::Unknown)?;
-        let found = pin.waiting.iter().find(|version| version.digest == digest).ok_or(NotAccepted::NothingWaits)?;
+        let found = pin.waits(digest).ok_or(NotAccepted::NothingWaits)?;
         if found.how == How::TooLarge {
             return Err(NotAccepted::TooLarge);
         }
         let version = Version { since: now, how: How::Accepted { by: by.to_owned() }, ..found.clone() };
-        pin.waiting.clear();
+        pin.waiting.retain(|other| other.digest != digest && pin.offered.as_ref() == Some(&other.digest));
         pin.add(version);
         Ok(())
     }

@@ -139,3 +139,21 @@ fn what_is_too_large_to_be_kept_is_shown_to_nobody() {
         assert_eq!(section.accept(&name, &digest, "ann", NOW), Err(NotAccepted::TooLarge));
     }
 }
+
+#[test]
+fn what_a_server_offers_goes_on_waiting_when_another_version_is_accepted() {
+    let digest_of = |text: &str| given(&document(text), "t").digest;
+    let waiting = |section: &Section| {
+        let pin = section.entries.get("t").cloned().unwrap_or_default();
+        pin.waiting.into_iter().map(|version| version.text).collect::<Vec<_>>()
+    };
+    let mut section = section_with(r#"{"v":1}"#);
+    for changed in [r#"{"v":2}"#, r#"{"v":3}"#, r#"{"v":4}"#] {
+        section.record(&given(&document(changed), "t"), Changes::Wait, NOW);
+    }
+    let mut with_second = section.clone();
+    assert_eq!(with_second.accept("t", &digest_of(r#"{"v":2}"#), "ann", NOW), Ok(()));
+    assert_eq!(waiting(&with_second), [r#"{"v":4}"#], "it is offered by now");
+    assert_eq!(section.accept("t", &digest_of(r#"{"v":4}"#), "ann", NOW), Ok(()));
+    assert_eq!(waiting(&section), Vec::<String>::new(), "nobody offers the others any more");
+}

@@ -4,6 +4,8 @@
 //! brings is compared under the server's own lock, which is held for moments; only news is written, by one
 //! writer of the server at a time, under the data directory's lock.
 
+mod refresh;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +59,11 @@ struct State {
     /// How often they were replaced.
     swaps: u64,
     stamp: Stamp,
+    /// Others changed what is known here already, and nobody was told.
+    is_untold: bool,
+    has_unwritten_offers: bool,
+    /// What was last said to be wrong with the record.
+    trouble: Option<String>,
     /// What would start the server in this process.
     launch: Option<String>,
     regular: Regular,
@@ -130,8 +137,9 @@ impl Book {
         let given = sighting.given();
         let state = shelf.state();
         let section = state.pins.section(sighting.kind);
-        let is_news = |given: &Option<Given<'_>>| given.as_ref().is_some_and(|given| section.is_news(given));
-        if section.baseline.is_none() || given.iter().any(is_news) {
+        let is_news = |given: &Given<'_>| section.is_news(given, shelf.changes);
+        let is_behind = sighting.is_whole && shelf.changes == Changes::Follow && section.has_left_over(&given);
+        if section.baseline.is_none() || is_behind || given.iter().flatten().any(is_news) {
             return None;
         }
         Some(self.seen(shelf, state, sighting, &given, Vec::new()))
@@ -150,9 +158,14 @@ impl Book {
             Some(locations) => {
                 let (noted, on_disk) = file::change(locations, &sighting.server, edit)?;
                 let mut state = shelf.state();
+                if state.stamp.is_some() && on_disk.before.is_none() {
+                    refresh::tell_gone(locations, &sighting.server);
+                }
                 // What others changed before is still to be taken over, and told, when it is looked for.
                 if state.stamp == on_disk.before || sighting.kind == Kind::Launch {
                     state.stamp = on_disk.stamp;
+                } else {
+                    state.is_untold = true;
                 }
                 state.swap_in(on_disk.pins);
                 (noted, state)
@@ -179,6 +192,7 @@ impl Book {
         noted: Vec<Noted>,
     ) -> Sighted {
         let (kind, mark) = (sighting.kind, self.mark(&sighting.caller));
+        state.has_unwritten_offers |= state.pins.section_mut(kind).note_offers(given, sighting.is_whole);
         let mut shown = Vec::with_capacity(given.len());
         let (mut accepted, mut others) = (Vec::new(), Vec::new());
         let section = state.pins.section(kind);
@@ -308,47 +322,6 @@ impl Book {
     pub fn definitions(&self, server: &str) -> Vec<ToolDefinition> {
         self.shelves.get(server).map(|shelf| file::known_tools(&shelf.state().pins)).unwrap_or_default()
     }
-
-    /// Takes over what others changed on disk; gives the servers it was changed for. Blocks.
-    pub fn refresh(&self) -> Vec<Arc<str>> {
-        let Some(locations) = &self.locations else { return Vec::new() };
-        let mut changed = Vec::new();
-        for (server, shelf) in &self.shelves {
-            match self.refresh_one(locations, server, shelf) {
-                Ok(true) => changed.push(server.clone()),
-                Ok(false) => {}
-                // What is in force stays; nothing was accepted that could be read.
-                Err(error) => tracing::error!(%server, "what was accepted of it cannot be read: {error}"),
-            }
-        }
-        changed
-    }
-
-    fn refresh_one(&self, locations: &Locations, server: &Arc<str>, shelf: &Shelf) -> Result<bool, StoredError> {
-        loop {
-            let (known, swaps) = {
-                let state = shelf.state();
-                (state.stamp, state.swaps)
-            };
-            let stamp = file::stamp(locations, server);
-            if known == stamp {
-                return Ok(false);
-            }
-            let pins = file::read(locations, server)?;
-            let mut state = shelf.state();
-            // Somebody wrote meanwhile, so that what was read may be older than what is known.
-            if state.swaps != swaps {
-                continue;
-            }
-            state.swap_in(pins);
-            state.stamp = stamp;
-            state.regular.clear();
-            self.take_in(server, shelf, &state);
-            drop(state);
-            self.forget_looks(server);
-            return Ok(true);
-        }
-    }
 }
 
 fn record(
@@ -369,14 +342,22 @@ fn record(
     if is_first {
         section.baseline = Some(now);
     }
-    // A server is started in one way at a time: others that waited are none of its definitions any more.
-    let is_back = sighting.kind == Kind::Launch && given.iter().flatten().any(|given| section.take_back(given));
-    let is_changed = is_first || is_back || !noted.is_empty();
+    // A server is started in one way at a time: others that waited are none of its definitions any more. Where
+    // changes are followed, neither is what waited before they were.
+    let follows = changes == Changes::Follow;
+    let forgets = sighting.kind == Kind::Launch || follows;
+    let back = given.iter().flatten().filter(|given| forgets && section.take_back(given)).count();
+    let is_behind = follows && sighting.is_whole && section.drop_left_over(given);
+    let is_offered_anew = section.note_offers(given, sighting.is_whole);
+    let is_changed = is_first || back > 0 || is_behind || is_offered_anew || !noted.is_empty();
     (noted, is_changed)
 }
 
 impl State {
-    fn swap_in(&mut self, pins: ServerPins) {
+    fn swap_in(&mut self, mut pins: ServerPins) {
+        if self.has_unwritten_offers {
+            pins.take_offers(&self.pins);
+        }
         self.pins = pins;
         self.swaps += 1;
     }

@@ -337,3 +337,62 @@ fn a_record_that_cannot_be_read_is_not_an_empty_one() {
     assert!(std::fs::write(path, "{").is_ok());
     assert!(Book::open(Some(place.locations.clone()), &definitions, &place.keyring, NOW).is_err());
 }
+
+fn pinned(place: &Place) -> ServerPins {
+    match read(&place.locations, "s") {
+        Ok(pins) => pins,
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+#[test]
+fn what_waited_before_changes_were_followed_is_taken_over_at_next_sight() {
+    let place = place();
+    let mut definition = server("s", &[]);
+    let book = open(&place, std::slice::from_ref(&definition));
+    let list = |tools: &[String]| format!(r#"{{"tools":[{}]}}"#, tools.join(","));
+    look(&book, Kind::Tool, &list(&[tool("a", "1"), tool("b", "1")]));
+    look(&book, Kind::Tool, &list(&[tool("a", "2"), tool("b", "2"), tool("left", "1")]));
+    look(&book, Kind::Tool, &list(&[tool("a", "1"), tool("b", "2"), tool("new", "1")]));
+    assert_eq!(book.waiting("s"), 4);
+    definition.follows_changes = true;
+    let book = open(&place, &[definition]);
+    let seen = look(&book, Kind::Tool, &list(&[tool("a", "1"), tool("b", "2"), tool("new", "1")]));
+    assert_eq!(seen.shown, [Shown::AsGiven, Shown::AsGiven, Shown::AsGiven]);
+    assert_eq!((book.waiting("s"), pinned(&place).waiting()), (0, 0));
+    for name in ["a", "b", "new"] {
+        assert_eq!(standing(&book, name), Definition::Accepted, "{name}");
+    }
+    let names: Vec<String> = pinned(&place).tools.entries.into_keys().collect();
+    assert_eq!(names, ["a", "b", "new"], "nobody ever accepted what is left over");
+}
+
+#[test]
+fn what_a_server_does_not_list_any_more_is_gone_and_stands_as_before() {
+    let place = place();
+    let definitions = [server("s", &[])];
+    let (book, other) = (open(&place, &definitions), open(&place, &definitions));
+    let both = r#"{"tools":[{"name":"a"},{"name":"b"}]}"#;
+    let gone = || pinned(&place).tools.is_gone("b");
+    look(&book, Kind::Tool, both);
+    other.refresh();
+    look(&other, Kind::Tool, both);
+    assert!(!gone());
+    look(&book, Kind::Tool, r#"{"tools":[{"name":"a"}]}"#);
+    assert!(book.refresh().is_empty() && gone());
+    assert_eq!(standing(&book, "b"), Definition::Accepted);
+    assert!(
+        other.refresh().is_empty() && other.has_looked("s", Kind::Tool, &ada()),
+        "nobody has to look again for that"
+    );
+    look(&other, Kind::Tool, both);
+    other.refresh();
+    assert!(!gone());
+    let Ok(page) = Part::composed(r#"{"tools":[{"name":"a"}],"nextCursor":"2"}"#.to_owned()) else {
+        unreachable!("it is JSON")
+    };
+    let first = Sighting { is_whole: false, ..sighting(&book, Kind::Tool, page) };
+    assert!(book.sight(&first).is_some());
+    book.refresh();
+    assert!(!gone(), "it may be on another page");
+}

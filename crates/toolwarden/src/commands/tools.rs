@@ -110,11 +110,7 @@ fn list(found: &[DefinitionView]) -> String {
     let width = found.iter().map(|one| address(one).chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for one in found {
-        let standing = match one.standing {
-            Standing::Accepted => coloured("accepted", Colour::Green),
-            Standing::Changed => coloured("changed ", Colour::Red),
-            Standing::New => coloured("new     ", Colour::Yellow),
-        };
+        let standing = standing(one);
         let description = one.description.as_deref().map(|all| shorten(&shown(all))).unwrap_or_default();
         let how = one.how.as_deref().unwrap_or("not accepted");
         text.push_str(&format!("{:<width$}  {standing}  {:<12}  {description}\n", address(one), shown(how)));
@@ -123,6 +119,17 @@ fn list(found: &[DefinitionView]) -> String {
         text.push_str("\nWhat changed or is new is not shown to clients; see `toolwarden tools diff`.\n");
     }
     text
+}
+
+fn standing(one: &DefinitionView) -> String {
+    let (words, colour) = match one.standing {
+        Standing::Accepted if one.configured && one.gone => ("gone", Colour::Dim),
+        Standing::Accepted if one.configured => ("accepted", Colour::Green),
+        Standing::Accepted => ("not configured", Colour::Dim),
+        Standing::Changed => ("changed", Colour::Red),
+        Standing::New => ("new", Colour::Yellow),
+    };
+    coloured(words, colour)
 }
 
 fn shorten(text: &str) -> String {
@@ -162,8 +169,13 @@ fn diff(found: &[DefinitionView], whole: Option<&BTreeMap<String, String>>) -> S
 fn with_changes(words: &str, one: &DefinitionView) -> String {
     let mut text = String::new();
     for waiting in &one.waiting {
-        let WaitingView { version, first_seen, too_large, changes } = waiting;
-        text.push_str(&format!("{words}, version {version}, first seen {first_seen}\n"));
+        let WaitingView { version, first_seen, offered, too_large, changes } = waiting;
+        let offered = match offered {
+            true => ", offered now",
+            false if one.gone => ", not listed any more",
+            false => "",
+        };
+        text.push_str(&format!("{words}, version {version}{offered}, first seen {first_seen}\n"));
         if *too_large {
             text.push_str("  it is larger than 256 KiB, so it was not kept and cannot be accepted\n");
         }

@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::house::House;
-use crate::server::Server;
+use crate::server::{Server, eventually};
 
 const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
+const PINS: &str = "home/.local/share/toolwarden/pins";
 
 /// A server that lists what stands in a file of the workspace.
 const SCRIPT: &str = r#"
@@ -89,6 +90,25 @@ fn gate_12_what_is_unknown_is_said_to_be_unknown_and_what_is_accepted_that_nothi
 }
 
 #[test]
+fn gate_12_what_was_not_accepted_goes_on_waiting_beside_what_was() {
+    let house = House::new();
+    let server = after(&house, &[tool("echo", "Shouts it.")]);
+    offers(&house, &[tool("echo", "Sings it.")]);
+    server.tools();
+    let versions = waiting(&house, "notes:echo");
+    let diff = house.run(&["tools", "diff", "notes:echo"]).out;
+    let ([first, second], 1) = (versions.as_slice(), diff.matches("offered now").count()) else {
+        unreachable!("two versions wait, and one of them is offered: {diff}")
+    };
+    assert!(diff.contains(&format!("version {second}, offered now")), "{diff}");
+    assert_eq!(house.run(&["tools", "accept", "notes:echo", "--version", first]).code, 0);
+    let diff = house.run(&["tools", "diff", "notes:echo"]).out;
+    assert!(diff.contains("- description: Shouts it.") && diff.contains("+ description: Sings it."), "{diff}");
+    assert_eq!(waiting(&house, "notes:echo"), [second.clone()]);
+    server.stop();
+}
+
+#[test]
 fn json_tells_the_state_after_an_acceptance_and_the_digest_that_accepts_all() {
     let house = House::new();
     let server = after(&house, &[tool("echo", "Shouts it."), tool("late", "Comes later.")]);
@@ -106,4 +126,74 @@ fn json_tells_the_state_after_an_acceptance_and_the_digest_that_accepts_all() {
         })
         .collect();
     assert_eq!(states, [r#""echo" "accepted" 2 []"#, r#""late" "accepted" 1 []"#]);
+}
+
+#[test]
+fn servers_that_are_no_longer_configured_and_tools_that_are_no_longer_listed_are_marked() {
+    let house = House::new();
+    let server = after(&house, &[tool("echo", "Says it.")]);
+    let standing = |name: &str| {
+        let listed = house.run(&["tools", "list"]).out;
+        listed.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned()
+    };
+    assert!(eventually(|| standing("notes:slow").contains(" gone ")), "{}", standing("notes:slow"));
+    assert!(standing("notes:echo").contains(" accepted "));
+    offers(&house, &[tool("echo", "Says it."), tool("slow", "Waits.")]);
+    server.tools();
+    assert!(eventually(|| standing("notes:slow").contains(" accepted ")), "{}", standing("notes:slow"));
+    server.stop();
+    house.write(CONFIG, "");
+    assert!(standing("notes:echo").contains(" not configured "), "{}", standing("notes:echo"));
+}
+
+#[test]
+fn gate_12_whoever_follows_takes_over_what_waited_before() {
+    let house = House::new();
+    let server = after(&house, &[tool("echo", "Shouts it."), tool("late", "Comes later.")]);
+    server.stop();
+    assert!(house.run(&["tools", "diff"]).out.contains("notes:late is new"));
+    house.write(CONFIG, &config("definitions = \"follow\"\n"));
+    let server = Server::start(&house);
+    let shown = server.tools();
+    assert!(shown.contains("Shouts it.") && shown.contains("Comes later."), "{shown}");
+    assert!(house.run(&["tools", "diff"]).out.starts_with("nothing waits"));
+    server.stop();
+}
+
+/// The pins of a server that was seen, as a file of the house.
+fn pins_of(house: &House, server: &str) -> String {
+    let files = std::fs::read_dir(house.path(PINS)).into_iter().flatten().flatten();
+    let name = |file: std::fs::DirEntry| file.file_name().into_string().ok();
+    let found = files.filter_map(name).find(|name| name.starts_with(&format!("{server}-")));
+    format!("{PINS}/{}", found.unwrap_or_default())
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_said_once_and_bars_no_other_server() {
+    let house = House::new();
+    let other = "[servers.other]\ncommand = \"/bin/true\"\n";
+    house.write(CONFIG, &config(other));
+    offers(&house, &[tool("echo", "Says it.")]);
+    let server = Server::start(&house);
+    let path = pins_of(&house, "notes");
+    let sound = house.read(&path);
+    house.write(&path, "{");
+    let next = "move it away: then everything the server offers is accepted as found when it is next seen";
+    let errors = || house.read("server.log").matches(next).count();
+    assert!(eventually(|| errors() > 0), "{}", house.read("server.log"));
+    // Long enough for it to be looked at again.
+    std::thread::park_timeout(std::time::Duration::from_secs(2));
+    assert_eq!(errors(), 1, "{}", house.read("server.log"));
+    let (code, words) = said(&house, &["tools", "list", "other"]);
+    assert!(code == 0 && words.contains("other:server/launch"), "{words}");
+    let (code, words) = said(&house, &["tools", "list", "notes"]);
+    assert!(code == 1 && words.contains(next), "{words}");
+    let (code, words) = said(&house, &["tools", "list"]);
+    assert!(code == 1 && words.contains(next) && words.contains("other:server/launch"), "{words}");
+    house.write(&path, &sound);
+    assert!(eventually(|| house.run(&["tools", "list"]).code == 0));
+    assert!(std::fs::remove_file(house.path(&path)).is_ok());
+    let words = "what was accepted of notes is gone";
+    assert!(eventually(|| house.read("server.log").contains(words)), "{}", house.read("server.log"));
+    server.stop();
 }
