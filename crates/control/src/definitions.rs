@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits};
-use toolwarden_guard::pins::{Change, How, Kind, Pin, ServerPins, Standing, Version, changes, short};
+use toolwarden_guard::pins::{self, Change, How, Kind, Pin, ServerPins, Standing, Told, Version, changes, short};
 
 use crate::seen::Configured;
 
@@ -40,6 +40,9 @@ pub struct WaitingView {
     pub too_large: bool,
     /// Against the version that was accepted last; without one, everything.
     pub changes: Vec<Change>,
+    /// The same in the words of people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
 }
 
 /// Every definition of a server.
@@ -58,6 +61,7 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
         offered: pin.offered.as_ref() == Some(&version.digest),
         too_large: version.how == How::TooLarge,
         changes: changes(last.map(|last| last.text.as_str()), &version.text),
+        told: pins::told(kind, last.map(|last| last.text.as_str()), &version.text),
     };
     DefinitionView {
         server: pins.server.clone(),
@@ -82,7 +86,7 @@ fn in_seconds(time: Timestamp) -> String {
 fn how(how: &How) -> String {
     match how {
         How::Baseline => "first seen".to_owned(),
-        How::Addition => "optional field added, its words withheld".to_owned(),
+        How::Addition => "optional field added".to_owned(),
         How::Followed => "followed".to_owned(),
         How::Accepted { by } => format!("accepted by {by}"),
         How::Waiting | How::TooLarge => "waiting".to_owned(),
@@ -90,11 +94,13 @@ fn how(how: &How) -> String {
 }
 
 fn description(kind: Kind, text: &str) -> Option<String> {
+    if kind == Kind::Launch {
+        return pins::reached(text).map(|reached| reached.text);
+    }
     let document = Document::parse(text, Limits { bytes: text.len(), depth: 256 }).ok()?;
     let words = match kind {
         Kind::Tool | Kind::Prompt => document.root().get("description")?.as_str()?.into_owned(),
-        Kind::Instructions => document.root().as_str()?.into_owned(),
-        Kind::Launch => return None,
+        Kind::Instructions | Kind::Launch => document.root().as_str()?.into_owned(),
     };
     Some(words)
 }

@@ -15,6 +15,7 @@ mod launch;
 mod looks;
 mod offers;
 mod sighting;
+mod told;
 mod veil;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub use choice::{Waiting, choose, digest_of_waiting};
 pub use diff::{Change, changes};
 pub use file::{All, accept, all, fill, find, path, read, standing};
 pub use sighting::{Noted, Shown, Sighted, Sighting};
+pub use told::{Side, Told, reached, told};
 
 /// Versions of one definition that are kept as accepted, and as waiting.
 const MOST_ACCEPTED: usize = 16;

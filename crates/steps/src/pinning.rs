@@ -155,24 +155,25 @@ impl Gateway {
         let address = noted.kind.address(&noted.name);
         let shown = name::shown(&address);
         let what = match noted.how {
-            How::Baseline => "first seen",
-            How::Addition => "an optional field was added",
-            How::Followed => "it changed, and changes are followed",
-            How::Accepted { .. } => "accepted",
-            How::Waiting if noted.is_new => "new, waits for a person",
-            How::Waiting => "changed, waits for a person",
-            How::TooLarge => "too large to be shown",
+            How::Baseline => " was first seen",
+            How::Addition => ": an optional field was added, which is accepted without its words",
+            How::Followed => " changed, and changes are followed",
+            How::Accepted { .. } => " was accepted",
+            How::Waiting if noted.is_new => " is new and waits for a person",
+            How::Waiting => " changed and waits for a person",
+            How::TooLarge => " is too large to be shown",
         };
+        // Whoever reads a line of the log wants to know of what before anything else.
+        let whole = format!("{}:{shown}", name::shown(server));
         match noted.how {
             How::Waiting | How::TooLarge => tracing::warn!(
                 %server,
                 definition = %shown,
-                "{what}; see `toolwarden tools diff {}`",
-                name::shown(server)
+                "{whole}{what}; see `toolwarden tools diff {whole}`"
             ),
-            _ => tracing::info!(%server, definition = %shown, "{what}"),
+            _ => tracing::info!(%server, definition = %shown, "{whole}{what}"),
         }
-        let detail = format!("{shown}: {what} (version {})", short(&noted.digest));
+        let detail = format!("{shown}{what} (version {})", short(&noted.digest));
         self.record_pinned(server, (noted.kind == Kind::Tool).then_some(noted.name.as_str()), &detail);
     }
 

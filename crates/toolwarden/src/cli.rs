@@ -357,7 +357,9 @@ pub enum ServersCommand {
 )]
 pub enum ToolsCommand {
     /// List every definition that was seen, and how it stands
-    #[command(after_help = "Example:\n  toolwarden tools list github --json")]
+    #[command(
+        after_help = "Example:\n  toolwarden tools list github --json\n\nStanding is accepted, changed or new; gone, if the last list of the server lacks it; not configured, if there is no such server any more. What is gone may still be called, if the server answers."
+    )]
     List {
         /// Of this server only
         server: Option<String>,
@@ -365,7 +367,9 @@ pub enum ToolsCommand {
         format: Format,
     },
     /// Show what changed, or is new, and waits for a person
-    #[command(after_help = "Example:\n  toolwarden tools diff github:create_issue")]
+    #[command(
+        after_help = "Example:\n  toolwarden tools diff github:create_issue\n\nEvery version that waits is compared with the one that was accepted last. `offered now` marks the version the server offered when it was last looked at."
+    )]
     Diff {
         /// SERVER, or SERVER:TOOL
         definition: Option<String>,
@@ -374,7 +378,7 @@ pub enum ToolsCommand {
     },
     /// Accept what changed: clients are shown it from now on, and calls are no longer held for it
     #[command(
-        after_help = "Example:\n  toolwarden tools accept github:create_issue\n\nEverything that waits at a server is accepted by the command that `toolwarden tools diff SERVER` ends with: it names what was shown, so that nothing the server lists meanwhile is accepted along."
+        after_help = "Example:\n  toolwarden tools accept github:create_issue\n\nEverything that waits at a server is accepted by the command that `toolwarden tools diff SERVER` ends with: it names what was shown, so that nothing the server lists meanwhile is accepted along. Where another version is offered by now than the one that is accepted, that one goes on waiting."
     )]
     Accept {
         /// SERVER for everything that waits, or SERVER:TOOL

@@ -99,6 +99,12 @@ fn user_name(user_id: u32) -> String {
     accounts.lines().find_map(of_line).or_else(from_environment).unwrap_or_else(|| user_id.to_string())
 }
 
+/// Columns of the terminal that answers are written to; without one, what most have.
+pub fn terminal_width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    size.map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0).unwrap_or(80)
+}
+
 /// Colours only on a terminal, and not where people asked for none.
 pub fn wants_colour() -> bool {
     use std::io::IsTerminal;

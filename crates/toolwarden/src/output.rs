@@ -93,6 +93,20 @@ pub fn remark(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// As much of a text as fits.
+pub fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Somebody's text for a line of a list.
+pub fn in_one_line(text: &str) -> String {
+    text.split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
+}
+
 /// A word in colour, on a terminal.
 pub fn coloured(word: &str, colour: Colour) -> String {
     if environment::wants_colour() { format!("\u{1b}[{}m{word}\u{1b}[0m", colour.code()) } else { word.to_owned() }

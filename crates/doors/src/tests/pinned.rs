@@ -137,7 +137,7 @@ async fn gate_12_an_accepted_change_is_shown_and_runs_and_says_nothing_of_anothe
         assert_eq!((house.recorder.calls().len(), other.calls().len()), (2, 0));
         let records = house.all_records().await;
         let told = |words: &str| records.iter().any(|record| record.to_string().contains(words));
-        assert!(told("write: changed, waits") && told("late: new, waits"), "{records:?}");
+        assert!(told("write changed and waits") && told("late is new and waits"), "{records:?}");
     }
 }
 

@@ -36,13 +36,18 @@ fn leaves(text: &str) -> BTreeMap<String, String> {
     found
 }
 
+/// A key that cannot be taken for two.
+pub(super) fn key_in_path(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 /// Depth is bounded by the limits the text was parsed under.
 fn walk(value: Value<'_>, path: &str, found: &mut BTreeMap<String, String>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}/{key}") };
     let mut is_leaf = true;
     for (key, member) in value.entries() {
         is_leaf = false;
-        walk(member, &below(&unescape(key).replace('~', "~0").replace('/', "~1")), found);
+        walk(member, &below(&key_in_path(&unescape(key))), found);
     }
     for (place, item) in value.items().enumerate() {
         is_leaf = false;

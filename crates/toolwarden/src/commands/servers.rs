@@ -9,10 +9,8 @@ use toolwarden_core::name::shown;
 
 use crate::clerk::Desk;
 use crate::cli::{Places, ServersCommand};
-use crate::output::{self, Colour, Exit, coloured, remark_text};
-
-/// How much of a tool's description is shown in a list.
-const LONGEST_DESCRIPTION: usize = 60;
+use crate::output::{self, Colour, Exit, coloured, in_one_line, remark_text};
+use crate::table::{self, Cell, Last};
 
 /// One server with its tools, as scripts read it.
 #[derive(Serialize)]
@@ -58,33 +56,37 @@ fn list(servers: &[ServerView]) -> String {
     if servers.is_empty() {
         return "no server is configured: add [servers.NAME] to toolwarden.toml\n".to_owned();
     }
-    let name_width = servers.iter().map(|server| shown(&server.name).chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
-    for server in servers {
+    let has_details = servers.iter().any(|server| server.detail.is_some());
+    let row = |server: &ServerView| {
         let tools = match server.tools {
             0 => "no tools listed yet".to_owned(),
             1 => "1 tool".to_owned(),
             more => format!("{more} tools"),
         };
-        let detail = server.detail.as_deref().map(|detail| format!("  {}", shown(detail))).unwrap_or_default();
-        let name = shown(&server.name);
-        let (status, source) = (status(server, 11), shown(&server.source));
-        text.push_str(&format!("{name:<name_width$}  {status}  {tools:<19}  {source}{detail}\n"));
-    }
-    text
+        let mut cells = vec![
+            Cell::plain(shown(&server.name)),
+            Cell::in_colour(server.status.as_str(), colour_of(&server.status)),
+            Cell::plain(tools),
+            Cell::plain(shown(&server.source)),
+        ];
+        cells.extend(has_details.then(|| Cell::plain(shown(server.detail.as_deref().unwrap_or_default()))));
+        cells
+    };
+    let mut headings = vec!["NAME", "STATUS", "TOOLS", "CONFIGURED IN"];
+    headings.extend(has_details.then_some("DETAIL"));
+    table::text(&headings, servers.iter().map(row).collect(), Last::Whole)
 }
 
-fn status(server: &ServerView, width: usize) -> String {
-    let padded = format!("{:<width$}", server.status);
-    match server.status.as_str() {
-        "connected" => coloured(&padded, Colour::Green),
-        "error" => coloured(&padded, Colour::Red),
-        _ => coloured(&padded, Colour::Dim),
+fn colour_of(status: &str) -> Colour {
+    match status {
+        "connected" => Colour::Green,
+        "error" => Colour::Red,
+        _ => Colour::Dim,
     }
 }
 
 fn show(server: &ServerView, tools: &[ToolView]) -> String {
-    let mut text = format!("{}: {}", shown(&server.name), status(server, 0));
+    let mut text = format!("{}: {}", shown(&server.name), coloured(&server.status, colour_of(&server.status)));
     if let Some(detail) = &server.detail {
         text.push_str(&format!(", {}", shown(detail)));
     }
@@ -97,27 +99,23 @@ fn show(server: &ServerView, tools: &[ToolView]) -> String {
         };
         text.push_str(&format!("no tools listed yet: {why}\n"));
     }
-    let width = tools.iter().map(|tool| shown(&tool.name).chars().count()).max().unwrap_or(0);
-    for tool in tools {
-        let name = shown(&tool.name);
+    let row = |tool: &ToolView| {
         let decision = tool.decision.as_deref().unwrap_or("?");
         let colour = match decision {
             "allow" => Colour::Green,
             "deny" => Colour::Red,
             _ => Colour::Yellow,
         };
-        let decision = coloured(&format!("{decision:<5}"), colour);
-        let reason = tool.reason.as_deref().unwrap_or_default();
-        let description = tool.description.as_deref().map(|all| shorten(&shown(all))).unwrap_or_default();
-        text.push_str(&format!("  {name:<width$}  {decision}  {reason:<20}  {description}\n"));
+        vec![
+            Cell::plain(format!("  {}", shown(&tool.name))),
+            Cell::in_colour(decision, colour),
+            Cell::plain(tool.reason.as_deref().unwrap_or_default()),
+            Cell::plain(tool.description.as_deref().map(in_one_line).unwrap_or_default()),
+        ]
+    };
+    if !tools.is_empty() {
+        let headings = ["  TOOL", "DECISION", "REASON", "DESCRIPTION"];
+        text.push_str(&table::text(&headings, tools.iter().map(row).collect(), Last::Cut));
     }
     text
-}
-
-fn shorten(text: &str) -> String {
-    if text.chars().count() <= LONGEST_DESCRIPTION {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(LONGEST_DESCRIPTION - 1).collect();
-    format!("{}…", kept.trim_end())
 }

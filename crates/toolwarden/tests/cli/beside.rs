@@ -212,8 +212,8 @@ fn servers_come_from_the_gateway_or_from_files() {
     assert_eq!(fields(&house.json(&["servers", "list"])), ("notes".into(), "connected".into(), 4.into()));
     house.run(&["allow", "notes:read_note"]);
     let shown = house.run(&["servers", "show", "notes"]).out;
-    assert!(shown.contains("read_note    allow  allowlist_match"), "{shown}");
-    assert!(shown.contains("write_note   hold   not_in_allowlist"), "{shown}");
+    assert!(shown.contains("read_note    allow     allowlist_match"), "{shown}");
+    assert!(shown.contains("write_note   hold      not_in_allowlist"), "{shown}");
     server.stop();
     assert_eq!(house.run(&["servers", "list"]).out, "no server is configured: add [servers.NAME] to toolwarden.toml\n");
     house.write("home/.config/toolwarden/toolwarden.toml", "[servers.gw]\ncommand = \"gw\"\n");
