@@ -101,6 +101,9 @@ impl Running {
     /// Ends children, then `workers`, whose calls say how they ended; writes what is left, delivers it.
     pub async fn stop(self, workers: impl Send) -> Result<()> {
         self.gateway.close().await;
+        let pins = self.gateway.pins.clone();
+        // What could not be written is noted again when somebody looks.
+        let _ = tokio::task::spawn_blocking(move || pins.keep_offers()).await;
         drop(workers);
         drop(self.gateway);
         self.journal.close().await.context("the journal could not be closed")?;

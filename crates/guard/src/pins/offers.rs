@@ -1,5 +1,5 @@
 //! What a server offered when somebody last looked, of what is on record: for people to see which version is
-//! meant by now, and what is gone. Nobody's call is decided by it, so it may be written later than it was seen.
+//! meant by now, and what is gone. Nobody's call is decided by it, so it is written later than it was seen.
 
 use std::collections::{HashMap, HashSet};
 

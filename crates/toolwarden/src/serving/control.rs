@@ -83,6 +83,11 @@ impl Running {
                 }
                 if let Some(gateway) = taking.gateway() {
                     gateway.refresh_pins();
+                    let pins = gateway.pins.clone();
+                    if pins.has_unkept_offers() {
+                        // Nobody here waits for whoever else changes the data directory.
+                        drop(tokio::task::spawn_blocking(move || pins.keep_offers()));
+                    }
                 }
                 let found = looks(&files);
                 if found == known {

@@ -144,7 +144,10 @@ fn servers_that_are_no_longer_configured_and_tools_that_are_no_longer_listed_are
     offers(&house, &[tool("echo", "Says it."), tool("slow", "Waits.")]);
     server.tools();
     assert!(eventually(|| standing("notes:slow").contains(" accepted ")), "{}", standing("notes:slow"));
+    offers(&house, &[tool("slow", "Waits.")]);
+    server.tools();
     server.stop();
+    assert!(standing("notes:echo").contains(" gone "), "it is kept when the gateway stops: {}", standing("notes:echo"));
     house.write(CONFIG, "");
     assert!(standing("notes:echo").contains(" not configured "), "{}", standing("notes:echo"));
 }

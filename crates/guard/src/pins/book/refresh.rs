@@ -1,4 +1,4 @@
-//! What others changed on disk is taken over, and what was noted of offers put there. Both from time to time.
+//! What others changed on disk is taken over, and what was noted of offers is put there, both from time to time.
 
 use std::sync::Arc;
 
@@ -19,10 +19,26 @@ impl Book {
             if matches!(taken, Ok(true)) {
                 changed.push(server.clone());
             }
-            let kept = taken.and_then(|_| shelf.keep_offers(locations, server));
-            shelf.tell_trouble(server, kept.err());
+            shelf.tell_trouble(server, taken.err());
         }
         changed
+    }
+
+    /// Whether there is something to be kept.
+    #[must_use]
+    pub fn has_unkept_offers(&self) -> bool {
+        self.locations.is_some() && self.shelves.values().any(|shelf| shelf.state().has_unwritten_offers)
+    }
+
+    /// Writes what was noted of offers since they were last written. Blocks, and waits for others who write.
+    pub fn keep_offers(&self) {
+        let Some(locations) = &self.locations else { return };
+        for (server, shelf) in &self.shelves {
+            // Nothing is decided by them, and whoever records news is told.
+            if let Err(error) = shelf.keep_offers(locations, server) {
+                tracing::debug!(%server, "what it offers could not be written, which is tried again: {error}");
+            }
+        }
     }
 
     fn refresh_one(&self, locations: &Locations, server: &Arc<str>, shelf: &Shelf) -> Result<bool, StoredError> {
@@ -60,7 +76,6 @@ impl Book {
 }
 
 impl Shelf {
-    /// Writes what was noted of offers since they were last written.
     fn keep_offers(&self, locations: &Locations, server: &str) -> Result<(), StoredError> {
         // Whoever writes just now is not waited for: there is a next time.
         let Ok(_writing) = self.writing.try_lock() else { return Ok(()) };
@@ -79,7 +94,7 @@ impl Shelf {
             Ok(_) => {}
             Err(error) => {
                 state.has_unwritten_offers = true;
-                return if matches!(error, StoredError::Locked { .. }) { Ok(()) } else { Err(error) };
+                return Err(error);
             }
         }
         Ok(())
