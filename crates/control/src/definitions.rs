@@ -97,7 +97,7 @@ fn description(kind: Kind, text: &str) -> Option<String> {
     if kind == Kind::Launch {
         return pins::reached(text).map(|reached| reached.text);
     }
-    let document = Document::parse(text, Limits { bytes: text.len(), depth: 256 }).ok()?;
+    let document = Document::parse(text, Limits::again(text.len())).ok()?;
     let words = match kind {
         Kind::Tool | Kind::Prompt => document.root().get("description")?.as_str()?.into_owned(),
         Kind::Instructions | Kind::Launch => document.root().as_str()?.into_owned(),

@@ -194,7 +194,7 @@ fn teach(gateway: &Gateway, server: &str, listed: &[Value<'_>], shown: &[Shown])
     let learned = listed.iter().zip(shown).filter_map(|(entry, shown)| match shown {
         Shown::AsGiven | Shown::Hidden => definition(*entry),
         Shown::Instead(text) => {
-            let limits = Limits { bytes: text.len(), depth: 256 };
+            let limits = Limits::again(text.len());
             definition(Document::parse(&**text, limits).ok()?.root())
         }
     });

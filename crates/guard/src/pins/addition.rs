@@ -15,7 +15,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "ob
 
 /// What is shown for `given` if it only adds optional fields to what was accepted last.
 pub(super) fn served(last: &Version, given: Value<'_>) -> Option<String> {
-    let read = |text: &str| Document::parse(text, Limits { bytes: LARGEST, depth: 256 }).ok();
+    let read = |text: &str| Document::parse(text, Limits::again(LARGEST)).ok();
     let (before, shown) = (read(&last.text)?, read(last.shown())?);
     let (before, shown) = (before.root(), shown.root());
     let key = ["inputSchema", "arguments"].into_iter().find(|key| !same_member(before, given, key))?;

@@ -30,7 +30,7 @@ pub fn changes(old: Option<&str>, new: &str) -> Vec<Change> {
 
 fn leaves(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    if let Ok(document) = Document::parse(text, Limits { bytes: LARGEST, depth: 256 }) {
+    if let Ok(document) = Document::parse(text, Limits::again(LARGEST)) {
         walk(document.root(), "", &mut found);
     }
     found

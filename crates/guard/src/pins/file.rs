@@ -166,7 +166,7 @@ pub(super) fn known_tools(pins: &ServerPins) -> Vec<ToolDefinition> {
 
 fn definitions<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<ToolDefinition> {
     let read = |text: &str| {
-        let document = Document::parse(text, Limits { bytes: LARGEST, depth: 256 }).ok()?;
+        let document = Document::parse(text, Limits::again(LARGEST)).ok()?;
         live::definition(document.root())
     };
     versions.filter_map(|version| read(version.shown())).collect()

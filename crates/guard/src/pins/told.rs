@@ -44,7 +44,7 @@ fn plain(Change { path, old, new }: Change) -> Told {
 }
 
 fn read(text: Option<&str>) -> Option<Document> {
-    Document::parse(text?, Limits { bytes: LARGEST, depth: 256 }).ok()
+    Document::parse(text?, Limits::again(LARGEST)).ok()
 }
 
 /// What starts or reaches a server, in one line: `command` or `url`, and its text.
