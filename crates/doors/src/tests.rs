@@ -13,6 +13,7 @@ mod giving_up;
 mod house;
 mod leaving;
 mod limits;
+mod limits_of_children;
 mod limits_on_their_way;
 mod narrowing;
 mod noticing;

@@ -161,7 +161,7 @@ async fn gate_13_a_tool_may_take_more_than_others() {
     assert_eq!(house.recorder.calls().len(), 1);
 }
 
-fn nested(depth: usize) -> String {
+pub(super) fn nested(depth: usize) -> String {
     // The result itself, `content`, its first item, and what is in there.
     let inner = depth - 4;
     format!(
