@@ -24,7 +24,7 @@ pub enum Reply {
 }
 
 /// Largest answer that is gathered to be looked into.
-const LARGEST: usize = 16 * 1024 * 1024;
+pub const LARGEST: usize = 16 * 1024 * 1024;
 /// No message of a server is read that nests deeper, whatever limits say.
 pub const DEEPEST: usize = 512;
 

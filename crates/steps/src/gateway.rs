@@ -250,13 +250,18 @@ impl Gateway {
         for words in wider {
             let words = name::shown(words).into_owned();
             tracing::warn!("a change of files made the policy wider: {words}");
-            let mut record = AuditRecord::new(RecordKind::Event, self.clock.now(), self.journal.next_call());
-            record.method = Some("policy_widened");
-            record.detail = Some(&words);
-            record.policy_version = Some(self.live.policy().version());
-            if let Err(error) = self.journal.note(&record) {
-                tracing::error!("what a change of files allows could not be recorded: {error}");
-            }
+            let version = self.live.policy().version();
+            self.note_event("policy_widened", &words, |record| record.policy_version = Some(version));
+        }
+    }
+
+    /// Records something that is no call.
+    pub(crate) fn note_event<'a>(&self, method: &'a str, detail: &'a str, fill: impl FnOnce(&mut AuditRecord<'a>)) {
+        let mut record = AuditRecord::new(RecordKind::Event, self.clock.now(), self.journal.next_call());
+        (record.method, record.detail) = (Some(method), Some(detail));
+        fill(&mut record);
+        if let Err(error) = self.journal.note(&record) {
+            tracing::error!("an event could not be recorded ({method}): {error}");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::whole::LARGEST;
 use toolwarden_core::Reason;
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_refusals::Refusal;
@@ -29,6 +30,8 @@ pub fn named(gateway: &Gateway, asked: &Asked, failure: Failure) -> Failure {
         }
         None => format!("it is {value} unless a limit says otherwise"),
     };
+    let is_wide = reason == Reason::ResponseTooLarge && bounds.response_bytes > LARGEST as u64;
+    let limit = if is_wide { format!("{limit} ({LARGEST} for one event)") } else { limit };
     Failure::OverLimit { what: Box::new(failure), limit }
 }
 

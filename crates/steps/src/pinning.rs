@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Document, Kind as JsonKind, Limits, Part, Value};
-use toolwarden_core::{AuditRecord, Caller, RecordKind, Weakness, name, weak};
+use toolwarden_core::{Caller, Weakness, name, weak};
 use toolwarden_guard::live::definition;
 use toolwarden_guard::pins::{How, Kind, Noted, Shown, Sighted, Sighting, short};
 use toolwarden_mcp::compose::{object_with, push_spliced};
@@ -178,14 +178,7 @@ impl Gateway {
     }
 
     fn record_pinned(&self, server: &str, tool: Option<&str>, detail: &str) {
-        let mut record = AuditRecord::new(RecordKind::Event, self.clock.now(), self.journal.next_call());
-        record.method = Some("definitions");
-        record.server = Some(server);
-        record.tool = tool;
-        record.detail = Some(detail);
-        if let Err(error) = self.journal.note(&record) {
-            tracing::error!("what became of a definition could not be recorded: {error}");
-        }
+        self.note_event("definitions", detail, |record| (record.server, record.tool) = (Some(server), tool));
     }
 }
 

@@ -65,7 +65,10 @@ impl Gateway {
     /// # Errors
     /// It has too many open.
     pub fn open_stream(&self, caller: &Caller) -> Result<Head, Refusal> {
-        self.streams.open(principal(caller)).ok_or(Refusal::TooManyStreams)
+        self.streams.open(principal(caller)).ok_or_else(|| {
+            self.note_event("limit_reached", "the caller has too many streams open", |record| record.describe(caller));
+            Refusal::TooManyStreams
+        })
     }
 
     /// Opens a session of an HTTP client.
@@ -76,10 +79,11 @@ impl Gateway {
         let most = (self.settings.most_sessions, self.settings.most_sessions_of_one);
         self.sessions.open(&*self.keyring, caller.clone(), scope.clone(), most, push).map_err(|error| {
             tracing::warn!("no session was opened: {error}");
-            match error {
-                SessionError::TooMany | SessionError::TooManyOfOne => Refusal::TooManySessions,
-                SessionError::Key(_) => Refusal::NoRecord,
+            if matches!(error, SessionError::Key(_)) {
+                return Refusal::NoRecord;
             }
+            self.note_event("limit_reached", &error.to_string(), |record| record.describe(caller));
+            Refusal::TooManySessions
         })
     }
 

@@ -230,6 +230,15 @@ async fn answer(pipe: &mut Pipe, id: u64) -> String {
     }
 }
 
+/// Records of sessions and streams that were one too many, each with its caller.
+async fn limits_reached(house: &House) -> usize {
+    let records = house.all_records().await;
+    let is = |record: &&Value| {
+        record.get("method") == Some(&json!("limit_reached")) && record.get("user") == Some(&json!("ada"))
+    };
+    records.iter().filter(is).count()
+}
+
 /// What is no call counts for the gateway, at both doors; streams of news have their own bound.
 #[tokio::test]
 async fn gate_13_lists_count_among_the_requests_of_the_gateway() {
@@ -265,9 +274,11 @@ async fn gate_13_one_caller_has_so_many_sessions_and_streams() {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
     let third = super::doors::post_plain(&house, &hello.to_string()).await;
     assert_eq!(third.status(), http::StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(limits_reached(&house).await, 1);
     let streams = [get_in_session(&house, &session).await, get_in_session(&house, &session).await];
     assert!(streams.iter().all(|stream| stream.status() == http::StatusCode::OK));
     assert_eq!(get_in_session(&house, &session).await.status(), http::StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(limits_reached(&house).await, 2);
     drop(streams);
     assert_eq!(get_in_session(&house, &session).await.status(), http::StatusCode::OK);
     // Subscriptions of modern clients are streams, too.
@@ -286,6 +297,7 @@ async fn gate_13_one_caller_has_so_many_sessions_and_streams() {
         pipe.say(&listen(3)).await;
         let refused = pipe.hear().await.to_string();
         assert!(refused.contains("too many streams"), "{refused}");
+        assert_eq!(limits_reached(&house).await, 1);
         pipe.say(&cancel(1)).await;
         let has_room = async || {
             pipe.say(&listen(4)).await;

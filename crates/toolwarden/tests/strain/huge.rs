@@ -93,7 +93,8 @@ async fn an_event_of_a_gigabyte_is_refused_at_the_limit() -> Result<()> {
     let scene = Scene::set("").await?;
     let mut session = Session::open(scene.gateway.base(), "huge").await?;
     let answer = session.call(bad::LONG_EVENT, &json!({"bytes": GIB})).await?;
-    assert_eq!(error_of(&answer), Some("the server's answer is larger than the limit"), "{answer}");
+    let words = "larger than the limit: it is 67108864 bytes unless a limit says otherwise (16777216 for one event)";
+    assert_eq!(error_of(&answer), Some(format!("the server's answer is {words}").as_str()), "{answer}");
     assert!(scene.huge.sent() < LARGEST_EVENT + SLACK, "the gateway took {} bytes", scene.huge.sent());
     scene.ends(bad::LONG_EVENT, "too_large").await
 }
@@ -145,13 +146,15 @@ async fn answers_over_a_small_limit_are_refused() -> Result<()> {
     let mut session = Session::open(gateway.base(), "child").await?;
     for _ in 0..2 {
         let answer = session.call("large", &json!({})).await?;
-        assert_eq!(error_of(&answer), Some("the server's answer is larger than the limit"));
+        let words = "larger than the limit: `response_bytes` of server `child` is 10000 bytes";
+        assert_eq!(error_of(&answer), Some(format!("the server's answer is {words}").as_str()));
         session.echo("after").await?;
     }
     let mut session = Session::open(gateway.base(), "http").await?;
     for size in [20_000, 50_000, 200_000] {
         let answer = session.call(ECHO, &json!({"padding": "x".repeat(size)})).await?;
-        assert_eq!(error_of(&answer), Some("the server's answer is larger than the limit"));
+        let words = "larger than the limit: `response_bytes` of server `http` is 10000 bytes";
+        assert_eq!(error_of(&answer), Some(format!("the server's answer is {words}").as_str()));
         session.echo("after").await?;
     }
     gateway.stop().await;
