@@ -211,7 +211,9 @@ async fn store(index: &Index, node: &str, start: Cursor, batch: &Batch) -> Resul
         return Ok(false);
     }
     for rows in batch.rows.chunks(STATEMENT_ROWS) {
-        Row::insertion(rows).build().execute(&mut *transaction).await?;
+        // One statement of the full size is kept; of every other size there would be another, each with its memory.
+        let is_full = rows.len() == STATEMENT_ROWS;
+        Row::insertion(rows).build().persistent(is_full).execute(&mut *transaction).await?;
     }
     for outcome in &batch.outcomes {
         let completed = outcome.completion().execute(&mut *transaction).await?.rows_affected();

@@ -3,7 +3,9 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use super::{Cursor, Found, SegmentReader, next_segment, segment_path};
+use sqlx::Connection as _;
+
+use super::{Batch, Cursor, Found, Index, Row, SegmentReader, next_segment, segment_path, store};
 
 #[test]
 fn lines_that_come_just_before_the_next_segment_are_read_first() -> Result<(), std::io::Error> {
@@ -27,5 +29,27 @@ fn lines_that_come_just_before_the_next_segment_are_read_first() -> Result<(), s
     fs::write(&second, "three\n")?;
     assert_eq!(next_segment(directory.path(), &mut reader, &mut end)?, Found::Line);
     assert_eq!((reader.line(), end.segment, reader.offset), (b"three".as_slice(), 2, 6));
+    Ok(())
+}
+
+/// Batches are of any size; a connection keeps a few statements, not one for each size.
+#[tokio::test]
+async fn batches_of_many_sizes_leave_few_statements_behind() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let index = Index::open(&directory.path().join("audit.sqlite")).await?;
+    let (mut start, mut sequence) = (Cursor::START, 0);
+    for size in 1..=40 {
+        let mut row = || {
+            sequence += 1;
+            Row { node: "serve-1".to_owned(), sequence, kind: "event".to_owned(), ..Row::default() }
+        };
+        let rows: Vec<Row> = (0..size).map(|_| row()).collect();
+        let end = Cursor { offset: start.offset + 1, ..start };
+        let batch = Batch { lines: size, rows, outcomes: Vec::new(), end, fault: None };
+        assert!(store(&index, "serve-1", start, &batch).await?);
+        start = end;
+    }
+    let connection = index.pool.acquire().await?;
+    assert!(connection.cached_statements_size() < 10, "{}", connection.cached_statements_size());
     Ok(())
 }
