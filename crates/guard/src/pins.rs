@@ -351,10 +351,11 @@ impl Section {
     }
 }
 
-/// As much of a digest as people need.
+/// As much of a digest as people need to name a version. A server chooses what is digested: with fewer digits it
+/// could prepare two definitions that share them, and put one in the place of the other once a person has looked.
 #[must_use]
 pub fn short(digest: &str) -> String {
-    digest.chars().take(12).collect()
+    digest.chars().take(32).collect()
 }
 
 /// Why nothing was accepted.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::{Layer, Origin, Sourced};
@@ -108,13 +109,14 @@ pub struct Settings {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Confirmed {
-    marks: Vec<String>,
+    marks: BTreeMap<String, Timestamp>,
 }
 
-/// Digits of a policy's mark: as many as people type.
-pub const MARK: usize = 12;
-/// Confirmations that are kept; a policy is confirmed when it waits, not long before.
-const MOST_CONFIRMED: usize = 32;
+/// Digits of a policy's mark. Whoever writes the files chooses what it is made of: with fewer, two policies could
+/// be prepared that share one.
+pub const MARK: usize = 32;
+/// How long a confirmation counts: a policy is put in force at once, and must not come back by itself much later.
+const CONFIRMED_FOR: SignedDuration = SignedDuration::from_mins(10);
 
 impl Record for Confirmed {
     const FILE: &'static str = "confirmed.json";
@@ -263,22 +265,24 @@ pub fn set_setting(
 ///
 /// # Errors
 /// The data directory is locked by somebody else, or a record cannot be read or written.
-pub fn confirm_policy(locations: &Locations, mark: &str) -> Result<(), StoredError> {
+pub fn confirm_policy(locations: &Locations, mark: &str, now: Timestamp) -> Result<(), StoredError> {
     let held = lock(locations)?;
     change(locations, &held, |confirmed: &mut Confirmed| {
-        confirmed.marks.retain(|known| known != mark);
-        confirmed.marks.push(mark.to_owned());
-        let over = confirmed.marks.len().saturating_sub(MOST_CONFIRMED);
-        confirmed.marks.drain(..over);
+        confirmed.marks.retain(|_, at| counts(*at, now));
+        confirmed.marks.insert(mark.to_owned(), now);
     })
+}
+
+fn counts(at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at).abs() < CONFIRMED_FOR
 }
 
 /// Whether a person agreed to the policy of this mark.
 ///
 /// # Errors
 /// The record cannot be read.
-pub fn is_confirmed(locations: &Locations, mark: &str) -> Result<bool, StoredError> {
-    read(locations).map(|confirmed: Confirmed| confirmed.marks.iter().any(|known| known == mark))
+pub fn is_confirmed(locations: &Locations, mark: &str, now: Timestamp) -> Result<bool, StoredError> {
+    read(locations).map(|confirmed: Confirmed| confirmed.marks.get(mark).is_some_and(|at| counts(*at, now)))
 }
 
 /// The settings stored with `settings set`.

@@ -397,7 +397,7 @@ pub enum ToolsCommand {
 pub enum PolicyCommand {
     /// Agree to the policy that waits: it is in force from now on
     #[command(
-        after_help = "Example:\n  toolwarden policy confirm 5d41402abc4b\n\nThe mark stands in the log, in `toolwarden doctor` and in /readyz, with what the policy would newly allow."
+        after_help = "Example:\n  toolwarden policy confirm 5d41402abc4b2a76b9719d911017c592\n\nThe mark stands in the log, in `toolwarden doctor` and in /readyz, with what the policy would newly allow."
     )]
     Confirm {
         /// Of exactly this policy: another change of files has another mark

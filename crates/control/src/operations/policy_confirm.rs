@@ -36,8 +36,8 @@ impl Operation for PolicyConfirm {
             let message = format!("a mark is {} characters of 0-9 and a-f, as `doctor` shows it", stored::MARK);
             return Err(ControlError::BadInput(message));
         }
-        let (locations, kept) = (clerk.parts.locations.clone(), mark.clone());
-        let change = move || Ok(stored::confirm_policy(&locations, &kept)?);
+        let (locations, kept, now) = (clerk.parts.locations.clone(), mark.clone(), clerk.parts.clock.now());
+        let change = move || Ok(stored::confirm_policy(&locations, &kept, now)?);
         let words = format!("agree to the policy {mark}, which files made wider");
         let ((), not_in_force) = clerk.change(actor, "policy_confirm", &words, change).await?;
         Ok(Outcome { mark, not_in_force })

@@ -4,10 +4,6 @@ use toolwarden_core::Digest;
 
 use super::{Kind, NotAccepted, ServerPins, Version, short};
 
-/// Digits of the digest over everything that waits at a server. A server chooses what is digested, so that
-/// with fewer it could prepare two sets of definitions that share one.
-const DIGITS: usize = 32;
-
 /// One waiting version of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
@@ -30,7 +26,7 @@ pub fn digest_of_waiting(pins: &ServerPins) -> String {
             }
         }
     }
-    Digest::of_bytes(text.as_bytes()).to_string().chars().take(DIGITS).collect()
+    short(&Digest::of_bytes(text.as_bytes()).to_string())
 }
 
 /// The versions to accept: of the definition that is named, or of everything that waits at the server. What

@@ -12,6 +12,8 @@ use crate::screen::Secrets;
 
 /// What every mark begins with. Texts that have it themselves are marked whole, so that none passes for a mark.
 const MARK: &str = "mark ";
+/// Nobody can look for two values of one mark without the key.
+const DIGITS: usize = 12;
 
 /// What names have in them whose values are secret.
 const SECRET_NAMES: [&str; 7] = ["key", "token", "secret", "passw", "pwd", "passphrase", "credential"];
@@ -31,7 +33,8 @@ impl<'a> Veil<'a> {
     pub(super) fn mark(&self, value: &str) -> String {
         let digest = Digest::of_bytes(value.as_bytes());
         let keyed = Digest::from_bytes(self.keyring.mark(Purpose::Launch, digest.as_bytes()));
-        format!("{MARK}{}", super::short(&keyed.to_string()))
+        let digits: String = keyed.to_string().chars().take(DIGITS).collect();
+        format!("{MARK}{digits}")
     }
 
     /// Arguments of a command: what stands behind a name that means a secret is one, whatever it looks like.

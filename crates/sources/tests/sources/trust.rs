@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use jiff::{SignedDuration, Timestamp};
 use toolwarden_policy::input::{ModeInput, ServerInput};
-use toolwarden_sources::{Loaded, Refusal, SourceState, trust};
+use toolwarden_sources::{Loaded, Refusal, SourceState, stored, trust};
 
 use crate::home::{Home, Outcome};
 
@@ -203,5 +204,17 @@ fn perm_4_trust_is_for_the_real_directory_and_not_for_those_below() -> Outcome {
     home.locations.workspace = Some(home.path("work/sub"));
     assert!(server(&home.load()?, "a").is_none());
     assert!(trust::trust(&home.locations, &home.path("nowhere"), jiff::Timestamp::UNIX_EPOCH).is_err());
+    Ok(())
+}
+
+/// A person agrees to what waits now: the same policy must not come back by itself much later.
+#[test]
+fn self_2_a_confirmation_counts_for_minutes() -> Outcome {
+    let home = Home::new()?;
+    let (mark, at) = ("5d41402abc4b2a76b9719d911017c592", Timestamp::constant(1_800_000_000, 0));
+    stored::confirm_policy(&home.locations, mark, at)?;
+    let after = |minutes: i64| stored::is_confirmed(&home.locations, mark, at + SignedDuration::from_mins(minutes));
+    assert!(after(0)? && after(9)? && !after(11)? && !after(-11)?);
+    assert!(!stored::is_confirmed(&home.locations, "5d41402abc4b2a76b9719d911017c593", at)?);
     Ok(())
 }

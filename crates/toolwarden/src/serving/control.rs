@@ -73,7 +73,8 @@ impl Running {
         let mut records: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
         records.push(self.locations.user_permissions());
         let mut files = [records.clone(), self.start.files.clone()].concat();
-        let mut known = looks(&files);
+        // What changed since it was read is not known yet.
+        let mut known = [looks(&records), self.start.looks.clone()].concat();
         let mut last_error = None;
         tokio::spawn(async move {
             loop {

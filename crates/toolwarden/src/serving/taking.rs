@@ -31,13 +31,16 @@ pub enum Came {
 pub struct Start {
     /// The files the policy came from.
     pub files: Vec<PathBuf>,
+    /// As they looked when they had just been read.
+    pub looks: Vec<Look>,
     asks: bool,
     fixed: Fixed,
 }
 
 impl Start {
     pub fn of(loaded: &Loaded, locations: &Locations) -> Self {
-        Self { files: watched(loaded, locations), asks: asks(loaded), fixed: fixed(loaded) }
+        let files = watched(loaded, locations);
+        Self { looks: looks(&files), files, asks: asks(loaded), fixed: fixed(loaded) }
     }
 }
 
@@ -68,8 +71,9 @@ struct InForce {
 
 impl<R: Reload> Taking<R> {
     pub fn new(gateway: &Arc<Gateway>, reload: R, locations: &Locations, start: &Start) -> Self {
-        let files = not_the_clerks(&start.files, locations);
-        let in_force = InForce { looks: looks(&files), files, asks: start.asks, another_waits: false };
+        let files = start.files.iter().cloned().zip(start.looks.iter().copied());
+        let (files, looks) = files.filter(|(file, _)| !is_the_clerks(file, locations)).unzip();
+        let in_force = InForce { looks, files, asks: start.asks, another_waits: false };
         Self {
             gateway: Arc::downgrade(gateway),
             reload: Arc::new(reload),
@@ -109,7 +113,8 @@ impl<R: Reload> Taking<R> {
             }
             gateway.telemetry().reloads.waits_for_restart(waiting);
             gateway.refresh_pins();
-            let others = not_the_clerks(&files, &house.locations);
+            let others = files.iter().filter(|file| !is_the_clerks(file, &house.locations));
+            let others: Vec<PathBuf> = others.cloned().collect();
             let looks = if others == in_force.files { before } else { looks(&others) };
             *in_force = InForce { files: others, looks, asks, another_waits: false };
             Ok(files)
@@ -126,9 +131,9 @@ impl<R: Reload> Taking<R> {
     }
 }
 
-fn not_the_clerks(files: &[PathBuf], locations: &Locations) -> Vec<PathBuf> {
-    let own = locations.user_permissions();
-    files.iter().filter(|file| **file != own && !file.starts_with(&locations.data_dir)).cloned().collect()
+/// Whether the clerk writes a file, too.
+fn is_the_clerks(file: &Path, locations: &Locations) -> bool {
+    file == locations.user_permissions() || file.starts_with(&locations.data_dir)
 }
 
 /// What a policy newly allows, and of which servers more is shown.
@@ -148,7 +153,7 @@ fn agreed(house: &House, asks: bool, mut wider: Vec<String>) -> Result<()> {
     }
     let content = format!("{asks} {:?} {:?}", house.loaded.input, screening(&house.loaded));
     let mark: String = Digest::of_bytes(content.as_bytes()).to_string().chars().take(stored::MARK).collect();
-    if wider.is_empty() || stored::is_confirmed(&house.locations, &mark)? {
+    if wider.is_empty() || stored::is_confirmed(&house.locations, &mark, environment::now())? {
         return Ok(());
     }
     let words = shown(&wider.join("; ")).into_owned();

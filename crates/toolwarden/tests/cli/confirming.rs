@@ -96,8 +96,8 @@ fn self_2_that_files_need_no_consent_any_more_needs_consent() {
 #[test]
 fn a_mark_is_a_mark() {
     let house = House::new();
-    for wrong in ["", "abc", "5d41402abc4g", "5d41402abc4b2"] {
+    for wrong in ["", "5d41402abc4b", "5d41402abc4b2a76b9719d911017c59g", "5d41402abc4b2a76b9719d911017c5921"] {
         let run = house.run(&["policy", "confirm", wrong]);
-        assert!(run.code == 2 && run.err.contains("a mark is 12 characters"), "{wrong}: {} {}", run.code, run.err);
+        assert!(run.code == 2 && run.err.contains("a mark is 32 characters"), "{wrong}: {} {}", run.code, run.err);
     }
 }
