@@ -198,12 +198,12 @@ fn perm_4_trust_is_for_the_real_directory_and_not_for_those_below() -> Outcome {
     home.write("work/.mcp.json", SERVERS)?;
     home.write("work/sub/.mcp.json", SERVERS)?;
     std::os::unix::fs::symlink(home.path("work"), home.path("link"))?;
-    trust::trust(&home.locations, &home.path("link"), jiff::Timestamp::UNIX_EPOCH)?;
+    trust::trust(&home.locations, &home.path("link"), Timestamp::UNIX_EPOCH)?;
     home.locations.workspace = Some(home.path("link"));
     assert!(server(&home.load()?, "a").is_some());
     home.locations.workspace = Some(home.path("work/sub"));
     assert!(server(&home.load()?, "a").is_none());
-    assert!(trust::trust(&home.locations, &home.path("nowhere"), jiff::Timestamp::UNIX_EPOCH).is_err());
+    assert!(trust::trust(&home.locations, &home.path("nowhere"), Timestamp::UNIX_EPOCH).is_err());
     Ok(())
 }
 
