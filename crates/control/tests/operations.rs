@@ -14,7 +14,7 @@ use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
 use toolwarden_guard::pins::{Book, Kind, Sighting};
 use toolwarden_policy::input::{Declared, ServerInput};
 use toolwarden_sources::{Locations, ServerDefinition, WorkspaceTrust};
-use toolwarden_store::{Index, Journal, JournalOptions};
+use toolwarden_store::{Database, Index, Journal, JournalOptions, Location};
 use toolwarden_vault::FileKeyring;
 
 #[derive(Debug)]
@@ -84,7 +84,8 @@ async fn office(records: bool) -> Office {
     let options = JournalOptions::new(data_dir.join("journal"), "test");
     let journal =
         keyring.clone().filter(|_| records).and_then(|keyring| Journal::open(&options, keyring, Arc::new(Noon)).ok());
-    let index = Index::open(&data_dir.join("audit.sqlite")).await.ok();
+    let database = Database::open(&Location::File(data_dir.join("toolwarden.sqlite"))).await.ok();
+    let index = database.map(Index::over);
     let clerk = Clerk::new(ClerkParts {
         locations: locations.clone(),
         clock: Arc::new(Noon),

@@ -18,11 +18,20 @@ pub enum Purpose {
     Checkpoint,
     /// Values of the environment that servers are started with, in what is pinned of them.
     Launch,
+    /// What people decided, as the store keeps it.
+    Record,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 6] =
-        [Self::Session, Self::RequestState, Self::Cursor, Self::ArgumentDigest, Self::Checkpoint, Self::Launch];
+    pub const ALL: [Self; 7] = [
+        Self::Session,
+        Self::RequestState,
+        Self::Cursor,
+        Self::ArgumentDigest,
+        Self::Checkpoint,
+        Self::Launch,
+        Self::Record,
+    ];
 
     /// The stable name that goes into key derivation.
     #[must_use]
@@ -34,6 +43,7 @@ impl Purpose {
             Self::ArgumentDigest => "argument_digest",
             Self::Checkpoint => "checkpoint",
             Self::Launch => "launch",
+            Self::Record => "record",
         }
     }
 }

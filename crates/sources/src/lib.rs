@@ -20,7 +20,7 @@ pub mod trust;
 pub use entries::List;
 pub use files::FileError;
 pub use finding::{Finding, Severity};
-pub use load::{Loaded, Refusal, SourceState, SourceStatus, load};
+pub use load::{Loaded, Refusal, SourceState, SourceStatus, StoreChoice, load, load_store};
 pub use locations::{CONFIG_NAME, Locations, WorkspaceTrust};
 pub use lock::DataLock;
 pub use readers::config::ConfigFile;

@@ -20,7 +20,7 @@ use crate::files;
 use crate::finding::{Finding, Severity};
 use crate::locations::Locations;
 use crate::readers::SourceKind;
-use crate::readers::config::ConfigFile;
+use crate::readers::config::{ConfigFile, StoreSection};
 use crate::readers::server::ServerDefinition;
 use crate::report::Reading;
 use crate::trust::{FileState, TrustRecords, WorkspaceFile};
@@ -51,12 +51,26 @@ pub struct Loaded {
     pub findings: Vec<Finding>,
     pub sources: Vec<SourceStatus>,
     pub config: ConfigFile,
+    pub store: StoreChoice,
     /// The config that was used; none = only defaults.
     pub config_path: Option<PathBuf>,
     /// `[rules] shipped`.
     pub shipped_rules: bool,
     /// How each server is reached; the first definition of a name is the one that counts.
     pub definitions: Vec<ServerDefinition>,
+}
+
+/// `[store]`, and what paths in it are relative to.
+#[derive(Debug, Clone)]
+pub struct StoreChoice {
+    pub section: StoreSection,
+    pub directory: PathBuf,
+}
+
+impl StoreChoice {
+    fn of(chosen: &choose::Chosen) -> Self {
+        Self { section: chosen.config.store.clone(), directory: chosen.store_directory.clone() }
+    }
 }
 
 /// One file or record and what became of it.
@@ -140,6 +154,20 @@ pub fn load(locations: &Locations) -> Result<Loaded, Refusal> {
     };
     loading.narrow(&mut input);
     loading.finish(input, chosen, definitions)
+}
+
+/// Where state is kept, as the config says that counts here; nothing else is read.
+///
+/// # Errors
+/// An untrusted config up the tree, or a broken one.
+pub fn load_store(locations: &Locations) -> Result<StoreChoice, Refusal> {
+    let mut loading = Loading::new(locations);
+    records::read(&mut loading);
+    let chosen = choose::config(&mut loading)?;
+    if loading.refused {
+        return Err(Refusal::Faults { findings: loading.findings, sources: loading.sources });
+    }
+    Ok(StoreChoice::of(&chosen))
 }
 
 /// What is gathered on the way.
@@ -291,6 +319,7 @@ impl<'a> Loading<'a> {
             findings: self.findings,
             sources: self.sources,
             shipped_rules: chosen.config.rules.shipped,
+            store: StoreChoice::of(&chosen),
             config_path: chosen.path,
             config: chosen.config,
             definitions,

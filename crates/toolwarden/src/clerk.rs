@@ -13,26 +13,27 @@ use toolwarden_console::SOCKET_NAME;
 use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
 use toolwarden_core::Keyring;
 use toolwarden_sources::Locations;
-use toolwarden_store::{Index, Journal, JournalOptions};
+use toolwarden_store::{Database, Index, Journal, JournalOptions};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use crate::cli::Places;
 use crate::environment::{self, SystemClock};
 use crate::output::{self, BadInput, remark_text};
+use crate::store;
 
 /// The way to the clerk.
 pub struct Desk {
     runtime: Runtime,
     locations: Locations,
     /// Kept open between questions, for those who ask again and again.
-    index: OnceCell<Index>,
+    store: OnceCell<(Database, Index)>,
 }
 
 impl Desk {
     pub fn open(places: &Places, workspace: Option<&Path>) -> Result<Self> {
         let locations = environment::locations(places, workspace)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { runtime, locations, index: OnceCell::new() })
+        Ok(Self { runtime, locations, store: OnceCell::new() })
     }
 
     /// Where the person stands, for requests that depend on it.
@@ -75,7 +76,7 @@ impl Desk {
                     Ok(opened) => index = Some(opened),
                     Err(error) => output::remark(&format!(
                         "warning: the index cannot be used, so that a missing end of the record may go unnoticed: \
-                         {error:#}; move it away, it is built again from the journals"
+                         {error:#}; restore it from a backup"
                     )),
                 }
                 keyring = self.keyring_of_journal()?;
@@ -104,11 +105,8 @@ impl Desk {
     }
 
     async fn index(&self) -> Result<Index> {
-        let open = || async {
-            toolwarden_sources::make_data_directory(&self.locations)?;
-            anyhow::Ok(Index::open(&self.locations.data_dir.join("audit.sqlite")).await?)
-        };
-        self.index.get_or_try_init(open).await.cloned()
+        let opened = self.store.get_or_try_init(|| store::open_here(&self.locations)).await?;
+        Ok(opened.1.clone())
     }
 
     fn keyring(&self) -> Result<Arc<dyn Keyring>> {
@@ -145,8 +143,8 @@ impl Desk {
 impl Drop for Desk {
     /// A database that is closed leaves no write-ahead files behind.
     fn drop(&mut self) {
-        if let Some(index) = self.index.take() {
-            self.runtime.block_on(index.close());
+        if let Some((database, _)) = self.store.take() {
+            self.runtime.block_on(database.close());
         }
     }
 }

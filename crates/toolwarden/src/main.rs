@@ -6,6 +6,7 @@ mod commands;
 mod environment;
 mod output;
 mod serving;
+mod store;
 mod table;
 mod wire;
 

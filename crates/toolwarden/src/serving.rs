@@ -17,7 +17,7 @@ use toolwarden_gateway::{Book, Gateway, Hold, Parts, Settings};
 use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
-use toolwarden_store::{Index, Journal, JournalOptions, SyncLevel};
+use toolwarden_store::{Database, Index, Journal, JournalOptions, SyncLevel};
 use toolwarden_telemetry::trace::{self, Collector, Exporter};
 use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 use toolwarden_vault::FileKeyring;
@@ -26,6 +26,7 @@ pub use self::readiness::Readiness;
 use self::taking::Start;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
+use crate::store;
 use crate::wire::House;
 
 /// How often the journal is delivered to the index.
@@ -52,6 +53,7 @@ pub struct Running {
     pub gateway: Arc<Gateway>,
     journal: Journal,
     shipper: Shipper,
+    database: Database,
     index: Index,
     exporter: Option<Exporter>,
     keyring: Arc<dyn Keyring>,
@@ -77,7 +79,7 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
     if !recovery.is_clean() {
         tracing::warn!("{}", recovery.sentence());
     }
-    let index = Index::open(&locations.data_dir.join("audit.sqlite")).await?;
+    let (database, index) = store::open(&locations, &loaded.store).await?;
     let shipper = spawn_shipper(root, index.clone(), Some(journal.clone()), DELIVERY);
     let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
     let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();
@@ -94,7 +96,7 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         clock: Arc::new(SystemClock),
         local_user: locations.user.clone(),
     });
-    Ok(Running { gateway, journal, shipper, index, exporter, keyring, locations, configured, start })
+    Ok(Running { gateway, journal, shipper, database, index, exporter, keyring, locations, configured, start })
 }
 
 impl Running {
@@ -111,6 +113,8 @@ impl Running {
         if let Some(exporter) = self.exporter {
             exporter.stop().await;
         }
+        // A file that is closed leaves no write-ahead files behind.
+        self.database.close().await;
         Ok(())
     }
 }
@@ -220,7 +224,7 @@ pub fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
     definition
 }
 
-fn filled(text: &str, may_read: bool) -> Result<String, String> {
+pub fn filled(text: &str, may_read: bool) -> Result<String, String> {
     let mut done = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {

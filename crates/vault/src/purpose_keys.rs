@@ -29,6 +29,7 @@ pub(crate) struct AllKeys {
     argument_digest: PurposeKeys,
     checkpoint: PurposeKeys,
     launch: PurposeKeys,
+    record: PurposeKeys,
 }
 
 struct ThirtyTwo;
@@ -49,6 +50,7 @@ impl AllKeys {
             argument_digest: PurposeKeys::derive(&root, Purpose::ArgumentDigest)?,
             checkpoint: PurposeKeys::derive(&root, Purpose::Checkpoint)?,
             launch: PurposeKeys::derive(&root, Purpose::Launch)?,
+            record: PurposeKeys::derive(&root, Purpose::Record)?,
         })
     }
 
@@ -60,6 +62,7 @@ impl AllKeys {
             Purpose::ArgumentDigest => &self.argument_digest,
             Purpose::Checkpoint => &self.checkpoint,
             Purpose::Launch => &self.launch,
+            Purpose::Record => &self.record,
         }
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Chosen {
     pub(super) path: Option<PathBuf>,
     /// What its relative paths are relative to.
     pub(super) directory: PathBuf,
+    /// The same for `[store]`, which only the person's own config has.
+    pub(super) store_directory: PathBuf,
     pub(super) person: Person,
 }
 
@@ -52,7 +54,8 @@ impl Chosen {
     fn new(config: ConfigFile, standing: Standing, path: &Path) -> Self {
         let directory = path.parent().unwrap_or(Path::new("/")).to_path_buf();
         let person = Person::of(&config, &directory);
-        Self { config, standing, path: Some(path.to_path_buf()), directory, person }
+        let store_directory = directory.clone();
+        Self { config, standing, path: Some(path.to_path_buf()), directory, store_directory, person }
     }
 }
 
@@ -136,6 +139,8 @@ fn workspace(loading: &mut Loading<'_>, directory: &Path) -> Result<Chosen, Refu
 fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     let users = operator(loading, &loading.locations.user_config(), Needed::May);
     chosen.config.vault.workspace_env = users.config.vault.workspace_env;
+    chosen.config.store = users.config.store;
+    chosen.store_directory = users.directory;
     let own_admin = chosen.person.admin_file.take();
     chosen.person = users.person;
     if chosen.person.admin_file.is_none() {
@@ -146,8 +151,9 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     }
     if let Some(path) = users.path {
         let nearer = chosen.path.as_deref().map(files::shown).unwrap_or_default();
-        let message =
-            format!("only its admin file, `allow_always_allow` and `workspace_env` count here: {nearer} is nearer");
+        let message = format!(
+            "only its store, admin file, `allow_always_allow` and `workspace_env` count here: {nearer} is nearer"
+        );
         loading.note("shadowed", &files::shown(&path), message);
     }
 }

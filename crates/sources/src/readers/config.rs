@@ -123,7 +123,7 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
         match key.text.as_str() {
             "gateway" => config.gateway = gateway::read_gateway(&mut report, node),
             "control" => config.control = gateway::read_control(&mut report, node),
-            "store" => config.store = gateway::read_store(&mut report, node),
+            "store" => config.store = gateway::read_store(&mut report, standing, node),
             "audit" => config.audit = gateway::read_audit(&mut report, standing, node),
             "telemetry" => config.telemetry = telemetry::read(&mut report, standing, node),
             "vault" => config.vault = access::read_vault(&mut report, standing, node),

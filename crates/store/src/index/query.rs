@@ -6,10 +6,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use sqlx::{QueryBuilder, Sqlite};
 
 use super::row::{COLUMNS, Row};
 use super::{Index, IndexError, signed};
+use crate::sql::Sql;
 
 /// Which rows; an empty filter means all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl Filter {
     }
 
     /// Adds the filter as a `WHERE` clause.
-    pub(super) fn push_to(&self, builder: &mut QueryBuilder<Sqlite>) {
-        builder.push(" WHERE 1 = 1");
+    pub(super) fn push_to(&self, sql: &mut Sql) {
+        sql.push(" WHERE 1 = 1");
         let texts = [
             (" AND kind = ", &self.kind),
             (" AND decision = ", &self.decision),
@@ -50,14 +50,14 @@ impl Filter {
         ];
         for (condition, value) in texts {
             if let Some(value) = value {
-                builder.push(condition).push_bind(value.clone());
+                sql.push(condition).bind(value.clone());
             }
         }
         if let Some(since) = self.since {
-            builder.push(" AND time_us >= ").push_bind(since.as_microsecond());
+            sql.push(" AND time_us >= ").bind(since.as_microsecond());
         }
         if let Some(until) = self.until {
-            builder.push(" AND time_us < ").push_bind(until.as_microsecond());
+            sql.push(" AND time_us < ").bind(until.as_microsecond());
         }
     }
 }
@@ -132,15 +132,15 @@ impl Index {
             }
             Order::OldestFirst => (" AND (time_us, node, sequence) > (", " ORDER BY time_us, node, sequence"),
         };
-        let mut builder = QueryBuilder::new("SELECT ");
-        builder.push(COLUMNS).push(" FROM audit_calls");
-        filter.push_to(&mut builder);
+        let mut sql = Sql::new("SELECT ");
+        sql.push(COLUMNS).push(" FROM audit_calls");
+        filter.push_to(&mut sql);
         if let Some(after) = after {
-            builder.push(comparison).push_bind(after.time_us).push(", ").push_bind(after.node.clone());
-            builder.push(", ").push_bind(signed(after.sequence)).push(")");
+            sql.push(comparison).bind(after.time_us).push(", ").bind(after.node.clone());
+            sql.push(", ").bind(signed(after.sequence)).push(")");
         }
-        builder.push(ordering).push(" LIMIT ").push_bind(i64::from(limit));
-        let rows = builder.build().fetch_all(&self.pool).await?;
+        sql.push(ordering).push(" LIMIT ").bind(i64::from(limit));
+        let rows = sql.query().fetch_all(&self.database.pool).await?;
         rows.iter().map(Row::read).collect()
     }
 }

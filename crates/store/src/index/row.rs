@@ -4,11 +4,13 @@
 //! are always written, so that scripts find every name.
 
 use serde::{Deserialize, Serialize};
+use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{QueryBuilder, Row as _, Sqlite};
+use sqlx::{Any, Row as _};
 
 use super::{IndexError, signed, unsigned};
+use crate::database::DatabaseError;
+use crate::sql::Sql;
 
 /// A row of the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +79,7 @@ impl Row {
     }
 
     /// The same, for a call that is in the database already.
-    pub(super) fn completion(&self) -> Query<'_, Sqlite, SqliteArguments> {
+    pub(super) fn completion(&self) -> Query<'_, Any, AnyArguments> {
         sqlx::query(
             "UPDATE audit_calls SET status = $1, duration_us = $2, request_bytes = COALESCE($3, request_bytes), \
              response_bytes = $4, detail = COALESCE($5, detail), stage = COALESCE(stage, $6), \
@@ -98,28 +100,28 @@ impl Row {
     }
 
     /// One statement that inserts many rows.
-    pub(super) fn insertion(rows: &[Self]) -> QueryBuilder<Sqlite> {
-        let mut builder = QueryBuilder::new("INSERT INTO audit_calls (");
-        builder.push(COLUMNS).push(") ");
-        builder.push_values(rows, |mut values, row| {
-            values.push_bind(row.node.clone()).push_bind(signed(row.sequence)).push_bind(row.hash.clone());
-            values.push_bind(row.kind.clone()).push_bind(signed(row.call));
-            values.push_bind(row.time.clone()).push_bind(row.time_us());
+    pub(super) fn insertion(rows: &[Self]) -> Sql {
+        let mut sql = Sql::new("INSERT INTO audit_calls (");
+        sql.push(COLUMNS).push(") VALUES ");
+        sql.rows(rows, |values, row| {
+            values.value(row.node.clone()).value(signed(row.sequence)).value(row.hash.clone());
+            values.value(row.kind.clone()).value(signed(row.call));
+            values.value(row.time.clone()).value(row.time_us());
             for text in row.first_texts() {
-                values.push_bind(text.clone());
+                values.value(text.clone());
             }
-            values.push_bind(row.duration_us.map(signed));
-            values.push_bind(row.door.clone()).push_bind(row.method.clone()).push_bind(row.group_names());
+            values.value(row.duration_us.map(signed));
+            values.value(row.door.clone()).value(row.method.clone()).value(row.group_names());
             for text in row.later_texts() {
-                values.push_bind(text.clone());
+                values.value(text.clone());
             }
             for number in [row.policy_version, row.request_bytes, row.response_bytes] {
-                values.push_bind(number.map(signed));
+                values.value(number.map(signed));
             }
-            values.push_bind(row.arguments_digest.clone()).push_bind(row.detail.clone());
-            values.push_bind(row.outcome_sequence.map(signed));
+            values.value(row.arguments_digest.clone()).value(row.detail.clone());
+            values.value(row.outcome_sequence.map(signed));
         });
-        builder
+        sql
     }
 
     /// `decision` to `approval_id`, in the order of the columns.
@@ -153,11 +155,11 @@ impl Row {
         if self.groups.is_empty() { None } else { serde_json::to_string(&self.groups).ok() }
     }
 
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, IndexError> {
+    pub(super) fn read(row: &AnyRow) -> Result<Self, IndexError> {
         let text = |name: &str| row.try_get::<Option<String>, _>(name);
         let number = |name: &str| row.try_get::<Option<i64>, _>(name).map(|number| number.map(unsigned));
         let groups = match text("group_names")? {
-            Some(json) => serde_json::from_str(&json).map_err(|error| IndexError::Value(error.to_string()))?,
+            Some(json) => serde_json::from_str(&json).map_err(|error| DatabaseError::Value(error.to_string()))?,
             None => Vec::new(),
         };
         Ok(Self {

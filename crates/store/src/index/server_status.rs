@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::Row as _;
 
 use super::{Index, IndexError};
+use crate::database::DatabaseError;
 
 /// How one server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,7 +34,7 @@ impl Index {
         .bind(i64::from(state.tools))
         .bind(&state.detail)
         .bind(state.updated.to_string())
-        .execute(&self.pool)
+        .execute(&self.database.pool)
         .await?;
         Ok(())
     }
@@ -43,7 +44,7 @@ impl Index {
     /// # Errors
     /// The database cannot be written.
     pub async fn remove_server_status(&self, name: &str) -> Result<(), IndexError> {
-        sqlx::query("DELETE FROM server_status WHERE name = $1").bind(name).execute(&self.pool).await?;
+        sqlx::query("DELETE FROM server_status WHERE name = $1").bind(name).execute(&self.database.pool).await?;
         Ok(())
     }
 
@@ -53,7 +54,7 @@ impl Index {
     /// The database cannot be read.
     pub async fn server_statuses(&self) -> Result<Vec<ServerStatus>, IndexError> {
         let query = "SELECT name, status, tools, detail, updated FROM server_status ORDER BY name";
-        let rows = sqlx::query(query).fetch_all(&self.pool).await?;
+        let rows = sqlx::query(query).fetch_all(&self.database.pool).await?;
         let mut states = Vec::with_capacity(rows.len());
         for row in rows {
             let updated: String = row.try_get("updated")?;
@@ -63,7 +64,7 @@ impl Index {
                 status: row.try_get("status")?,
                 tools: u32::try_from(tools).unwrap_or_default(),
                 detail: row.try_get("detail")?,
-                updated: updated.parse().map_err(|_| IndexError::Value(updated))?,
+                updated: updated.parse().map_err(|_| DatabaseError::Value(updated))?,
             });
         }
         Ok(states)

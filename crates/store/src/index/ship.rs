@@ -8,16 +8,18 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{AnyConnection, Row as _};
 
 use super::row::Row;
-use super::{Index, IndexError, signed, unsigned};
+use super::{Index, IndexError, Writers, signed, unsigned};
+use crate::database::DatabaseError;
 use crate::journal::{ChainHash, Found, Position, SegmentReader, check_line, nodes, segment_path};
 
 /// At most so many lines become one transaction.
 const BATCH_LINES: u64 = 2000;
-/// At most so many rows become one statement: SQL bounds the number of its values.
-const STATEMENT_ROWS: usize = 200;
+/// So many rows become one statement. Few sizes, because a connection keeps every statement it has seen, each with
+/// its memory; and not more than 200, because SQL bounds the number of values.
+const STATEMENT_ROWS: [usize; 3] = [200, 20, 1];
 
 /// What a delivery did.
 #[derive(Debug, Default)]
@@ -57,12 +59,12 @@ pub(super) async fn ship_at_most(root: &Path, index: &Index, most: u64) -> Resul
     };
     let mut delivered = Delivered::default();
     for node in names {
-        match ship_node(root.join(&node), &node, index, most).await {
+        match ship_node(root.join(&node), &index.stored_name(&node), index, most).await {
             Ok((lines, sequence)) => {
                 delivered.lines += lines;
                 delivered.nodes.push((node, sequence));
             }
-            Err(error @ IndexError::Sql(_)) => return Err(error),
+            Err(error @ IndexError::Database(_)) => return Err(error),
             Err(error) => delivered.problems.push(error),
         }
     }
@@ -73,7 +75,7 @@ async fn ship_node(directory: PathBuf, node: &str, index: &Index, most: u64) -> 
     let mut lines = 0;
     loop {
         let cursor = {
-            let mut connection = index.pool.acquire().await?;
+            let mut connection = index.database.pool.acquire().await?;
             read_cursor(&mut connection, node).await?
         };
         let (directory, name) = (directory.clone(), node.to_owned());
@@ -99,11 +101,11 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| IndexError::Journal { node: node.to_owned(), error })
 }
 
-async fn read_cursor(connection: &mut SqliteConnection, node: &str) -> Result<Cursor, IndexError> {
+async fn read_cursor(connection: &mut AnyConnection, node: &str) -> Result<Cursor, IndexError> {
     let query = "SELECT sequence, hash, segment, byte_offset FROM shipped WHERE node = $1";
     let Some(row) = sqlx::query(query).bind(node).fetch_optional(connection).await? else { return Ok(Cursor::START) };
     let hash: String = row.try_get("hash")?;
-    let hash = ChainHash::parse(hash.as_bytes()).ok_or(IndexError::Value(hash))?;
+    let hash = ChainHash::parse(hash.as_bytes()).ok_or(DatabaseError::Value(hash))?;
     let position = Position { sequence: unsigned(row.try_get("sequence")?), hash };
     let (segment, offset) = (unsigned(row.try_get("segment")?), unsigned(row.try_get("byte_offset")?));
     Ok(Cursor { position, segment, offset })
@@ -204,22 +206,19 @@ impl Batch {
 
 /// Stores a batch if nobody else did in the meantime; says whether it was stored here.
 async fn store(index: &Index, node: &str, start: Cursor, batch: &Batch) -> Result<bool, IndexError> {
-    // The lock is taken at once: a reader that becomes a writer later could be refused.
-    let mut transaction = index.pool.begin_with("BEGIN IMMEDIATE").await?;
-    if read_cursor(&mut transaction, node).await? != start {
-        transaction.rollback().await?;
+    let mut writing = index.database.begin_writing(Writers::OfJournals).await?;
+    if read_cursor(writing.connection(), node).await? != start {
+        writing.rollback().await?;
         return Ok(false);
     }
-    for rows in batch.rows.chunks(STATEMENT_ROWS) {
-        // One statement of the full size is kept; of every other size there would be another, each with its memory.
-        let is_full = rows.len() == STATEMENT_ROWS;
-        Row::insertion(rows).build().persistent(is_full).execute(&mut *transaction).await?;
+    for rows in statements(&batch.rows) {
+        Row::insertion(rows).query().execute(writing.connection()).await?;
     }
     for outcome in &batch.outcomes {
-        let completed = outcome.completion().execute(&mut *transaction).await?.rows_affected();
+        let completed = outcome.completion().execute(writing.connection()).await?.rows_affected();
         if completed == 0 {
             // Its call is not known: it stands for itself rather than being lost.
-            Row::insertion(std::slice::from_ref(outcome)).build().execute(&mut *transaction).await?;
+            Row::insertion(std::slice::from_ref(outcome)).query().execute(writing.connection()).await?;
         }
     }
     let Cursor { position, segment, offset } = batch.end;
@@ -233,10 +232,20 @@ async fn store(index: &Index, node: &str, start: Cursor, batch: &Batch) -> Resul
     .bind(position.hash.to_string())
     .bind(signed(segment))
     .bind(signed(offset))
-    .execute(&mut *transaction)
+    .execute(writing.connection())
     .await?;
-    transaction.commit().await?;
+    writing.commit().await?;
     Ok(true)
+}
+
+/// The rows in portions of the sizes statements have.
+fn statements(mut rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+    std::iter::from_fn(move || {
+        let size = STATEMENT_ROWS.into_iter().find(|size| *size <= rows.len())?;
+        let (portion, rest) = rows.split_at_checked(size)?;
+        rows = rest;
+        Some(portion)
+    })
 }
 
 #[cfg(test)]

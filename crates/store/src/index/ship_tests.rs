@@ -3,9 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use sqlx::Connection as _;
-
-use super::{Batch, Cursor, Found, Index, Row, SegmentReader, next_segment, segment_path, store};
+use super::{Cursor, Found, Row, STATEMENT_ROWS, SegmentReader, next_segment, segment_path, statements};
 
 #[test]
 fn lines_that_come_just_before_the_next_segment_are_read_first() -> Result<(), std::io::Error> {
@@ -33,23 +31,11 @@ fn lines_that_come_just_before_the_next_segment_are_read_first() -> Result<(), s
 }
 
 /// Batches are of any size; a connection keeps a few statements, not one for each size.
-#[tokio::test]
-async fn batches_of_many_sizes_leave_few_statements_behind() -> Result<(), Box<dyn std::error::Error>> {
-    let directory = tempfile::tempdir()?;
-    let index = Index::open(&directory.path().join("audit.sqlite")).await?;
-    let (mut start, mut sequence) = (Cursor::START, 0);
-    for size in 1..=40 {
-        let mut row = || {
-            sequence += 1;
-            Row { node: "serve-1".to_owned(), sequence, kind: "event".to_owned(), ..Row::default() }
-        };
-        let rows: Vec<Row> = (0..size).map(|_| row()).collect();
-        let end = Cursor { offset: start.offset + 1, ..start };
-        let batch = Batch { lines: size, rows, outcomes: Vec::new(), end, fault: None };
-        assert!(store(&index, "serve-1", start, &batch).await?);
-        start = end;
+#[test]
+fn batches_of_every_size_are_made_of_few_statements() {
+    for size in 0..=450_u64 {
+        let rows: Vec<Row> = (0..size).map(|sequence| Row { sequence, ..Row::default() }).collect();
+        assert!(statements(&rows).all(|portion| STATEMENT_ROWS.contains(&portion.len())), "{size}");
+        assert!(statements(&rows).flatten().map(|row| row.sequence).eq(0..size), "{size}");
     }
-    let connection = index.pool.acquire().await?;
-    assert!(connection.cached_statements_size() < 10, "{}", connection.cached_statements_size());
-    Ok(())
 }

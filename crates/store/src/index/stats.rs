@@ -1,10 +1,11 @@
 //! Numbers over the rows: counts by decision, status, tool and user, and how long calls took.
 
 use serde::{Deserialize, Serialize};
-use sqlx::{QueryBuilder, Row as _};
+use sqlx::Row as _;
 
 use super::query::Filter;
 use super::{Index, IndexError, signed, unsigned};
+use crate::sql::Sql;
 
 /// At most so many different values are counted per question.
 const MOST_VALUES: i64 = 100;
@@ -56,13 +57,13 @@ impl Index {
     }
 
     async fn counts(&self, expression: &'static str, filter: &Filter) -> Result<Vec<Count>, IndexError> {
-        let mut builder = QueryBuilder::new("SELECT name, COUNT(*) AS occurrences FROM (SELECT ");
-        builder.push(expression).push(" AS name FROM audit_calls");
-        filter.push_to(&mut builder);
-        builder.push(") AS named WHERE name IS NOT NULL GROUP BY name ORDER BY occurrences DESC, name LIMIT ");
-        builder.push_bind(MOST_VALUES);
-        let rows = builder.build().fetch_all(&self.pool).await?;
-        let count = |row: &sqlx::sqlite::SqliteRow| {
+        let mut sql = Sql::new("SELECT name, COUNT(*) AS occurrences FROM (SELECT ");
+        sql.push(expression).push(" AS name FROM audit_calls");
+        filter.push_to(&mut sql);
+        sql.push(") AS named WHERE name IS NOT NULL GROUP BY name ORDER BY occurrences DESC, name LIMIT ");
+        sql.bind(MOST_VALUES);
+        let rows = sql.query().fetch_all(&self.database.pool).await?;
+        let count = |row: &sqlx::any::AnyRow| {
             Ok(Count { name: row.try_get("name")?, count: unsigned(row.try_get("occurrences")?) })
         };
         rows.iter().map(count).collect()
@@ -78,21 +79,20 @@ impl Index {
         let rank = |percent: u64| (calls * percent).div_ceil(100).saturating_sub(1);
         let mut at = [0; 4];
         for (value, rank) in at.iter_mut().zip([rank(50), rank(90), rank(99), calls - 1]) {
-            let mut builder = QueryBuilder::new("SELECT duration_us FROM audit_calls");
-            filter.push_to(&mut builder);
-            builder.push(ended).push(" ORDER BY duration_us LIMIT 1 OFFSET ").push_bind(signed(rank));
-            let found: Option<i64> = builder.build_query_scalar().fetch_optional(&self.pool).await?;
-            *value = unsigned(found.unwrap_or_default());
+            let mut sql = Sql::new("SELECT duration_us FROM audit_calls");
+            filter.push_to(&mut sql);
+            sql.push(ended).push(" ORDER BY duration_us LIMIT 1 OFFSET ").bind(signed(rank));
+            let found = sql.query().fetch_optional(&self.database.pool).await?;
+            *value = unsigned(found.map(|row| row.try_get(0)).transpose()?.unwrap_or_default());
         }
         let [p50, p90, p99, max] = at;
         Ok(Some(Durations { calls, p50, p90, p99, max }))
     }
 
     async fn number(&self, select: &'static str, filter: &Filter, more: &'static str) -> Result<u64, IndexError> {
-        let mut builder = QueryBuilder::new(select);
-        filter.push_to(&mut builder);
-        builder.push(more);
-        let number: i64 = builder.build_query_scalar().fetch_one(&self.pool).await?;
-        Ok(unsigned(number))
+        let mut sql = Sql::new(select);
+        filter.push_to(&mut sql);
+        sql.push(more);
+        Ok(unsigned(sql.query().fetch_one(&self.database.pool).await?.try_get(0)?))
     }
 }

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use toolwarden_core::{AuditRecord, RecordKind};
 use toolwarden_store::index::{CSV_HEADER, Filter, PageCursor, ServerStatus, ship, spawn_shipper};
-use toolwarden_store::{Index, IndexError, SyncLevel};
+use toolwarden_store::{DatabaseError, Index, IndexError, SyncLevel};
 
-use crate::kit::{Outcome, Place, at, intent, outcome, refusal};
+use crate::kit::{Outcome, Place, at, intent, on_both, outcome, refusal};
 
 async fn all(index: &Index) -> Result<Vec<toolwarden_store::index::Row>, IndexError> {
     index.query(&Filter::default(), 100_000, None).await
 }
 
-#[tokio::test]
-async fn gate_15_calls_are_rows_completed_by_their_outcomes() -> Outcome {
-    let place = Place::new()?;
+async fn gate_15_calls_are_rows_completed_by_their_outcomes(place: Place) -> Outcome {
     let index = place.index().await?;
     let (journal, _) = place.open()?;
     let receipt = journal.record(&intent(1)).await?;
@@ -43,9 +41,7 @@ async fn gate_15_calls_are_rows_completed_by_their_outcomes() -> Outcome {
     Ok(())
 }
 
-#[tokio::test]
-async fn rows_have_the_documented_fields() -> Outcome {
-    let place = Place::new()?;
+async fn rows_have_the_documented_fields(place: Place) -> Outcome {
     let index = place.index().await?;
     let (journal, _) = place.open()?;
     journal.record(&refusal(2)).await?;
@@ -79,9 +75,7 @@ async fn rows_have_the_documented_fields() -> Outcome {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn gate_15_two_deliveries_at_once_deliver_each_line_once() -> Outcome {
-    let place = Place::new()?;
+async fn gate_15_two_deliveries_at_once_deliver_each_line_once(place: Place) -> Outcome {
     let mut options = place.options();
     options.segment_bytes = 50_000;
     let (journal, _) = place.open_with(&options)?;
@@ -115,9 +109,7 @@ async fn gate_15_two_deliveries_at_once_deliver_each_line_once() -> Outcome {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_broken_journal_is_delivered_up_to_the_break_and_others_wholly() -> Outcome {
-    let place = Place::new()?;
+async fn a_broken_journal_is_delivered_up_to_the_break_and_others_wholly(place: Place) -> Outcome {
     let index = place.index().await?;
     let (first, _) = place.open()?;
     let (second, _) = place.open()?;
@@ -150,45 +142,36 @@ async fn a_broken_journal_is_delivered_up_to_the_break_and_others_wholly() -> Ou
 async fn self_3_the_database_is_owner_only_and_others_are_refused() -> Outcome {
     let place = Place::new()?;
     let path = place.base().join("audit.db");
-    let index = place.index().await?;
-    index.set_server_status(&status("a", "connected")).await?;
+    let database = place.database().await?;
+    Index::over(database.clone()).set_server_status(&status("a", "connected")).await?;
     for entry in
         fs::read_dir(place.base())?.flatten().filter(|entry| entry.metadata().is_ok_and(|found| found.is_file()))
     {
         assert_eq!(entry.metadata()?.permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
     }
-    index.close().await;
+    database.close().await;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
-    let error = Index::open(&path).await.err().map(|error| error.to_string()).unwrap_or_default();
+    let error = place.database().await.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("chmod 600"), "{error}");
     Ok(())
 }
 
-#[tokio::test]
-async fn a_newer_database_is_refused_with_what_to_do() -> Outcome {
-    let place = Place::new()?;
-    place.index().await?.close().await;
-    let path = place.base().join("audit.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
-    let pool = sqlx::SqlitePool::connect_with(options).await?;
+async fn a_newer_database_is_refused_with_what_to_do(place: Place) -> Outcome {
+    let database = place.database().await?;
     let insert = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-                  VALUES (9000, 'later', TRUE, x'00', 0)";
-    sqlx::query(insert).execute(&pool).await?;
-    pool.close().await;
-    let error = Index::open(&path).await.err();
-    assert!(matches!(&error, Some(IndexError::Newer { version: 9000, .. })), "{error:?}");
+                  VALUES (9000, 'later', TRUE, '', 0)";
+    place.execute(insert).await?;
+    database.close().await;
+    let error = place.database().await.err();
+    assert!(matches!(&error, Some(DatabaseError::Newer { version: 9000, .. })), "{error:?}");
     assert!(error.is_some_and(|error| error.to_string().contains("update this one")));
     Ok(())
 }
 
-#[tokio::test]
-async fn processes_that_start_at_once_share_a_new_database() -> Outcome {
-    for _ in 0..5 {
-        let place = Place::new()?;
-        let (a, b, c, d) = tokio::join!(place.index(), place.index(), place.index(), place.index());
-        for index in [a?, b?, c?, d?] {
-            assert!(index.server_statuses().await?.is_empty());
-        }
+async fn processes_that_start_at_once_share_a_new_database(place: Place) -> Outcome {
+    let (a, b, c, d) = tokio::join!(place.index(), place.index(), place.index(), place.index());
+    for index in [a?, b?, c?, d?] {
+        assert!(index.server_statuses().await?.is_empty());
     }
     Ok(())
 }
@@ -216,9 +199,7 @@ async fn filled(place: &Place) -> Result<Index, Box<dyn std::error::Error>> {
     Ok(index)
 }
 
-#[tokio::test]
-async fn filters_narrow() -> Outcome {
-    let place = Place::new()?;
+async fn filters_narrow(place: Place) -> Outcome {
     let index = filled(&place).await?;
     let text = |value: &str| Some(value.to_owned());
     let cases = [
@@ -239,9 +220,7 @@ async fn filters_narrow() -> Outcome {
     Ok(())
 }
 
-#[tokio::test]
-async fn pages_follow_each_other_without_gaps() -> Outcome {
-    let place = Place::new()?;
+async fn pages_follow_each_other_without_gaps(place: Place) -> Outcome {
     let index = filled(&place).await?;
     let whole = all(&index).await?;
     let mut paged = Vec::new();
@@ -257,9 +236,7 @@ async fn pages_follow_each_other_without_gaps() -> Outcome {
     Ok(())
 }
 
-#[tokio::test]
-async fn stats_count() -> Outcome {
-    let place = Place::new()?;
+async fn stats_count(place: Place) -> Outcome {
     let index = filled(&place).await?;
     let stats = index.stats(&Filter::default()).await?;
     let named = |counts: &[toolwarden_store::index::Count]| -> Vec<(String, u64)> {
@@ -277,9 +254,7 @@ async fn stats_count() -> Outcome {
     Ok(())
 }
 
-#[tokio::test]
-async fn exports_are_whole_oldest_first_and_safe_for_spreadsheets() -> Outcome {
-    let place = Place::new()?;
+async fn exports_are_whole_oldest_first_and_safe_for_spreadsheets(place: Place) -> Outcome {
     let index = filled(&place).await?;
     let mut export = index.export(Filter::default());
     let (mut json, mut csv, mut calls) = (String::new(), CSV_HEADER.to_owned(), Vec::new());
@@ -306,9 +281,7 @@ fn status(name: &str, status: &str) -> ServerStatus {
     ServerStatus { name: name.to_owned(), status: status.to_owned(), tools: 3, detail: None, updated: at(1) }
 }
 
-#[tokio::test]
-async fn server_states_are_replaced_and_forgotten() -> Outcome {
-    let place = Place::new()?;
+async fn server_states_are_replaced_and_forgotten(place: Place) -> Outcome {
     let index = place.index().await?;
     index.set_server_status(&status("b", "connecting")).await?;
     index.set_server_status(&status("a", "connected")).await?;
@@ -319,9 +292,7 @@ async fn server_states_are_replaced_and_forgotten() -> Outcome {
     Ok(())
 }
 
-#[tokio::test]
-async fn gate_15_at_level_store_a_record_is_in_the_index_when_acknowledged() -> Outcome {
-    let place = Place::new()?;
+async fn gate_15_at_level_store_a_record_is_in_the_index_when_acknowledged(place: Place) -> Outcome {
     let index = place.index().await?;
     let mut options = place.options();
     options.sync = SyncLevel::Store;
@@ -340,9 +311,7 @@ async fn gate_15_at_level_store_a_record_is_in_the_index_when_acknowledged() -> 
     Ok(())
 }
 
-#[tokio::test]
-async fn the_shipper_delivers_by_itself_and_when_told() -> Outcome {
-    let place = Place::new()?;
+async fn the_shipper_delivers_by_itself_and_when_told(place: Place) -> Outcome {
     let index = place.index().await?;
     let (journal, _) = place.open()?;
     for interval in [Duration::from_millis(10), Duration::from_secs(3600)] {
@@ -363,3 +332,19 @@ async fn the_shipper_delivers_by_itself_and_when_told() -> Outcome {
     }
     Ok(())
 }
+
+on_both!(
+    gate_15_calls_are_rows_completed_by_their_outcomes,
+    rows_have_the_documented_fields,
+    gate_15_two_deliveries_at_once_deliver_each_line_once,
+    a_broken_journal_is_delivered_up_to_the_break_and_others_wholly,
+    a_newer_database_is_refused_with_what_to_do,
+    filters_narrow,
+    pages_follow_each_other_without_gaps,
+    stats_count,
+    exports_are_whole_oldest_first_and_safe_for_spreadsheets,
+    server_states_are_replaced_and_forgotten,
+    gate_15_at_level_store_a_record_is_in_the_index_when_acknowledged,
+    the_shipper_delivers_by_itself_and_when_told,
+    processes_that_start_at_once_share_a_new_database,
+);

@@ -7,9 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
+use sqlx::{Connection as _, Row as _};
 use toolwarden_core::{AuditRecord, Clock, RecordKind, Status};
 use toolwarden_store::journal::{Problem, Seen, verify};
-use toolwarden_store::{Index, Journal, JournalError, JournalOptions, Recovery};
+use toolwarden_store::{
+    Database, DatabaseError, Index, Journal, JournalError, JournalOptions, Location, Recovery, State,
+};
+use toolwarden_test_postgres::Cluster;
 use toolwarden_vault::FileKeyring;
 
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -27,7 +31,30 @@ impl Clock for StepClock {
     }
 }
 
+/// The same tests on both databases.
+macro_rules! on_both {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() -> $crate::kit::Outcome {
+                super::$test($crate::kit::Place::new()?).await
+            })*
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() -> $crate::kit::Outcome {
+                super::$test($crate::kit::Place::on_postgres()?).await
+            })*
+        }
+    };
+}
+
+pub(crate) use on_both;
+
 pub(crate) struct Place {
+    /// None = a file.
+    postgres: Option<Cluster>,
     root: tempfile::TempDir,
     pub(crate) keyring: Arc<FileKeyring>,
 }
@@ -36,7 +63,11 @@ impl Place {
     pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let root = tempfile::tempdir()?;
         let keyring = Arc::new(FileKeyring::open(&root.path().join("config"))?);
-        Ok(Self { root, keyring })
+        Ok(Self { postgres: None, root, keyring })
+    }
+
+    pub(crate) fn on_postgres() -> Result<Self, Box<dyn std::error::Error>> {
+        Ok(Self { postgres: Some(Cluster::start()?), ..Self::new()? })
     }
 
     pub(crate) fn base(&self) -> PathBuf {
@@ -60,8 +91,46 @@ impl Place {
         Journal::open(options, keyring, Arc::new(StepClock::default()))
     }
 
-    pub(crate) async fn index(&self) -> Result<Index, toolwarden_store::IndexError> {
-        Index::open(&self.root.path().join("audit.db")).await
+    fn location(&self) -> Location {
+        let file = Location::File(self.root.path().join("audit.db"));
+        let Some(postgres) = &self.postgres else { return file };
+        Location::parse(&postgres.url(), self.root.path()).unwrap_or(file)
+    }
+
+    pub(crate) async fn database(&self) -> Result<Database, DatabaseError> {
+        Database::open(&self.location()).await
+    }
+
+    pub(crate) async fn index(&self) -> Result<Index, DatabaseError> {
+        self.database().await.map(Index::over)
+    }
+
+    pub(crate) async fn state(&self) -> Result<State, DatabaseError> {
+        Ok(State::over(self.database().await?, self.keyring.clone()))
+    }
+
+    /// What a thief of the database reads.
+    pub(crate) async fn blobs(&self, sql: &'static str) -> Result<Vec<Vec<u8>>, sqlx::Error> {
+        let mut connection = self.thief().await?;
+        let rows = sqlx::query(sql).fetch_all(&mut connection).await?;
+        rows.iter().map(|row| row.try_get(0)).collect()
+    }
+
+    /// Does something to the database behind the back of the program.
+    pub(crate) async fn execute(&self, sql: &'static str) -> Result<u64, sqlx::Error> {
+        let mut connection = self.thief().await?;
+        let done = sqlx::query(sql).execute(&mut connection).await?.rows_affected();
+        connection.close().await?;
+        Ok(done)
+    }
+
+    async fn thief(&self) -> Result<sqlx::AnyConnection, sqlx::Error> {
+        sqlx::any::install_default_drivers();
+        let url = match &self.postgres {
+            Some(postgres) => postgres.url(),
+            None => format!("sqlite://{}", self.root.path().join("audit.db").display()),
+        };
+        sqlx::AnyConnection::connect(&url).await
     }
 
     pub(crate) fn problem(&self, seen: &[Seen]) -> Result<Option<Problem>, JournalError> {

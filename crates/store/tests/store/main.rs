@@ -1,4 +1,4 @@
-//! The journal and its index, from outside: recovery, tampering, crashes, delivery, queries.
+//! The journal and its index, from outside: recovery, tampering, crashes, delivery, queries; and the state people make.
 
 mod crash;
 mod full_disk;
@@ -6,4 +6,5 @@ mod indexing;
 mod journaling;
 mod kit;
 mod properties;
+mod state;
 mod tampering;

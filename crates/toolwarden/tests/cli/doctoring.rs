@@ -98,8 +98,8 @@ fn a_broken_record_a_lost_key_and_a_broken_index() {
     complains(&house, "key: problem", &["missing", "backup"]);
     let house = good();
     house.run(&["audit", "query"]);
-    house.write("home/.local/share/toolwarden/audit.sqlite", "this is no database, whatever its name says");
-    complains(&house, "index: problem", &["built again from the journals"]);
+    house.write("home/.local/share/toolwarden/toolwarden.sqlite", "this is no database, whatever its name says");
+    complains(&house, "store: problem", &["backup", "in the journals, too"]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_clock_that_went_back() {
     let house = good();
     house.run(&["audit", "query"]);
     // As if the last record had been written tomorrow: only the index is asked for its time.
-    let database = house.path("home/.local/share/toolwarden/audit.sqlite");
+    let database = house.path("home/.local/share/toolwarden/toolwarden.sqlite");
     let ran = std::process::Command::new("sqlite3")
         .arg(&database)
         .arg("UPDATE audit_calls SET time_text = '2999-01-01T00:00:00Z', time_us = 32472144000000000")

@@ -21,6 +21,7 @@ mod server;
 mod signals;
 mod socket;
 mod stopping;
+mod storing;
 mod tailing;
 mod trusting;
 mod unseen;

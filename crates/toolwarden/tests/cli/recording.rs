@@ -130,7 +130,7 @@ fn gate_15_a_record_that_was_taken_away_whole_is_missed() {
 fn a_broken_index_does_not_keep_the_record_from_being_checked() {
     let house = busy();
     house.write(
-        "home/.local/share/toolwarden/audit.sqlite",
+        "home/.local/share/toolwarden/toolwarden.sqlite",
         "this is no database, and it is long enough to be read as one",
     );
     let checked = house.run(&["audit", "verify"]);

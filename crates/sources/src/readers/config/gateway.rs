@@ -65,7 +65,8 @@ pub struct OidcLogin {
 /// `[store]`.
 #[derive(Debug, Clone, Default)]
 pub struct StoreSection {
-    pub url: Option<String>,
+    /// May carry a password.
+    pub url: Option<Secret>,
     pub max_stale: Option<Duration>,
 }
 
@@ -169,10 +170,15 @@ fn read_oidc(report: &mut Report, node: &Node) -> OidcLogin {
     login
 }
 
-pub(super) fn read_store(report: &mut Report, node: &Node) -> StoreSection {
+/// Where state is kept is the person's choice, not a workspace's.
+pub(super) fn read_store(report: &mut Report, standing: Standing, node: &Node) -> StoreSection {
     let mut section = StoreSection::default();
     for (key, value) in report.table("store", node) {
         match key.text.as_str() {
+            "url" | "max_stale" if standing == Standing::Workspace => {
+                let message = format!("`{}` counts only in the user's own config", key.text);
+                report.warning(key.place, "not_counted", message);
+            }
             "url" => section.url = read_store_url(report, value),
             "max_stale" => section.max_stale = report.duration(&key.text, value),
             _ => report.unknown_key(key, &["url", "max_stale"]),
@@ -182,13 +188,13 @@ pub(super) fn read_store(report: &mut Report, node: &Node) -> StoreSection {
 }
 
 /// The text is not repeated in the message: it may carry a password.
-fn read_store_url(report: &mut Report, node: &Node) -> Option<String> {
+fn read_store_url(report: &mut Report, node: &Node) -> Option<Secret> {
     let url = report.text("url", node)?;
     let known = ["sqlite:", "postgres://", "postgresql://", "${"].iter().any(|start| url.starts_with(start));
     if !known {
         report.error(node.place, "unknown_value", "`url` must begin with `sqlite:` or `postgres://`");
     }
-    known.then_some(url)
+    known.then(|| Secret::new(url))
 }
 
 pub(super) fn read_audit(report: &mut Report, standing: Standing, node: &Node) -> AuditSection {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use toolwarden_sources::Locations;
-use toolwarden_store::Index;
 use toolwarden_store::index::{Filter, ship};
 use toolwarden_store::journal::verify;
+use toolwarden_store::{Database, Index, Location};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use super::Check;
-use crate::environment;
+use crate::{environment, store};
 
 /// A larger record is left to `audit verify`: doctor should answer within seconds.
 const LARGEST_RECORD: u64 = 256 * 1024 * 1024;
@@ -23,28 +23,34 @@ pub(super) fn check(locations: &Locations) -> Vec<Check> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Vec::new() };
     let root = locations.data_dir.join("journal");
-    let (index, index_check) = runtime.block_on(index(&locations.data_dir.join("audit.sqlite")));
+    let (opened, index_check) = runtime.block_on(index(locations));
+    let (database, index) = opened.unzip();
     let journal = runtime.block_on(journal(&root, locations, index.as_ref()));
     let clock = runtime.block_on(clock(&root, index.as_ref()));
-    if let Some(index) = index {
-        runtime.block_on(index.close());
+    if let Some(database) = database {
+        runtime.block_on(database.close());
     }
     vec![journal, index_check, clock]
 }
 
-async fn index(path: &Path) -> (Option<Index>, Check) {
-    if !path.exists() {
-        return (None, Check::ok("index", "is made when first needed"));
+async fn index(locations: &Locations) -> (Option<(Database, Index)>, Check) {
+    let failed = |error: String, next: &str| (None, Check::problem("store", error, next));
+    let choice = match store::here(locations) {
+        Ok(choice) => choice,
+        Err(error) => return failed(error.to_string(), "repair the config"),
+    };
+    let place = match store::location(locations, &choice) {
+        Ok(place) => place,
+        Err(error) => return failed(error.to_string(), "repair `[store] url`"),
+    };
+    if let Location::File(path) = &place
+        && !path.exists()
+    {
+        return (None, Check::ok("store", "is made when first needed"));
     }
-    match Index::open(path).await {
-        Ok(index) => (Some(index), Check::ok("index", "can be asked")),
-        Err(error) => {
-            let next = format!(
-                "stop the server and move {} away: it is built again from the journals",
-                toolwarden_core::name::shown(&path.to_string_lossy())
-            );
-            (None, Check::problem("index", error.to_string(), next))
-        }
+    match store::open(locations, &choice).await {
+        Ok(opened) => (Some(opened), Check::ok("store", format!("can be asked, at {place}"))),
+        Err(error) => failed(format!("{error:#}"), "restore it from a backup; what was called is in the journals, too"),
     }
 }
 

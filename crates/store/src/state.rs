@@ -1,0 +1,171 @@
+//! What people decided, and every version of it: settings, users, modes, roles, rules, servers, tools, admin controls.
+//!
+//! Takes records by place, and changes by somebody; gives what counts now, what changed since, and the history.
+//! Refuses a record that was not sealed for its place, and a change made on a version that is no longer the last.
+
+mod draft;
+mod history;
+mod place;
+mod seals;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
+use toolwarden_core::Keyring;
+
+use crate::database::{Database, DatabaseError};
+use crate::sql::{signed, unsigned};
+
+pub use draft::{Author, Committed, Draft};
+pub use history::{Change, Version};
+pub use place::{Kind, Place};
+use seals::Seals;
+
+/// Why state cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(
+        "the stored {0} was not sealed for this place by this key: somebody changed the database, or the key is \
+         another one; nothing of it is used"
+    )]
+    NotAuthentic(Place),
+    #[error("the key cannot be used")]
+    Key,
+    #[error("the stored {place} was changed meanwhile: it was read at version {expected} and is at version {found}")]
+    Stale { place: Place, expected: u64, found: u64 },
+    #[error("there is no version {0}")]
+    NoVersion(u64),
+}
+
+impl From<sqlx::Error> for StateError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// One record as it counts now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The version that wrote it.
+    pub version: u64,
+    pub content: serde_json::Value,
+}
+
+/// All records, and how far they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Records {
+    pub version: u64,
+    pub by_place: BTreeMap<Place, Record>,
+}
+
+impl Records {
+    /// The records of a kind, in order of owner and name.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = (&Place, &Record)> {
+        self.by_place.iter().filter(move |(place, _)| place.kind == kind)
+    }
+}
+
+/// The state in a database. Clones share it.
+#[derive(Debug, Clone)]
+pub struct State {
+    database: Database,
+    seals: Seals,
+}
+
+impl State {
+    #[must_use]
+    pub fn over(database: Database, keyring: Arc<dyn Keyring>) -> Self {
+        Self { database, seals: Seals::new(keyring) }
+    }
+
+    /// How far the state is. Cheap: this is asked again and again.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn version(&self) -> Result<u64, StateError> {
+        let mut connection = self.database.pool.acquire().await?;
+        version(&mut connection).await
+    }
+
+    /// Everything that counts now.
+    ///
+    /// # Errors
+    /// The database cannot be read, or a record was not sealed for its place.
+    pub async fn records(&self) -> Result<Records, StateError> {
+        // One transaction, so that the records belong to the version.
+        let mut transaction = self.database.begin_reading().await?;
+        let records = read_all(&mut transaction, &self.seals).await?;
+        transaction.commit().await?;
+        Ok(records)
+    }
+
+    /// Brings records up to date; says which places changed.
+    ///
+    /// # Errors
+    /// As `records`; what is known stays as it was.
+    pub async fn catch_up(&self, known: &mut Records) -> Result<Vec<Place>, StateError> {
+        let mut transaction = self.database.begin_reading().await?;
+        let query = "SELECT DISTINCT changes.kind, changes.owner, changes.name, records.version, records.sealed \
+                     FROM changes LEFT JOIN records ON records.kind = changes.kind AND records.owner = changes.owner \
+                     AND records.name = changes.name WHERE changes.version > $1";
+        let now = version(&mut transaction).await?;
+        let rows = sqlx::query(query).bind(signed(known.version)).fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+        let mut changed = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let place = place(row)?;
+            let record = match row.try_get::<Option<i64>, _>("version")? {
+                Some(_) => Some(self.seals.record(&place, row)?),
+                None => None,
+            };
+            changed.push((place, record));
+        }
+        known.version = now;
+        let places = changed.iter().map(|(place, _)| place.clone()).collect();
+        for (place, record) in changed {
+            match record {
+                Some(record) => known.by_place.insert(place, record),
+                None => known.by_place.remove(&place),
+            };
+        }
+        Ok(places)
+    }
+
+    /// Begins a change. Nobody else changes anything until it is committed or dropped.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn change(&self) -> Result<Draft<'_>, StateError> {
+        Draft::begin(&self.database, &self.seals).await
+    }
+}
+
+async fn version(connection: &mut AnyConnection) -> Result<u64, StateError> {
+    let row = sqlx::query("SELECT value FROM counters WHERE name = 'policy'").fetch_one(connection).await?;
+    Ok(unsigned(row.try_get(0)?))
+}
+
+async fn read_all(connection: &mut AnyConnection, seals: &Seals) -> Result<Records, StateError> {
+    let version = version(connection).await?;
+    let rows = sqlx::query("SELECT kind, owner, name, version, sealed FROM records").fetch_all(connection).await?;
+    let mut by_place = BTreeMap::new();
+    for row in &rows {
+        let place = place(row)?;
+        let record = seals.record(&place, row)?;
+        by_place.insert(place, record);
+    }
+    Ok(Records { version, by_place })
+}
+
+/// The place of a row. A kind that is not known here would be left out, and with it what it forbids: so it is refused.
+fn place(row: &AnyRow) -> Result<Place, StateError> {
+    let kind: String = row.try_get("kind")?;
+    let Some(kind) = Kind::parse(&kind) else {
+        return Err(DatabaseError::Value(format!("a record of the unknown kind `{kind}`")).into());
+    };
+    Ok(Place { kind, owner: row.try_get("owner")?, name: row.try_get("name")? })
+}

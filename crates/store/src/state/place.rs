@@ -1,0 +1,75 @@
+//! Where a record stands: what it is, whose, and its name.
+
+use std::fmt;
+
+use toolwarden_core::name::shown;
+
+/// What a record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Setting,
+    /// A user's auto-run mode, lists and blocks.
+    User,
+    Mode,
+    Role,
+    /// A file of Cedar rules.
+    Rule,
+    Server,
+    /// Switch and scope of a tool.
+    Tool,
+    /// The controls of a team's administrator.
+    Admin,
+}
+
+impl Kind {
+    pub const ALL: [Self; 8] =
+        [Self::Setting, Self::User, Self::Mode, Self::Role, Self::Rule, Self::Server, Self::Tool, Self::Admin];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Setting => "setting",
+            Self::User => "user",
+            Self::Mode => "mode",
+            Self::Role => "role",
+            Self::Rule => "rule",
+            Self::Server => "server",
+            Self::Tool => "tool",
+            Self::Admin => "admin",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// The place of a record.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub kind: Kind,
+    /// Whose it is; empty = everybody's.
+    pub owner: String,
+    pub name: String,
+}
+
+impl Place {
+    /// A record of the whole house.
+    #[must_use]
+    pub fn of_house(kind: Kind, name: impl Into<String>) -> Self {
+        Self { kind, owner: String::new(), name: name.into() }
+    }
+
+    /// A record of one user.
+    #[must_use]
+    pub fn of_user(kind: Kind, owner: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { kind, owner: owner.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} `{}`", self.kind.as_str(), shown(&self.name))?;
+        if self.owner.is_empty() { Ok(()) } else { write!(formatter, " of {}", shown(&self.owner)) }
+    }
+}

@@ -1,0 +1,90 @@
+//! Sealing records: what is in the database can be neither read nor moved without the key.
+//!
+//! The place, the version and whether it is a record or a piece of history are part of every seal, so a row that
+//! was copied elsewhere, or that stands under another user's name, does not open.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sqlx::Row as _;
+use sqlx::any::AnyRow;
+use toolwarden_core::{Keyring, Purpose};
+
+use super::place::Place;
+use super::{Record, StateError};
+use crate::database::DatabaseError;
+use crate::sql::unsigned;
+
+/// What a sealed text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Record,
+    Former,
+    Latter,
+}
+
+/// The key, and the forms it seals.
+#[derive(Clone)]
+pub(super) struct Seals {
+    keyring: Arc<dyn Keyring>,
+}
+
+impl fmt::Debug for Seals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Seals")
+    }
+}
+
+impl Seals {
+    pub(super) fn new(keyring: Arc<dyn Keyring>) -> Self {
+        Self { keyring }
+    }
+
+    pub(super) fn seal(
+        &self,
+        part: Part,
+        version: u64,
+        place: &Place,
+        content: &serde_json::Value,
+    ) -> Result<Vec<u8>, StateError> {
+        let text = content.to_string();
+        let bound_to = binding(part, version, place);
+        self.keyring.seal(Purpose::Record, &bound_to, text.as_bytes()).map_err(|_| StateError::Key)
+    }
+
+    pub(super) fn open(
+        &self,
+        part: Part,
+        version: u64,
+        place: &Place,
+        sealed: &[u8],
+    ) -> Result<serde_json::Value, StateError> {
+        let opened = self.keyring.open(Purpose::Record, &binding(part, version, place), sealed);
+        let text = opened.map_err(|_| StateError::NotAuthentic(place.clone()))?;
+        // What is authentic was written by this program; another version of it may have other limits.
+        serde_json::from_slice(&text).map_err(|error| DatabaseError::Value(format!("{place}: {error}")).into())
+    }
+
+    /// The record of a row with `version` and `sealed`.
+    pub(super) fn record(&self, place: &Place, row: &AnyRow) -> Result<Record, StateError> {
+        let version = unsigned(row.try_get("version")?);
+        let sealed: Vec<u8> = row.try_get("sealed")?;
+        Ok(Record { version, content: self.open(Part::Record, version, place, &sealed)? })
+    }
+}
+
+/// Lengths stand before texts, so that no two places are bound to the same bytes.
+fn binding(part: Part, version: u64, place: &Place) -> Vec<u8> {
+    let part = match part {
+        Part::Record => 0_u8,
+        Part::Former => 1,
+        Part::Latter => 2,
+    };
+    let mut bytes = vec![part];
+    bytes.extend(version.to_be_bytes());
+    for text in [place.kind.as_str(), &place.owner, &place.name] {
+        bytes.extend((text.len() as u64).to_be_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    bytes
+}
