@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits};
-use toolwarden_guard::pins::{self, Change, How, Kind, Pin, ServerPins, Standing, Told, Version, changes, short};
+use toolwarden_pins::{self as pins, Change, How, Kind, Pin, ServerPins, Standing, Told, Version, changes, short};
 
 use crate::seen::Configured;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::{Layer, Origin};
-use toolwarden_guard::pins::Changes;
+use toolwarden_pins::Changes;
 use toolwarden_policy::input::RuleFile;
 use toolwarden_policy::{PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;

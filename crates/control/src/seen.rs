@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins::{self, Kind, ServerPins};
+use toolwarden_pins::{self as pins, Kind, ServerPins};
 use toolwarden_sources::{Locations, load};
 
 use crate::{Clerk, ControlError};

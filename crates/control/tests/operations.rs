@@ -11,7 +11,7 @@ use toolwarden_control::operations::{
 use toolwarden_control::{Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, Via};
 use toolwarden_core::json::Part;
 use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
-use toolwarden_guard::pins::{Book, Kind, Sighting};
+use toolwarden_pins::{Book, Kind, Sighting};
 use toolwarden_policy::input::{Declared, ServerInput};
 use toolwarden_sources::{Locations, ServerDefinition, WorkspaceTrust};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, Location};

@@ -14,7 +14,7 @@ pub use pipeline::handle;
 pub use standing::{Standing, standing_stream};
 pub use toolwarden_conversations::Scope;
 pub use toolwarden_conversations::upstreams::{ServerState, ServerStatus};
-pub use toolwarden_guard::pins::Book;
+pub use toolwarden_pins::Book;
 pub use toolwarden_refusals::{Denial, Refusal};
 pub use toolwarden_steps::answer::{self, Answer, Events, Reply, Shape};
 pub use toolwarden_steps::arrival::{Arrival, Course, Credential, Via};

@@ -1,5 +1,5 @@
-//! The guard: what keeps the corridor safe all day. The policy in force, what was accepted of servers, how many
-//! calls there may be, and the screen that what servers return is looked through with.
+//! The guard: what keeps the corridor safe all day. The policy in force, how many calls there
+//! may be, and the screen that what servers return is looked through with.
 //!
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
@@ -8,7 +8,6 @@ mod flows;
 mod heads;
 mod limits;
 pub mod live;
-pub mod pins;
 mod rate;
 pub mod screen;
 mod screens;

@@ -20,7 +20,7 @@ use toolwarden_core::json::Part;
 use toolwarden_sources::{HiddenText, Pattern, Screening, ScreeningRules};
 
 pub use findings::{Finding, Findings};
-pub(crate) use secrets::Secrets;
+pub use secrets::Secrets;
 use secrets::of_member;
 use walk::Walk;
 

@@ -12,7 +12,7 @@ use toolwarden_conversations::ask::ask;
 use toolwarden_conversations::listing::{LONGEST, LastListing, MOST_PAGES, Pages};
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::{Caller, Operation, weak};
-use toolwarden_guard::pins::Kind;
+use toolwarden_pins::Kind;
 
 use crate::decide::reach;
 use crate::forward::link;

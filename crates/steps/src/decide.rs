@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use toolwarden_core::json::Part;
 use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
-use toolwarden_guard::pins::Kind;
 use toolwarden_mcp::compose::quoted;
+use toolwarden_pins::Kind;
 use toolwarden_policy::{
     Definition, Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping,
     is_visible,

@@ -24,8 +24,8 @@ use crate::parks::Parks;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
-use toolwarden_guard::pins::Book;
 use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live, Screens};
+use toolwarden_pins::Book;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);

@@ -10,8 +10,8 @@ use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::json::{Document, Kind as JsonKind, Limits, Part, Value};
 use toolwarden_core::{Caller, Weakness, name, weak};
 use toolwarden_guard::live::definition;
-use toolwarden_guard::pins::{How, Kind, Noted, Shown, Sighted, Sighting, short};
 use toolwarden_mcp::compose::{object_with, push_spliced};
+use toolwarden_pins::{How, Kind, Noted, Shown, Sighted, Sighting, short};
 
 use crate::catalog;
 use crate::gateway::Gateway;

@@ -6,9 +6,9 @@ use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_conversations::{Audience, Telling};
 use toolwarden_core::json::{Part, Value};
 use toolwarden_core::{Call, Caller, Clock, Door, Operation, Weakness, weak};
-use toolwarden_guard::pins::Book;
 use toolwarden_guard::{Live, Screens};
 use toolwarden_mcp::compose::{object_with, quoted};
+use toolwarden_pins::Book;
 use toolwarden_policy::{Message, Query, admit};
 
 use crate::gateway::Gateway;

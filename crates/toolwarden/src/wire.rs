@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use toolwarden_core::{Layer, Origin};
-use toolwarden_guard::pins;
+use toolwarden_pins as pins;
 use toolwarden_policy::input::RuleFile;
 use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
 use toolwarden_sources::readers::catalog;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, Caller, Decision, Door, Entry, Operation, Side};
-use toolwarden_guard::pins::{self, Kind as PinKind, ServerPins};
+use toolwarden_pins::{self as pins, Kind as PinKind, ServerPins};
 use toolwarden_policy::{Query, decide};
 use toolwarden_sources::{List, Locations};
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::Call;
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins;
+use toolwarden_pins as pins;
 
 use super::Nothing;
 use super::explain_again::explain;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins::{self, NotAccepted, Waiting, short};
+use toolwarden_pins::{self as pins, NotAccepted, Waiting, short};
 
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};

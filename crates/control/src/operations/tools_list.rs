@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use toolwarden_guard::pins::{self, All, ServerPins};
+use toolwarden_pins::{self as pins, All, ServerPins};
 
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Caller, Clock};
-use toolwarden_guard::pins::{self, Kind};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
+use toolwarden_pins::{self as pins, Kind};
 
 use super::doors::{ENTRANCES, Entrance, Reach, SPEECHES, Speech, greeting, request, send, walk};
 use super::house::{Given, House, Noon, ada};

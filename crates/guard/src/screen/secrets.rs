@@ -52,14 +52,15 @@ const WORDS: [(&str, Rule); 13] = [
 
 /// Finds secrets.
 #[derive(Debug, Clone)]
-pub(crate) struct Secrets {
+pub struct Secrets {
     words: AhoCorasick,
     rules: Vec<Rule>,
 }
 
 impl Secrets {
     /// None where the table of words cannot be built.
-    pub(crate) fn new() -> Option<Self> {
+    #[must_use]
+    pub fn new() -> Option<Self> {
         let shapes = SHAPES.iter().map(|shape| (shape.start, Rule::Shape(shape)));
         let (words, rules): (Vec<&str>, Vec<Rule>) = shapes.chain(WORDS).unzip();
         let mut builder = AhoCorasick::builder();
@@ -69,7 +70,7 @@ impl Secrets {
 
     /// What looks like a secret, with its kind and place, in the order of the text; places may overlap.
     /// The number says how little the kind explains.
-    pub(crate) fn find(&self, text: &str, by_entropy: bool, mut found: impl FnMut(&'static str, Range<usize>, u8)) {
+    pub fn find(&self, text: &str, by_entropy: bool, mut found: impl FnMut(&'static str, Range<usize>, u8)) {
         let (mut behind, mut behind_named) = (0, 0);
         for word in self.words.find_iter(text) {
             let Some(rule) = self.rules.get(word.pattern().as_usize()) else { continue };

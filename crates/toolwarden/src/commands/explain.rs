@@ -8,7 +8,7 @@ use serde::Serialize;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason};
-use toolwarden_guard::pins;
+use toolwarden_pins as pins;
 use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
 
 use crate::cli::{ExplainArguments, Places};

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -16,12 +16,16 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("vault", &["core"]),
     ("telemetry", &["core"]),
     ("guard", &["core", "policy", "sources"]),
+    ("pins", &["core", "policy", "sources", "guard"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
     ("refusals", &["core", "policy", "mcp", "conversations"]),
-    ("steps", &["core", "policy", "sources", "mcp", "store", "guard", "conversations", "telemetry", "refusals"]),
-    ("gateway", &["core", "policy", "mcp", "guard", "conversations", "refusals", "steps"]),
+    (
+        "steps",
+        &["core", "policy", "sources", "mcp", "store", "guard", "pins", "conversations", "telemetry", "refusals"],
+    ),
+    ("gateway", &["core", "policy", "mcp", "pins", "conversations", "refusals", "steps"]),
     ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
-    ("control", &["core", "policy", "sources", "store", "guard"]),
+    ("control", &["core", "policy", "sources", "store", "pins"]),
     ("console", &["core", "control"]),
     (
         "toolwarden",
@@ -33,7 +37,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
             "store",
             "vault",
             "telemetry",
-            "guard",
+            "pins",
             "gateway",
             "doors",
             "control",

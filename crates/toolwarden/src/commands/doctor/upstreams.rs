@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins;
+use toolwarden_pins as pins;
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::{Loaded, Locations, ServerDefinition};
 

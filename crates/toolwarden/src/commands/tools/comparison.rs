@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_control::{DefinitionView, WaitingView};
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins::{Side, Standing, Told};
+use toolwarden_pins::{Side, Standing, Told};
 
 use super::address;
 use crate::output::{Colour, coloured};

@@ -2,7 +2,7 @@
 
 use toolwarden_control::DefinitionView;
 use toolwarden_core::name::shown;
-use toolwarden_guard::pins::Standing;
+use toolwarden_pins::Standing;
 
 use super::address;
 use crate::output::{Colour, in_one_line};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits, Value, unescape};
 
-use super::LARGEST;
+use crate::pins::LARGEST;
 
 /// One value that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use arc_swap::ArcSwap;
 
-use super::Kind;
+use crate::Kind;
 
 /// So many callers are remembered; whoever is forgotten looks again.
 const MOST_CALLERS: usize = 10_000;

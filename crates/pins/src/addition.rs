@@ -7,7 +7,8 @@
 use toolwarden_core::Digest;
 use toolwarden_core::json::{Document, Kind, Limits, Value, unescape};
 
-use super::{LARGEST, Version};
+use crate::Version;
+use crate::pins::LARGEST;
 
 const MOST_ADDED: usize = 16;
 const LONGEST_NAME: usize = 64;

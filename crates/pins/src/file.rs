@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use toolwarden_core::Digest;
 use toolwarden_core::json::{Document, Limits};
+use toolwarden_guard::live::definition;
 use toolwarden_policy::Definition;
 use toolwarden_policy::input::{PolicyInput, ToolDefinition};
 use toolwarden_sources::Locations;
 use toolwarden_sources::stored::{self, StoredError};
 
-use super::choice::Waiting;
-use super::irregular::worse_of;
-use super::{Changes, Kind, LARGEST, NotAccepted, Pin, ServerPins, Standing, Version};
-use crate::live;
+use crate::choice::Waiting;
+use crate::irregular::worse_of;
+use crate::pins::LARGEST;
+use crate::{Changes, Kind, NotAccepted, Pin, ServerPins, Standing, Version};
 
 const DIRECTORY: &str = "pins";
 const LONGEST_STEM: usize = 40;
@@ -167,7 +168,7 @@ pub(super) fn known_tools(pins: &ServerPins) -> Vec<ToolDefinition> {
 fn definitions<'a>(versions: impl Iterator<Item = &'a Version>) -> Vec<ToolDefinition> {
     let read = |text: &str| {
         let document = Document::parse(text, Limits::again(LARGEST)).ok()?;
-        live::definition(document.root())
+        definition(document.root())
     };
     versions.filter_map(|version| read(version.shown())).collect()
 }

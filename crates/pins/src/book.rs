@@ -20,12 +20,12 @@ use toolwarden_policy::input::ToolDefinition;
 use toolwarden_sources::stored::StoredError;
 use toolwarden_sources::{Locations, ServerDefinition};
 
-use super::accepted::Accepted;
-use super::file::{self, Stamp};
-use super::irregular::{Irregular, Regular};
-use super::looks::Looks;
-use super::sighting::{Noted, Shown, Sighted, Sighting};
-use super::{Changes, Given, Kind, ServerPins, Standing, launch};
+use crate::accepted::Accepted;
+use crate::file::{self, Stamp};
+use crate::irregular::{Irregular, Regular};
+use crate::looks::Looks;
+use crate::sighting::{Noted, Shown, Sighted, Sighting};
+use crate::{Changes, Given, Kind, ServerPins, Standing, launch};
 
 /// So many callers who saw an accepted version are remembered for each definition that waits.
 const MOST_CALLERS: usize = 10_000;

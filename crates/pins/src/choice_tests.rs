@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use toolwarden_core::json::{Document, Limits};
 
 use super::*;
-use crate::pins::{Changes, Given};
+use crate::{Changes, Given};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

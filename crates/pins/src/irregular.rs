@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use toolwarden_core::name;
 use toolwarden_policy::Definition;
 
-use super::{Kind, ServerPins, Standing};
+use crate::{Kind, ServerPins, Standing};
 
 /// Of definitions that wait: who has seen an accepted version since.
 pub(super) type Regular = HashMap<(Kind, String), HashSet<u64>>;

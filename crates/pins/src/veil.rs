@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use toolwarden_core::{Digest, Keyring, Purpose};
 
-use crate::screen::Secrets;
+use toolwarden_guard::screen::Secrets;
 
 /// What every mark begins with. Texts that have it themselves are marked whole, so that none passes for a mark.
 const MARK: &str = "mark ";

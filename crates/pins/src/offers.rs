@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Given, Kind, Section, ServerPins};
+use crate::{Given, Kind, Section, ServerPins};
 
 impl Section {
     /// Whether the last whole list lacks a definition that is on record.

@@ -11,7 +11,7 @@ use toolwarden_core::Keyring;
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::ServerDefinition;
 
-use super::veil::Veil;
+use crate::veil::Veil;
 
 /// The definition as it is written: placeholders are not filled in.
 pub(super) fn text(definition: &ServerDefinition, keyring: &dyn Keyring) -> String {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use toolwarden_core::json::{Document, Limits};
 
-use super::super::{How, Version};
 use super::*;
+use crate::{How, Version};
 
 fn shown(before: &str, given: &str) -> Option<String> {
     let Ok(given) = Document::parse(given, Limits::DEFAULT) else { unreachable!("{given} is JSON") };

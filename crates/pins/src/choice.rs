@@ -2,7 +2,7 @@
 
 use toolwarden_core::Digest;
 
-use super::{Kind, NotAccepted, ServerPins, Version, short};
+use crate::{Kind, NotAccepted, ServerPins, Version, short};
 
 /// One waiting version of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]

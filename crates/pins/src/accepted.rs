@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Kind, Section, ServerPins};
+use crate::{Kind, Section, ServerPins};
 
 #[derive(Debug, Default)]
 pub(super) struct Accepted {

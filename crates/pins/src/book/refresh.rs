@@ -6,8 +6,8 @@ use toolwarden_core::name::shown;
 use toolwarden_sources::Locations;
 use toolwarden_sources::stored::StoredError;
 
-use super::super::file;
 use super::{Book, Shelf};
+use crate::file;
 
 impl Book {
     /// Takes over what others changed on disk; gives the servers it was changed for. Blocks.

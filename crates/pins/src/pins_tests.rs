@@ -3,6 +3,7 @@
 use toolwarden_core::json::{Document, Limits};
 
 use super::*;
+use crate::choose;
 
 fn document(text: &str) -> Document {
     match Document::parse(text, Limits::DEFAULT) {

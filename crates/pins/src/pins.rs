@@ -1,22 +1,7 @@
-//! Pins (GATE-12): what a person accepted of a server's definitions, and what is waiting to be.
+//! The record of a server: its definitions, and of each the versions that are accepted or wait.
 //!
-//! First sight is the baseline. Later an unknown definition is a new version: until somebody accepts it
-//! the last accepted one is shown, and what is new is not shown at all. Several versions of one definition
-//! can be accepted, because servers may answer differently to different credentials.
-
-mod accepted;
-mod addition;
-mod book;
-mod choice;
-mod diff;
-mod file;
-mod irregular;
-mod launch;
-mod looks;
-mod offers;
-mod sighting;
-mod told;
-mod veil;
+//! Whether something is news, how it stands and what becomes of it is said here; who saw it, and where
+//! it is kept, is for the files beside this one.
 
 use std::collections::BTreeMap;
 
@@ -25,20 +10,15 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::json::Value;
 use toolwarden_core::{Digest, Weakness, weak};
 
-pub use book::Book;
-pub use choice::{Waiting, choose, digest_of_waiting};
-pub use diff::{Change, changes};
-pub use file::{All, accept, all, fill, find, path, read, standing};
-pub use sighting::{Noted, Shown, Sighted, Sighting};
-pub use told::{Side, Told, reached, told};
+use crate::addition;
 
 /// Versions of one definition that are kept as accepted, and as waiting.
 const MOST_ACCEPTED: usize = 16;
 const MOST_WAITING: usize = 8;
 /// Definitions of one kind that are kept for a server.
-const MOST_DEFINITIONS: usize = 5_000;
+pub(crate) const MOST_DEFINITIONS: usize = 5_000;
 /// A definition larger than this is shown to nobody.
-const LARGEST: usize = 256 * 1024;
+pub(crate) const LARGEST: usize = 256 * 1024;
 
 /// What is pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -215,7 +195,7 @@ impl Pin {
         }
     }
 
-    fn accepts(&self, digest: &str) -> Option<&Version> {
+    pub(crate) fn accepts(&self, digest: &str) -> Option<&Version> {
         self.accepted.iter().find(|version| version.digest == digest)
     }
 

@@ -8,7 +8,7 @@ use toolwarden_sources::WorkspaceTrust;
 use toolwarden_vault::FileKeyring;
 
 use super::*;
-use crate::pins::{accept, choose, digest_of_waiting, read};
+use crate::{accept, choose, digest_of_waiting, read};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -163,7 +163,7 @@ fn secrets_in_arguments_and_addresses_are_not_on_record_and_still_count() {
         assert!(open(&place, std::slice::from_ref(&first)).may_start("s"));
         assert!(open(&place, std::slice::from_ref(&first)).may_start("s"), "it is the same as before");
         assert!(!open(&place, &[second]).may_start("s"), "another secret is another launch");
-        let record = std::fs::read_to_string(place.locations.data_dir.join(crate::pins::path("s")));
+        let record = std::fs::read_to_string(place.locations.data_dir.join(crate::path("s")));
         assert!(record.as_ref().is_ok_and(|record| !record.contains("planted")), "{record:?}");
     }
 }
@@ -333,7 +333,7 @@ fn a_record_that_cannot_be_read_is_not_an_empty_one() {
     let place = place();
     let definitions = [server("s", &[])];
     open(&place, &definitions);
-    let path = place.locations.data_dir.join(crate::pins::path("s"));
+    let path = place.locations.data_dir.join(crate::path("s"));
     assert!(std::fs::write(path, "{").is_ok());
     assert!(Book::open(Some(place.locations.clone()), &definitions, &place.keyring, NOW).is_err());
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolwarden_core::Caller;
 use toolwarden_core::json::{Kind as JsonKind, Part, Value};
 
-use super::{Given, How, Kind};
+use crate::{Given, How, Kind};
 
 /// One look at definitions of a server.
 #[derive(Debug, Clone)]

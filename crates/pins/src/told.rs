@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Kind as JsonKind, Limits, Value, unescape};
 
-use super::diff::{Change, changes, key_in_path};
-use super::{Kind, LARGEST};
+use crate::Kind;
+use crate::diff::{Change, changes, key_in_path};
+use crate::pins::LARGEST;
 
 /// One thing that changed: how it was, and how it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
