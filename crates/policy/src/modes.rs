@@ -56,7 +56,8 @@ pub struct Mode {
     pub faults: Vec<String>,
     /// Itself and its ancestors, the root last.
     chain: Vec<std::sync::Arc<Restrictions>>,
-    pub(crate) auto_review: Option<bool>,
+    /// Its own or an ancestor's word on auto-review.
+    pub auto_review: Option<bool>,
 }
 
 /// What one mode of a chain says.

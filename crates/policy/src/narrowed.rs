@@ -8,17 +8,17 @@ use crate::verdict::RuleRef;
 
 /// The restrictions of one tool.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Narrowed {
+pub struct Narrowed {
     /// `review = "human"`.
-    pub(crate) human_review: Option<RuleRef>,
+    pub human_review: Option<RuleRef>,
     /// Argument names a call must carry.
-    pub(crate) task_scoped: Vec<String>,
+    pub task_scoped: Vec<String>,
     pub(crate) task_rule: Option<RuleRef>,
     /// Settings that must all be on.
-    pub(crate) settings: Vec<String>,
+    pub settings: Vec<String>,
     /// Flow labels of the tool and its server.
-    pub(crate) labels: Vec<String>,
-    pub(crate) limits: LimitsInput,
+    pub labels: Vec<String>,
+    pub limits: LimitsInput,
 }
 
 impl Narrowed {

@@ -42,15 +42,19 @@ impl Case {
 
 /// One parsed pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern {
-    pub(crate) server: Option<String>,
+pub struct Pattern {
+    pub server: Option<String>,
     /// The whole name, or the prefix before `*`.
     pub(crate) text: String,
     pub(crate) is_prefix: bool,
 }
 
 impl Pattern {
-    pub(crate) fn parse(text: &str) -> Result<Self, PatternFault> {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// A `*` or `:` in the wrong place, or what cannot be a name.
+    pub fn parse(text: &str) -> Result<Self, PatternFault> {
         let (server, pattern) = match text.split_once(':') {
             Some((server, pattern)) => (Some(server.to_owned()), pattern),
             None => (None, text),
@@ -75,7 +79,8 @@ impl Pattern {
     }
 
     /// Whether everything the other pattern matches is matched by this one.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
         let server = self.server.is_none() || self.server == other.server;
         let name = if self.is_prefix {
             other.text.starts_with(&self.text)
@@ -85,13 +90,24 @@ impl Pattern {
         server && name
     }
 
+    /// The same in lower case, for deny sides, which ignore case.
+    #[must_use]
+    pub fn folded(&self) -> Self {
+        Self {
+            server: self.server.as_ref().map(|server| server.to_ascii_lowercase()),
+            text: self.text.to_ascii_lowercase(),
+            is_prefix: self.is_prefix,
+        }
+    }
+
     /// Whether a name fits in any ASCII case.
     pub(crate) fn matches_folded(&self, tool: &str) -> bool {
         let (pattern, tool) = (name::folded(&self.text), name::folded(tool));
         if self.is_prefix { tool.starts_with(&*pattern) } else { tool == pattern }
     }
 
-    pub(crate) fn matches_name(&self, tool: &str) -> bool {
+    #[must_use]
+    pub fn matches_name(&self, tool: &str) -> bool {
         if self.is_prefix { tool.starts_with(&self.text) } else { tool == self.text }
     }
 }

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use toolwarden_core::{Layer, Origin, Sourced};
 
+pub use crate::pattern::{Pattern, PatternFault};
+
 use crate::finding::Finding;
 use crate::input::{ArgumentCondition, RoleInput, Scope};
-use crate::pattern::{Case, Pattern, Patterns};
+use crate::pattern::{Case, Patterns};
 use crate::shipped::{self, ShippedRole};
 
 /// One compiled role.
@@ -138,6 +140,11 @@ impl Role {
             faults.push(Finding::error("role_scope", origin, message));
         }
         role
+    }
+
+    /// Every condition on arguments.
+    pub fn conditions(&self) -> impl Iterator<Item = &ArgumentCondition> {
+        self.conditions.iter().map(|(_, condition)| condition)
     }
 
     /// The conditions on the arguments of a tool, on whichever server.

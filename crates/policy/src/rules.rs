@@ -12,6 +12,7 @@ mod validate;
 use cedar_policy::{Authorizer, Decision as CedarDecision, PolicyId, Response};
 use toolwarden_core::Reason;
 
+pub use cedar_policy::Effect;
 pub(crate) use facts::Facts;
 pub use parse::Rule;
 pub(crate) use slice::Slices;
@@ -175,24 +176,35 @@ impl Rule {
 
     /// Whether evaluating it may fail, which denies: by arithmetic, by what a text is read as, or by an
     /// argument of another type than its tool's schema says.
-    pub(crate) fn may_fail(&self) -> bool {
+    #[must_use]
+    pub fn may_fail(&self) -> bool {
         let text = self.text();
         let reads = ["+", "-", "*", "ip(", "decimal(", "datetime(", "duration(", ".offset("];
         self.has_conditions && (self.needs.mentions_typed_arguments() || reads.iter().any(|sign| text.contains(sign)))
     }
 
     /// Whether it looks at labels anywhere but, as a forbid, in its head.
-    pub(crate) fn may_open_by_label(&self) -> bool {
+    #[must_use]
+    pub fn may_open_by_label(&self) -> bool {
         let mentions = self.text().matches("Label").count();
         let in_head = usize::from(self.scope.names_a_label());
-        mentions > if self.effect == cedar_policy::Effect::Forbid { in_head } else { 0 }
+        mentions > if self.effect == Effect::Forbid { in_head } else { 0 }
     }
 
     /// Whether it forbids by the name of a server or tool, rather than by labels or whatever is called.
-    pub(crate) fn forbids_by_name(&self) -> bool {
+    #[must_use]
+    pub fn forbids_by_name(&self) -> bool {
         let conditions = self.policy.to_json().ok().and_then(|json| json.get("conditions").map(ToString::to_string));
         let is_asked = conditions.is_none_or(|text| text.contains("\"resource\""));
-        self.effect == cedar_policy::Effect::Forbid && (self.scope.names_a_tool_or_server() || is_asked)
+        self.effect == Effect::Forbid && (self.scope.names_a_tool_or_server() || is_asked)
+    }
+
+    /// The rule as it counts: without its annotations, its name and its place.
+    #[must_use]
+    pub fn body(&self) -> Option<serde_json::Value> {
+        let mut json = self.policy.to_json().ok()?;
+        json.as_object_mut()?.remove("annotations");
+        Some(json)
     }
 
     /// The rule as explanations show it.

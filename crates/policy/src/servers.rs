@@ -3,6 +3,8 @@
 //! Two definitions of one name with different launches, or names that differ only in case or
 //! Unicode form, switch that name off until a person chooses (MODE-7, ALLOW-5).
 
+mod task_scopes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,9 +12,11 @@ use hashbrown::HashMap;
 use toolwarden_core::name;
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, FETCH_TOOL, Layer, Origin, SHELL_TOOL};
 
+pub use crate::narrowed::Narrowed;
+pub use task_scopes::task_scopes;
+
 use crate::allowlist::Twin;
 use crate::input::{Declared, Launch, LimitsInput, Scope, ServerInput, ToolDefinition, ToolInput};
-use crate::narrowed::Narrowed;
 use crate::schema::Schema;
 use crate::shipped;
 use crate::verdict::RuleRef;
@@ -37,7 +41,7 @@ pub struct Server {
     pub state: ServerState,
     pub default_enabled: bool,
     /// What starts or reaches it.
-    pub(crate) launch: Launch,
+    pub launch: Launch,
     /// Whether its own list of tools is known.
     pub listed: bool,
     tools: HashMap<String, Tool>,
@@ -270,17 +274,24 @@ impl Server {
         }
     }
 
+    /// Whether another tool has the same name but for its case.
+    #[must_use]
+    pub fn has_twin(&self, tool: &str) -> bool {
+        self.twin(tool) == Twin::Exists
+    }
+
     /// Where a tool was switched off.
-    pub(crate) fn switched_off(&self, tool: &str) -> Option<&Origin> {
+    #[must_use]
+    pub fn switched_off(&self, tool: &str) -> Option<&Origin> {
         self.off.get(&*name::folded(tool))
     }
 
     /// Folded names of tools that a config narrows or switches off, and the places that switch off.
-    pub(crate) fn narrowed_names(&self) -> impl Iterator<Item = &str> {
+    pub fn narrowed_names(&self) -> impl Iterator<Item = &str> {
         self.narrowed.keys().map(String::as_str)
     }
 
-    pub(crate) fn switched_off_names(&self) -> impl Iterator<Item = (&str, &Origin)> {
+    pub fn switched_off_names(&self) -> impl Iterator<Item = (&str, &Origin)> {
         self.off.iter().map(|(name, origin)| (name.as_str(), origin))
     }
 
@@ -299,11 +310,14 @@ impl Server {
     }
 
     /// What narrows a tool, however its name is spelt.
-    pub(crate) fn narrowed(&self, tool: &str) -> &Narrowed {
+    #[must_use]
+    pub fn narrowed(&self, tool: &str) -> &Narrowed {
         self.narrowed.get(&*name::folded(tool)).unwrap_or(&self.unconfigured)
     }
 
-    pub(crate) fn limits(&self, tool: &str) -> LimitsInput {
+    /// The limits of a tool, and of its server where it has none of its own.
+    #[must_use]
+    pub fn limits(&self, tool: &str) -> LimitsInput {
         self.narrowed(tool).limits.or(self.limits)
     }
 }

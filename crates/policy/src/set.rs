@@ -9,12 +9,11 @@ use crate::finding::{Finding, Severity};
 use crate::input::{
     AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PolicyInput, ServerInput, UserInput,
 };
-use crate::lint::servers::task_scopes;
 use crate::lists::{Admin, LocalLayer, UserLayer, Users, compile_users};
 use crate::modes::{Mode, Modes};
 use crate::roles::Roles;
 use crate::rules::Rules;
-use crate::servers::Servers;
+use crate::servers::{Servers, task_scopes};
 use crate::settings::Settings;
 use crate::shell::Places;
 
@@ -173,7 +172,8 @@ impl PolicySet {
     }
 
     /// Whether auto-review is on, which makes run-everything act as use-allowlist (REVIEW-1).
-    pub(crate) fn auto_review(&self, mode: Option<&Mode>) -> bool {
+    #[must_use]
+    pub fn auto_review(&self, mode: Option<&Mode>) -> bool {
         mode.and_then(|mode| mode.auto_review).unwrap_or(self.base.auto_run.auto_review)
     }
 }

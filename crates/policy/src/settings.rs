@@ -85,23 +85,24 @@ impl Settings {
     }
 
     /// What switches tools off by `server:tool`, and by name alone.
-    pub(crate) fn entries_off(&self) -> &Allowlist {
-        &self.by_entry
+    pub fn entries_off(&self) -> impl Iterator<Item = &RuleRef> {
+        self.by_entry.rules()
     }
 
-    pub(crate) fn names_off(&self) -> impl Iterator<Item = (&str, &RuleRef)> {
+    pub fn names_off(&self) -> impl Iterator<Item = (&str, &RuleRef)> {
         self.by_name.iter().map(|(name, rule)| (name.as_str(), rule))
     }
 
     /// The settings that are `true`, but for switches of tools.
-    pub(crate) fn keys_on(&self) -> impl Iterator<Item = (&str, &Origin)> {
+    pub fn keys_on(&self) -> impl Iterator<Item = (&str, &Origin)> {
         let on =
             self.values.iter().filter(|(key, value)| value.value == Value::Bool(true) && switched_tool(key).is_none());
         on.map(|(key, value)| (key.as_str(), &value.origin))
     }
 
     /// Whether a setting is `true`; anything else, or nothing, is off.
-    pub(crate) fn is_on(&self, key: &str) -> bool {
+    #[must_use]
+    pub fn is_on(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| value.value == Value::Bool(true))
     }
 }

@@ -44,14 +44,16 @@ const PARTS: [(&str, Keeps); 7] = [
 
 impl Mode {
     /// What the other mode no longer restricts as this one does.
-    pub(crate) fn no_longer_restricted_by(&self, new: &Self) -> Vec<&'static str> {
+    #[must_use]
+    pub fn no_longer_restricted_by(&self, new: &Self) -> Vec<&'static str> {
         let is_kept = |old: &Arc<Restrictions>, keeps: Keeps| new.chain.iter().any(|new| keeps(old, new));
         let lost = PARTS.iter().filter(|(_, keeps)| !self.chain.iter().all(|old| is_kept(old, *keeps)));
         lost.map(|(what, _)| *what).collect()
     }
 
     /// Whether the root of the chain names a server, which makes one available that is off by default.
-    pub(crate) fn opts_in(&self, server: &str) -> bool {
+    #[must_use]
+    pub fn opts_in(&self, server: &str) -> bool {
         let root = self.chain.last().and_then(|root| root.allowed_servers.as_ref());
         root.is_some_and(|servers| servers.contains_key(server))
     }

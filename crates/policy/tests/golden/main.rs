@@ -9,4 +9,3 @@ mod roles;
 mod seeds;
 mod settling;
 mod unknown;
-mod widening;

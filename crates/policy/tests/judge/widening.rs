@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, proptest};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{TestCaseError, TestRunner};
-use toolwarden_policy::{PolicySet, Query, decide, widens};
+use toolwarden_advice::widens;
+use toolwarden_policy::{PolicySet, Query, decide};
 
 use crate::ask::{cases, compile};
 use crate::edits::edit;

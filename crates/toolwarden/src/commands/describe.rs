@@ -24,7 +24,7 @@ pub fn run(places: &Places, arguments: &DescribeArguments) -> Result<Exit> {
     }
     let mut caller = Caller::local_person(house.locations.user.as_str());
     caller.mode.clone_from(&arguments.mode);
-    let text = toolwarden_policy::describe(&house.policy, &Arc::new(caller), environment::now());
+    let text = toolwarden_advice::describe(&house.policy, &Arc::new(caller), environment::now());
     if arguments.format.json {
         output::json(&Description { mode: arguments.mode.as_deref(), text: &text })?;
     } else {

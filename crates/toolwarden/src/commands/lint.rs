@@ -25,7 +25,7 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
     match load(&locations) {
         Ok(loaded) => {
             let loaded = wire::complete(loaded, &locations, arguments)?;
-            Ok(merge(&loaded.findings, toolwarden_policy::lint(&loaded.input)))
+            Ok(merge(&loaded.findings, toolwarden_advice::lint(&loaded.input)))
         }
         Err(Refusal::Faults { findings, .. }) => Ok(findings.iter().map(wire::convert).collect()),
         Err(refusal @ Refusal::Untrusted { .. }) => Err(BadInput(refusal.to_string()).into()),
@@ -74,7 +74,7 @@ fn judged_alone(path: &Path) -> Result<Vec<Finding>> {
         _ => {}
     }
     // A file alone need not hold rules.
-    Ok(toolwarden_policy::lint(&input).into_iter().filter(|finding| finding.code != "no_rules").collect())
+    Ok(toolwarden_advice::lint(&input).into_iter().filter(|finding| finding.code != "no_rules").collect())
 }
 
 /// Prints findings and a count; exit 1 where one is an error.

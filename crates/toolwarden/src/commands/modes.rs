@@ -165,7 +165,7 @@ fn validate(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format
         of_readers.extend(reading.findings);
         input.base.modes.extend(reading.value);
     }
-    let of_judge = toolwarden_policy::lint(&input).into_iter().filter(is_about_modes).collect();
+    let of_judge = toolwarden_advice::lint(&input).into_iter().filter(is_about_modes).collect();
     let findings = super::lint::merge(&of_readers, of_judge);
     super::lint::print(&findings, format)
 }

@@ -6,10 +6,11 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
+    ("advice", &["core", "policy"]),
     ("sources", &["core", "policy"]),
     ("mcp", &["core"]),
     ("store", &["core"]),
@@ -21,7 +22,19 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("refusals", &["core", "policy", "mcp", "conversations"]),
     (
         "steps",
-        &["core", "policy", "sources", "mcp", "store", "guard", "pins", "conversations", "telemetry", "refusals"],
+        &[
+            "core",
+            "policy",
+            "advice",
+            "sources",
+            "mcp",
+            "store",
+            "guard",
+            "pins",
+            "conversations",
+            "telemetry",
+            "refusals",
+        ],
     ),
     ("gateway", &["core", "policy", "mcp", "pins", "conversations", "refusals", "steps"]),
     ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
@@ -32,6 +45,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
         &[
             "core",
             "policy",
+            "advice",
             "sources",
             "mcp",
             "store",

@@ -42,7 +42,7 @@ pub(super) fn check(locations: &Locations, arguments: &PolicyArguments) -> (Vec<
 }
 
 fn policy(loaded: &Loaded) -> Check {
-    let findings = lint::merge(&loaded.findings, toolwarden_policy::lint(&loaded.input));
+    let findings = lint::merge(&loaded.findings, toolwarden_advice::lint(&loaded.input));
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.severity == severity);
     let (errors, warnings) = (of(Severity::Error).count(), of(Severity::Warning).count());
     let first = of(Severity::Error).next().or_else(|| of(Severity::Warning).next()).map(finding_text);

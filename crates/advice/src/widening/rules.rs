@@ -1,13 +1,12 @@
 //! Access rules: permits added, forbids and holds taken away, whatever their order, names and comments.
 
-use cedar_policy::Effect;
 use serde_json::Value;
+use toolwarden_policy::PolicySet;
+use toolwarden_policy::rules::{Effect, Rule};
 
 use super::Found;
-use crate::rules::Rule;
-use crate::set::PolicySet;
 
-/// A rule as it counts: without its annotations, its name and its place.
+/// A rule and what of it counts.
 struct Counted<'a> {
     rule: &'a Rule,
     body: Value,
@@ -43,12 +42,5 @@ pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) 
 }
 
 fn counted(policy: &PolicySet) -> Option<Vec<Counted<'_>>> {
-    let one = |rule| Some(Counted { rule, body: body(rule)? });
-    policy.base().rules.all().iter().map(one).collect()
-}
-
-fn body(rule: &Rule) -> Option<Value> {
-    let mut json = rule.policy.to_json().ok()?;
-    json.as_object_mut()?.remove("annotations");
-    Some(json)
+    policy.base().rules.all().iter().map(|rule| Some(Counted { rule, body: rule.body()? })).collect()
 }

@@ -1,12 +1,11 @@
 //! Findings about allowlists, ask lists, blocks and terminal entries.
 
 use toolwarden_core::{Entry, Side, Sourced, name};
+use toolwarden_policy::servers::Servers;
+use toolwarden_policy::shell::{self, ShellEntry};
+use toolwarden_policy::{Finding, PolicyInput};
 
 use super::{is_known_server, nearest};
-use crate::finding::Finding;
-use crate::input::PolicyInput;
-use crate::servers::Servers;
-use crate::shell::{self, ShellEntry};
 
 /// Programs whose subcommands range from looking to publishing, with a narrower entry for each.
 const WIDE_PROGRAMS: [(&str, &str); 8] = [

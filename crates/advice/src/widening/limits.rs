@@ -1,8 +1,9 @@
 //! Limits of calls (GATE-13), at every level.
 
+use toolwarden_policy::PolicySet;
+use toolwarden_policy::input::LimitsInput;
+
 use super::Found;
-use crate::input::LimitsInput;
-use crate::set::PolicySet;
 
 /// Those of the gateway, which count where no server or tool says otherwise.
 pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) {

@@ -1,12 +1,12 @@
 //! Each finding appears where it should, with its place, and nowhere in a clean policy.
 
 use toolwarden_core::{Layer, Origin, Sourced, ToolIdentity};
-
-use super::lint;
-use crate::input::{
+use toolwarden_policy::input::{
     AdminInput, AutoRunMode, Declared, Launch, ModeInput, PermissionsInput, PolicyInput, RoleInput, RuleFile, Scope,
     ServerInput, ToolDefinition, ToolInput, UserInput,
 };
+
+use super::lint;
 
 fn at(line: u32) -> Origin {
     Origin::new(Layer::UserFile, "file", line, 1)

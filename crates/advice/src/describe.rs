@@ -10,11 +10,9 @@ use serde_json::Value;
 use toolwarden_core::name::shown;
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, Caller, Door, Operation};
 
-use crate::decide::is_visible;
-use crate::input::ToolDefinition;
-use crate::query::Query;
-use crate::servers::Server;
-use crate::set::PolicySet;
+use toolwarden_policy::input::ToolDefinition;
+use toolwarden_policy::servers::Server;
+use toolwarden_policy::{PolicySet, Query, is_visible};
 
 /// Servers and tools a caller may use, as prompt text.
 #[must_use]

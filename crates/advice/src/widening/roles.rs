@@ -1,14 +1,12 @@
 //! Roles by name: added, moved to the other side, or with more to call.
 
 use toolwarden_core::Sourced;
+use toolwarden_policy::input::{ArgumentCondition, Declared};
+use toolwarden_policy::roles::{Pattern, Role};
+use toolwarden_policy::servers::Servers;
+use toolwarden_policy::{PolicySet, shipped};
 
 use super::Found;
-use crate::input::{ArgumentCondition, Declared};
-use crate::pattern::Pattern;
-use crate::roles::Role;
-use crate::servers::Servers;
-use crate::set::PolicySet;
-use crate::shipped;
 
 pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) {
     for new in after.base().roles.sorted() {
@@ -45,13 +43,8 @@ fn allowed(old: &Role, new: &Role, servers: &Servers, found: &mut Found) {
 
 /// Deny sides ignore case.
 fn disallowed(old: &Role, new: &Role, found: &mut Found) {
-    let folded = |pattern: &Pattern| Pattern {
-        server: pattern.server.as_ref().map(|server| server.to_ascii_lowercase()),
-        text: pattern.text.to_ascii_lowercase(),
-        is_prefix: pattern.is_prefix,
-    };
     for (text, pattern) in patterns(&old.disallow_texts) {
-        if !patterns(&new.disallow_texts).any(|(_, kept)| folded(&kept).covers(&folded(&pattern))) {
+        if !patterns(&new.disallow_texts).any(|(_, kept)| kept.folded().covers(&pattern.folded())) {
             let what = format!("`{}` is no longer disallowed for the role `{}`", text.value, new.name);
             found.add("disallow_removed", what, Some(&text.origin));
         }
@@ -59,16 +52,16 @@ fn disallowed(old: &Role, new: &Role, found: &mut Found) {
 }
 
 fn conditions(old: &Role, new: &Role, found: &mut Found) {
-    for (_, condition) in &old.conditions {
-        if !new.conditions.iter().any(|(_, kept)| keeps(condition, kept)) {
+    for condition in old.conditions() {
+        if !new.conditions().any(|kept| keeps(condition, kept)) {
             let what = format!("the role `{}` may call `{}` under wider conditions", new.name, condition.tool.value);
             found.add("condition_removed", what, Some(&condition.tool.origin));
         }
     }
     // Some tools are permitted only where a condition is given at all.
     let needs_one = shipped::ROLES.iter().any(|role| role.name == new.name && !role.conditional.is_empty());
-    for (_, condition) in new.conditions.iter().filter(|_| needs_one) {
-        if !old.conditions.iter().any(|(_, known)| known.tool.value == condition.tool.value) {
+    for condition in new.conditions().filter(|_| needs_one) {
+        if !old.conditions().any(|known| known.tool.value == condition.tool.value) {
             let what = format!("the role `{}` may call `{}` under a condition", new.name, condition.tool.value);
             found.add("condition_added", what, Some(&condition.tool.origin));
         }

@@ -18,8 +18,7 @@ mod users;
 use std::fmt;
 
 use toolwarden_core::Origin;
-
-use crate::set::PolicySet;
+use toolwarden_policy::PolicySet;
 
 /// One thing that a new policy allows and the one before did not.
 #[derive(Debug, Clone, PartialEq, Eq)]

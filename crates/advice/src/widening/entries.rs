@@ -1,14 +1,12 @@
 //! Lists of `server:tool` entries and of command entries: which of one list another does not cover.
 
 use toolwarden_core::{Entry, Side};
+use toolwarden_policy::RuleRef;
 
 use super::Found;
-use crate::allowlist::Allowlist;
-use crate::lists::Terminal;
-use crate::verdict::RuleRef;
 
 /// Entries that open something newly. Tools compare exactly: where a server lists twins, only the exact name counts.
-pub(super) fn opened(before: &Allowlist, after: &Allowlist, whose: &str, found: &mut Found) {
+pub(super) fn opened(before: &[&RuleRef], after: &[&RuleRef], whose: &str, found: &mut Found) {
     let known = parsed(before);
     for (rule, entry) in parsed(after) {
         let same_tool = |other: &Entry| match (&other.tool, &entry.tool) {
@@ -23,7 +21,7 @@ pub(super) fn opened(before: &Allowlist, after: &Allowlist, whose: &str, found: 
 }
 
 /// Entries that held or denied something and are gone. These ignore case.
-pub(super) fn lifted(before: &Allowlist, after: &Allowlist, code: &'static str, what: &str, found: &mut Found) {
+pub(super) fn lifted(before: &[&RuleRef], after: &[&RuleRef], code: &'static str, what: &str, found: &mut Found) {
     let kept = parsed(after);
     for (rule, entry) in parsed(before) {
         if !kept.iter().any(|(_, other)| other.covers(&entry)) {
@@ -33,18 +31,18 @@ pub(super) fn lifted(before: &Allowlist, after: &Allowlist, code: &'static str, 
 }
 
 /// Command entries that open something newly.
-pub(super) fn opened_commands(before: &Terminal, after: &Terminal, whose: &str, found: &mut Found) {
-    for rule in after.rules() {
-        if !before.rules().any(|known| known.text == rule.text) {
+pub(super) fn opened_commands(before: &[&RuleRef], after: &[&RuleRef], whose: &str, found: &mut Found) {
+    for rule in after {
+        if !before.iter().any(|known| known.text == rule.text) {
             found.add("entry_added", format!("`{}` is newly in {whose}", rule.text), Some(&rule.origin));
         }
     }
 }
 
 /// Only entries that parse are in a list.
-pub(super) fn parsed(list: &Allowlist) -> Vec<(&RuleRef, Entry)> {
+pub(super) fn parsed<'a>(list: &[&'a RuleRef]) -> Vec<(&'a RuleRef, Entry)> {
     let mut entries: Vec<(&RuleRef, Entry)> =
-        list.rules().filter_map(|rule| Some((rule, Entry::parse(&rule.text).ok()?))).collect();
+        list.iter().filter_map(|rule| Some((*rule, Entry::parse(&rule.text).ok()?))).collect();
     entries.sort_by(|left, right| left.0.text.cmp(&right.0.text));
     entries
 }

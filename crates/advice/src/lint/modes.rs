@@ -2,12 +2,12 @@
 //! (MODE-2, MODE-6).
 
 use toolwarden_core::{Layer, name};
+use toolwarden_policy::Finding;
+use toolwarden_policy::input::ModeInput;
+use toolwarden_policy::modes::{Modes, conflicts};
+use toolwarden_policy::servers::Servers;
 
 use super::{is_known_server, nearest};
-use crate::finding::Finding;
-use crate::input::ModeInput;
-use crate::modes::{Modes, conflicts};
-use crate::servers::Servers;
 
 pub(super) fn lint(inputs: &[ModeInput], servers: &Servers) -> Vec<Finding> {
     let compiled = Modes::compile(inputs);

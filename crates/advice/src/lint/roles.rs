@@ -1,12 +1,10 @@
 //! Findings about roles: patterns that can never match, are shadowed, or match no known tool.
 
 use toolwarden_core::{Sourced, name};
-
-use crate::finding::Finding;
-use crate::input::{Declared, RoleInput};
-use crate::pattern::Pattern;
-use crate::roles::Roles;
-use crate::servers::Servers;
+use toolwarden_policy::Finding;
+use toolwarden_policy::input::{Declared, RoleInput};
+use toolwarden_policy::roles::{Pattern, Roles};
+use toolwarden_policy::servers::Servers;
 
 pub(super) fn lint(inputs: &[RoleInput], servers: &Servers) -> Vec<Finding> {
     let mut findings = match Roles::compile(inputs) {

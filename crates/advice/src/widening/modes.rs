@@ -1,8 +1,9 @@
 //! Modes by slug: added, repaired, or with a restriction less.
 
+use toolwarden_policy::PolicySet;
+use toolwarden_policy::modes::Mode;
+
 use super::{Found, auto_run};
-use crate::modes::Mode;
-use crate::set::PolicySet;
 
 pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) {
     for new in after.base().modes.sorted() {

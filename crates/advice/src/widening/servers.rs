@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use toolwarden_policy::PolicySet;
+use toolwarden_policy::input::{Declared, LimitsInput, Scope};
+use toolwarden_policy::rules::Rule;
+use toolwarden_policy::servers::{Narrowed, Server, ServerState, Tool};
+
 use super::{Found, limits};
-use crate::allowlist::Twin;
-use crate::input::{Declared, LimitsInput, Scope};
-use crate::narrowed::Narrowed;
-use crate::rules::Rule;
-use crate::servers::{Server, ServerState};
-use crate::set::PolicySet;
 
 pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) {
     let rules = Depending::on(after);
@@ -66,7 +65,7 @@ fn narrows_while_known(server: &Server, policy: &PolicySet, rules: Depending) ->
         || server.switched_off_names().next().is_some()
         || !is_plain(server.narrowed(""))
         || server.narrowed_names().any(|name| !is_plain(server.narrowed(name)))
-        || server.known_tools().any(|name| tool(name) || server.twin(name) == Twin::Exists)
+        || server.known_tools().any(|name| tool(name) || server.has_twin(name))
         || policy.servers().sorted().iter().any(is_twin)
 }
 
@@ -122,14 +121,14 @@ impl Pair<'_> {
         let names: BTreeSet<&str> = old.known_tools().chain(new.known_tools()).collect();
         for name in names.into_iter().filter(|name| new.switched_off(name).is_none()) {
             let (was, is) = (old.tool(name), new.tool(name));
-            let listed = |tool: Option<&crate::servers::Tool>| tool.is_some_and(|tool| tool.definition.is_some());
+            let listed = |tool: Option<&Tool>| tool.is_some_and(|tool| tool.definition.is_some());
             if (was.is_none() && is.is_some()) || (listed(is) && !listed(was)) {
                 self.add_tool("tool_added", name, "is newly known", found);
             }
-            if was.is_some() && is.is_none() && (self.rules.names || old.twin(name) == Twin::Exists) {
+            if was.is_some() && is.is_none() && (self.rules.names || old.has_twin(name)) {
                 self.add_tool("tool_removed", name, "is gone, and other spellings of it are judged as they are", found);
             }
-            let schema = |tool: Option<&crate::servers::Tool>| {
+            let schema = |tool: Option<&Tool>| {
                 tool.and_then(|tool| tool.definition.as_ref()).and_then(|tool| tool.input_schema.clone())
             };
             if schema(was).is_some() && schema(was) != schema(is) {

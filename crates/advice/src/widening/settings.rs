@@ -1,14 +1,13 @@
 //! System settings: tools switched on again, and settings tools depend on.
 
 use toolwarden_core::{Entry, Side};
+use toolwarden_policy::{PolicySet, RuleRef, Settings};
 
 use super::{Found, entries};
-use crate::set::PolicySet;
-use crate::settings::Settings;
 
 pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) {
-    let (old, new) = (&before.base().settings, &after.base().settings);
-    for (rule, entry) in entries::parsed(old.entries_off()) {
+    let (old, new) = (before.contents().settings(), after.contents().settings());
+    for (rule, entry) in parsed_off(old) {
         if !is_off(new, &entry) {
             found.add("tool_on", format!("`{}` is switched on", rule.text), Some(&rule.origin));
         }
@@ -29,5 +28,9 @@ fn is_off(settings: &Settings, entry: &Entry) -> bool {
         Side::Name(tool) => settings.names_off().any(|(name, _)| name.eq_ignore_ascii_case(tool)),
         Side::Any => false,
     };
-    by_name || entries::parsed(settings.entries_off()).iter().any(|(_, kept)| kept.covers(entry))
+    by_name || parsed_off(settings).iter().any(|(_, kept)| kept.covers(entry))
+}
+
+fn parsed_off(settings: &Settings) -> Vec<(&RuleRef, Entry)> {
+    entries::parsed(&settings.entries_off().collect::<Vec<_>>())
 }

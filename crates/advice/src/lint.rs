@@ -4,14 +4,14 @@
 mod entries;
 mod modes;
 mod roles;
-pub(crate) mod servers;
+mod servers;
 
 use toolwarden_core::{Layer, Origin};
-
-use crate::finding::{Finding, Severity};
-use crate::input::{AutoRunMode, PolicyInput};
-use crate::rules::Rules;
-use crate::servers::Servers;
+use toolwarden_policy::input::AutoRunMode;
+use toolwarden_policy::modes::Modes;
+use toolwarden_policy::rules::Rules;
+use toolwarden_policy::servers::Servers;
+use toolwarden_policy::{Finding, PolicyInput, Settings, Severity};
 
 /// Every finding about a policy, by place. Works on policies that would be refused, too.
 #[must_use]
@@ -27,7 +27,7 @@ pub fn lint(input: &PolicyInput) -> Vec<Finding> {
         Ok(rules) => findings.extend(rules.validate(&servers)),
         Err(faults) => findings.extend(faults),
     }
-    if let Err(faults) = crate::settings::Settings::compile(&input.base.settings) {
+    if let Err(faults) = Settings::compile(&input.base.settings) {
         findings.extend(faults);
     }
     findings.sort_by(|left, right| {
@@ -75,7 +75,7 @@ fn settings(input: &PolicyInput) -> Vec<Finding> {
         findings.push(Finding::warning("browser_protection_off", place.clone(), message));
     }
     if let Some(mode) = &settings.default_mode {
-        let known = crate::modes::Modes::compile(&input.base.modes);
+        let known = Modes::compile(&input.base.modes);
         if known.get(&mode.value).is_none() {
             let message =
                 format!("default_mode names the unknown mode `{}`: every call without a mode is denied", mode.value);

@@ -1,9 +1,8 @@
 //! Findings about servers and their tools: conflicting definitions, task scopes without a field,
 //! schemas that cannot be used.
 
-use crate::finding::Finding;
-use crate::input::{PolicyInput, ServerInput};
-use crate::servers::{ServerState, Servers};
+use toolwarden_policy::servers::{ServerState, Servers, task_scopes};
+use toolwarden_policy::{Finding, PolicyInput};
 
 /// Labels that mean something to the shipped rules (GATE-20).
 const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
@@ -32,31 +31,6 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     }
     findings.extend(task_scopes(&input.servers, servers));
     findings.extend(labels(input));
-    findings
-}
-
-/// GATE-11: a task-scoped tool whose schema lacks the field could never be called.
-pub(crate) fn task_scopes(inputs: &[ServerInput], servers: &Servers) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for server in inputs {
-        for (name, tool) in &server.tools {
-            let compiled = servers.get(&server.name).and_then(|server| server.tool(name));
-            let schema = compiled
-                .and_then(|tool| tool.definition.as_ref())
-                .and_then(|definition| definition.input_schema.as_ref());
-            let Some(schema) = schema else { continue };
-            for field in
-                tool.task_scoped.iter().filter(|field| schema.pointer(&format!("/properties/{field}")).is_none())
-            {
-                let origin = tool.origin.clone().unwrap_or_else(|| server.origin.clone());
-                let message = format!(
-                    "`{}:{name}` is task-scoped by `{field}`, but its schema has no such property",
-                    server.name
-                );
-                findings.push(Finding::error("task_scope_field", origin, message));
-            }
-        }
-    }
     findings
 }
 
