@@ -18,12 +18,14 @@ pub enum Purpose {
     Checkpoint,
     /// Values of the environment that servers are started with, in what is pinned of them.
     Launch,
-    /// What people decided, as the store keeps it.
+    /// Rows of the store.
     Record,
+    /// Tokens of callers and of upstream servers.
+    Token,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Session,
         Self::RequestState,
         Self::Cursor,
@@ -31,6 +33,7 @@ impl Purpose {
         Self::Checkpoint,
         Self::Launch,
         Self::Record,
+        Self::Token,
     ];
 
     /// The stable name that goes into key derivation.
@@ -44,6 +47,7 @@ impl Purpose {
             Self::Checkpoint => "checkpoint",
             Self::Launch => "launch",
             Self::Record => "record",
+            Self::Token => "token",
         }
     }
 }
@@ -88,7 +92,7 @@ pub trait Keyring: Send + Sync + std::fmt::Debug {
     /// The key cannot be used.
     fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Result<Signature, KeyringError>;
 
-    /// Whether `signature` was made by this keyring's own key of that purpose.
+    /// Whether `signature` was made by a key of that purpose this keyring has or had.
     fn verifies(&self, purpose: Purpose, bytes: &[u8], signature: &Signature) -> bool;
 
     /// Bytes nobody can guess.

@@ -30,6 +30,7 @@ pub(crate) struct AllKeys {
     checkpoint: PurposeKeys,
     launch: PurposeKeys,
     record: PurposeKeys,
+    token: PurposeKeys,
 }
 
 struct ThirtyTwo;
@@ -51,6 +52,7 @@ impl AllKeys {
             checkpoint: PurposeKeys::derive(&root, Purpose::Checkpoint)?,
             launch: PurposeKeys::derive(&root, Purpose::Launch)?,
             record: PurposeKeys::derive(&root, Purpose::Record)?,
+            token: PurposeKeys::derive(&root, Purpose::Token)?,
         })
     }
 
@@ -63,6 +65,7 @@ impl AllKeys {
             Purpose::Checkpoint => &self.checkpoint,
             Purpose::Launch => &self.launch,
             Purpose::Record => &self.record,
+            Purpose::Token => &self.token,
         }
     }
 }
