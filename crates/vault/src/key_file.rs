@@ -1,6 +1,6 @@
 //! The file that holds the master key: made once, owner-only, read through one checked descriptor.
 //!
-//! Takes the directory; gives 32 bytes that wipe themselves; refuses a file or directory that
+//! Takes the file's path; gives 32 bytes that wipe themselves; refuses a file or directory that
 //! somebody else owns or could change, links, and anything that is not a key of a known format.
 
 use std::fs::{self, File, Permissions};
@@ -12,16 +12,20 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-/// The name of the key file inside its directory.
+use crate::key_text::{self, KeyBytes};
+
+/// The name of the key file where none is configured.
 pub const KEY_FILE: &str = "master.key";
 
-/// What stands in front of the key, so that another file is never taken for one.
-const FORMAT: &str = "toolwarden-key-1:";
-/// The format, 64 hexadecimal digits and a line end.
-const FILE_LENGTH: usize = FORMAT.len() + 65;
+/// A key and its line end.
+const FILE_LENGTH: usize = key_text::LENGTH + 1;
 
-/// The master key; wiped when dropped.
-pub(crate) type MasterKey = Zeroizing<[u8; 32]>;
+/// The key of a file.
+pub(crate) struct FileKey {
+    pub(crate) key: KeyBytes,
+    /// Made just now and by us, so that nothing can depend on it yet.
+    pub(crate) is_new: bool,
+}
 
 /// Why the key file cannot be used. Never says anything of the key.
 #[derive(Debug, thiserror::Error)]
@@ -48,19 +52,27 @@ pub enum KeyFileError {
     NoRandomness,
 }
 
-/// Reads the key of a directory, and makes directory and key where there are none.
-pub(crate) fn read_or_create(directory: &Path) -> Result<MasterKey, KeyFileError> {
-    let write_error = |error| KeyFileError::Write { path: shown(directory), error };
+/// Reads the key of a file, and makes directory and key where there are none.
+pub(crate) fn read_or_create(path: &Path) -> Result<FileKey, KeyFileError> {
+    let directory = directory(path)?;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
-        if directory.exists() { KeyFileError::NotADirectory { path: shown(directory) } } else { write_error(error) }
+        if directory.exists() {
+            KeyFileError::NotADirectory { path: shown(directory) }
+        } else {
+            KeyFileError::Write { path: shown(directory), error }
+        }
     })?;
-    check_directory(directory)?;
-    if let Some(key) = read(directory)? {
-        return Ok(key);
+    if let Some(key) = read(path)? {
+        return Ok(FileKey { key, is_new: false });
     }
-    create(directory)?;
+    let is_new = create(path, directory)?;
     // Read back, because another process may have been first: its key is the key then.
-    read(directory)?.ok_or_else(|| write_error(io::ErrorKind::NotFound.into()))
+    let missing = || KeyFileError::Write { path: shown(path), error: io::ErrorKind::NotFound.into() };
+    Ok(FileKey { key: read(path)?.ok_or_else(missing)?, is_new })
+}
+
+fn directory(path: &Path) -> Result<&Path, KeyFileError> {
+    path.parent().ok_or_else(|| KeyFileError::NotRegular { path: shown(path) })
 }
 
 /// Whoever may write to the directory may put another file in the key's place.
@@ -70,7 +82,10 @@ fn check_directory(directory: &Path) -> Result<(), KeyFileError> {
     if !found.is_dir() {
         return Err(KeyFileError::NotADirectory { path: path() });
     }
-    check_owner(&found, directory)?;
+    // Root can put anything anywhere, so a directory of root's is as good as our own.
+    if found.uid() != 0 {
+        check_owner(&found, directory)?;
+    }
     let mode = found.mode() & 0o777;
     if mode & 0o022 != 0 { Err(KeyFileError::WrongMode { path: path(), mode, wanted: 0o700 }) } else { Ok(()) }
 }
@@ -84,69 +99,47 @@ fn check_owner(found: &fs::Metadata, path: &Path) -> Result<(), KeyFileError> {
 }
 
 /// The key, or none where there is no file.
-fn read(directory: &Path) -> Result<Option<MasterKey>, KeyFileError> {
-    let path = directory.join(KEY_FILE);
-    let read_error = |error| KeyFileError::Read { path: shown(&path), error };
+pub(crate) fn read(path: &Path) -> Result<Option<KeyBytes>, KeyFileError> {
+    let directory = directory(path)?;
+    if fs::metadata(directory).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    check_directory(directory)?;
+    let read_error = |error| KeyFileError::Read { path: shown(path), error };
     // Not waiting, because a pipe in the file's place must not hang the start.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = match rustix::fs::open(&path, flags, Mode::empty()) {
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(descriptor) => File::from(descriptor),
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP) => return Err(KeyFileError::Link { path: shown(&path) }),
+        Err(Errno::LOOP) => return Err(KeyFileError::Link { path: shown(path) }),
         // A socket cannot be opened at all.
-        Err(Errno::NXIO) => return Err(KeyFileError::NotRegular { path: shown(&path) }),
+        Err(Errno::NXIO) => return Err(KeyFileError::NotRegular { path: shown(path) }),
         Err(error) => return Err(read_error(error.into())),
     };
     // Asked of what was opened, not of the path, which may lead elsewhere by now.
     let found = file.metadata().map_err(read_error)?;
     if !found.is_file() {
-        return Err(KeyFileError::NotRegular { path: shown(&path) });
+        return Err(KeyFileError::NotRegular { path: shown(path) });
     }
-    check_owner(&found, &path)?;
+    check_owner(&found, path)?;
     let mode = found.mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(KeyFileError::WrongMode { path: shown(&path), mode, wanted: 0o600 });
+        return Err(KeyFileError::WrongMode { path: shown(path), mode, wanted: 0o600 });
     }
     // Room for one byte more than a key, so that the buffer never moves and leaves a copy behind.
     let mut text = Zeroizing::new(Vec::with_capacity(FILE_LENGTH + 1));
     file.take(FILE_LENGTH as u64 + 1).read_to_end(&mut text).map_err(read_error)?;
-    parse(&text).map(Some).ok_or(KeyFileError::Malformed { path: shown(&path) })
-}
-
-fn parse(text: &[u8]) -> Option<MasterKey> {
-    let digits = text.strip_prefix(FORMAT.as_bytes())?.strip_suffix(b"\n")?;
-    if digits.len() != 64 {
-        return None;
-    }
-    let mut key = MasterKey::default();
-    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
-        let [high, low] = pair else { return None };
-        *byte = digit(*high)? << 4 | digit(*low)?;
-    }
-    // An emptied or zero-filled key would be no secret.
-    if key.iter().all(|byte| *byte == 0) { None } else { Some(key) }
-}
-
-fn digit(character: u8) -> Option<u8> {
-    match character {
-        b'0'..=b'9' => Some(character - b'0'),
-        b'a'..=b'f' => Some(character - b'a' + 10),
-        _ => None,
-    }
+    let key = text.strip_suffix(b"\n").and_then(key_text::read);
+    key.map(Some).ok_or(KeyFileError::Malformed { path: shown(path) })
 }
 
 /// Writes a new key under another name and links it into place, so that nobody ever sees half a key
-/// and the first of two processes wins.
-fn create(directory: &Path) -> Result<(), KeyFileError> {
-    let path = directory.join(KEY_FILE);
-    let write_error = |error| KeyFileError::Write { path: shown(&path), error };
-    let mut key = MasterKey::default();
+/// and the first of two processes wins. Says whether that was us.
+fn create(path: &Path, directory: &Path) -> Result<bool, KeyFileError> {
+    let write_error = |error| KeyFileError::Write { path: shown(path), error };
+    let mut key = KeyBytes::default();
     aws_lc_rs::rand::fill(key.as_mut_slice()).map_err(|_| KeyFileError::NoRandomness)?;
-    let mut text = Zeroizing::new(Vec::with_capacity(FILE_LENGTH));
-    text.extend_from_slice(FORMAT.as_bytes());
-    for byte in key.iter() {
-        text.extend([byte >> 4, byte & 15].map(|half| if half < 10 { b'0' + half } else { b'a' + half - 10 }));
-    }
+    let mut text = key_text::write(&key);
     text.push(b'\n');
     let mut temporary = tempfile::Builder::new()
         .prefix(".toolwarden-key-")
@@ -155,12 +148,13 @@ fn create(directory: &Path) -> Result<(), KeyFileError> {
         .map_err(write_error)?;
     temporary.write_all(&text).map_err(write_error)?;
     temporary.as_file().sync_all().map_err(write_error)?;
-    match temporary.persist_noclobber(&path) {
+    match temporary.persist_noclobber(path) {
         Ok(_) => {}
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(failed) => return Err(write_error(failed.error)),
     }
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(write_error)
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(write_error)?;
+    Ok(true)
 }
 
 fn shown(path: &Path) -> String {

@@ -3,9 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{KEY_FILE, KeyFileError, parse, read_or_create};
+use super::{KEY_FILE, KeyFileError};
+use crate::key_text::KeyBytes;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -13,6 +14,10 @@ struct Place {
     _root: tempfile::TempDir,
     directory: PathBuf,
     file: PathBuf,
+}
+
+fn read_or_create(directory: &Path) -> Result<KeyBytes, KeyFileError> {
+    super::read_or_create(&directory.join(KEY_FILE)).map(|found| found.key)
 }
 
 fn place() -> Result<Place, std::io::Error> {
@@ -146,8 +151,12 @@ fn vault_4_a_malformed_key_is_refused_kept_and_never_shown() -> Outcome {
 }
 
 #[test]
-fn every_byte_of_the_key_is_read() {
-    let text: String = (1..=32).map(|byte| format!("{byte:02x}")).collect();
-    let key = parse(format!("toolwarden-key-1:{text}\n").as_bytes());
-    assert!(key.is_some_and(|key| key.iter().copied().eq(1..=32)));
+fn a_key_is_new_for_the_one_who_made_it() -> Outcome {
+    let place = place()?;
+    assert!(super::read(&place.file)?.is_none(), "reading makes nothing");
+    assert!(!place.directory.exists());
+    assert!(super::read_or_create(&place.file)?.is_new);
+    assert!(!super::read_or_create(&place.file)?.is_new);
+    assert!(super::read(&place.file)?.is_some());
+    Ok(())
 }

@@ -1,7 +1,7 @@
-//! The keys of each purpose, derived from the master key and from nothing else.
+//! The keys of each purpose, derived from a root and from nothing else.
 //!
 //! HKDF-SHA-256 with the use and the purpose in `info`, so that no value made with one key means
-//! anything under another. The same master gives the same keys in every process and after a restart.
+//! anything under another. The same root gives the same keys in every process and after a restart.
 
 use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
@@ -42,8 +42,8 @@ impl KeyType for ThirtyTwo {
 }
 
 impl AllKeys {
-    pub(crate) fn derive(master: &[u8; 32]) -> Result<Self, KeyringError> {
-        let root = Salt::new(HKDF_SHA256, SALT).extract(master);
+    pub(crate) fn derive(root: &[u8; 32]) -> Result<Self, KeyringError> {
+        let root = Salt::new(HKDF_SHA256, SALT).extract(root);
         Ok(Self {
             session: PurposeKeys::derive(&root, Purpose::Session)?,
             request_state: PurposeKeys::derive(&root, Purpose::RequestState)?,
@@ -87,10 +87,19 @@ impl PurposeKeys {
     }
 }
 
+/// What tells a root from another one without telling anything of it.
+pub(crate) fn identity(root: &[u8; 32]) -> Result<Zeroizing<[u8; 32]>, KeyringError> {
+    derived(&Salt::new(HKDF_SHA256, SALT).extract(root), &[b"identity"])
+}
+
 fn expand(root: &Prk, usage: &str, purpose: Purpose) -> Result<Zeroizing<[u8; 32]>, KeyringError> {
+    derived(root, &[usage.as_bytes(), b"/", purpose.as_str().as_bytes()])
+}
+
+/// Thirty-two bytes for one use, named by `info`.
+pub(crate) fn derived(root: &Prk, info: &[&[u8]]) -> Result<Zeroizing<[u8; 32]>, KeyringError> {
     let mut key = Zeroizing::new([0; 32]);
-    let info = [usage.as_bytes(), b"/", purpose.as_str().as_bytes()];
-    let expanded = root.expand(&info, ThirtyTwo).map_err(|_| KeyringError::Unusable)?;
+    let expanded = root.expand(info, ThirtyTwo).map_err(|_| KeyringError::Unusable)?;
     expanded.fill(key.as_mut_slice()).map_err(|_| KeyringError::Unusable)?;
     Ok(key)
 }
