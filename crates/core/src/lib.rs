@@ -18,6 +18,7 @@ pub mod payment;
 pub mod reason;
 pub mod secret;
 pub mod stage;
+pub mod token;
 pub mod weak;
 
 pub use audit::{AuditRecord, RecordKind, Status};
@@ -35,4 +36,5 @@ pub use payment::{Payer, Payment};
 pub use reason::Reason;
 pub use secret::Secret;
 pub use stage::Stage;
+pub use token::{Bearer, Claims, NewToken, ShownToken, TOKEN_BYTES};
 pub use weak::Weakness;

@@ -37,3 +37,27 @@ CREATE TABLE counters (
 );
 
 INSERT INTO counters (name, value) VALUES ('policy', 0);
+INSERT INTO counters (name, value) VALUES ('tokens', 0);
+INSERT INTO counters (name, value) VALUES ('keys', 0);
+
+-- The roots that everything sealed is sealed with, themselves sealed under the master key, which is kept elsewhere.
+CREATE TABLE keys (
+    id BIGINT NOT NULL PRIMARY KEY,
+    state TEXT NOT NULL,
+    master TEXT NOT NULL,
+    sealed BYTEA NOT NULL
+);
+
+-- Credentials of agents and of persons' clients: a digest of the secret, and, sealed with it, what it is good for.
+CREATE TABLE tokens (
+    id TEXT NOT NULL PRIMARY KEY,
+    digest TEXT NOT NULL,
+    sealed BYTEA NOT NULL,
+    issued_us BIGINT NOT NULL,
+    issued_by TEXT NOT NULL,
+    calls BIGINT NOT NULL,
+    revoked_us BIGINT,
+    version BIGINT NOT NULL
+);
+
+CREATE INDEX tokens_by_version ON tokens (version);

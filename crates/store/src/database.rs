@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::PgListener;
 use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Executor as _, Transaction};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -30,7 +31,7 @@ const PRAGMAS: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; P
 const CONNECTIONS_TO_FILE: u32 = 4;
 const CONNECTIONS_TO_SERVER: u32 = 8;
 /// How long to wait for a connection: to a server that is gone, nobody should wait long.
-const CONNECTION_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECTION_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +80,8 @@ pub struct Database {
     pub(crate) pool: AnyPool,
     engine: Engine,
     turns: Turns,
+    /// Where a listener can hear of changes.
+    server: Option<Server>,
 }
 
 /// Writers of this process queue here, not in the database: there each would hold a connection meanwhile.
@@ -145,7 +148,7 @@ impl Database {
         };
         let database = Self::connect(options, server.url(), Engine::Postgres).await.map_err(unreachable)?;
         database.migrate(&place).await?;
-        Ok(database)
+        Ok(Self { server: Some(server.clone()), ..database })
     }
 
     async fn connect(options: sqlx::pool::PoolOptions<Any>, url: &str, engine: Engine) -> Result<Self, DatabaseError> {
@@ -157,7 +160,7 @@ impl Database {
             first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
         }
         let pool = options.acquire_timeout(CONNECTION_PATIENCE).connect_with(url).await?;
-        Ok(Self { pool, engine, turns: Turns::default() })
+        Ok(Self { pool, engine, turns: Turns::default(), server: None })
     }
 
     async fn migrate(&self, place: &str) -> Result<(), DatabaseError> {
@@ -191,6 +194,14 @@ impl Database {
             }
         };
         Ok(Writing { transaction, _turn: turn })
+    }
+
+    /// Hears what others announce on a channel; none where there is no server to tell it.
+    pub(crate) async fn listen(&self, channel: &str) -> Result<Option<PgListener>, sqlx::Error> {
+        let Some(server) = &self.server else { return Ok(None) };
+        let mut listener = PgListener::connect(server.url()).await?;
+        listener.listen(channel).await?;
+        Ok(Some(listener))
     }
 
     /// A transaction that sees one moment.

@@ -6,10 +6,12 @@
 pub mod database;
 pub mod index;
 pub mod journal;
+mod keys;
 mod sql;
 pub mod state;
 
 pub use database::{Database, DatabaseError, Engine, Location};
 pub use index::{Index, IndexError};
 pub use journal::{Health, Journal, JournalError, JournalOptions, Receipt, Recovery, SyncLevel};
+pub use keys::KeyRow;
 pub use state::{State, StateError};

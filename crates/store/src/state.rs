@@ -4,9 +4,11 @@
 //! Refuses a record that was not sealed for its place, and a change made on a version that is no longer the last.
 
 mod draft;
+mod feed;
 mod history;
 mod place;
 mod seals;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +17,18 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 use toolwarden_core::Keyring;
 
-use crate::database::{Database, DatabaseError};
+use crate::database::{Database, DatabaseError, Engine, Writing};
 use crate::sql::{signed, unsigned};
 
 pub use draft::{Author, Committed, Draft};
+pub use feed::{Feed, Known};
 pub use history::{Change, Version};
 pub use place::{Kind, Place};
 use seals::Seals;
+pub use tokens::{Counted, StoredToken, Tokens};
+
+/// Where PostgreSQL tells of changes. Only a hint: the counters are the truth.
+const CHANNEL: &str = "toolwarden";
 
 /// Why state cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +40,8 @@ pub enum StateError {
          another one; nothing of it is used"
     )]
     NotAuthentic(Place),
+    #[error("the stored token {0} was not sealed for its place by this key; it counts as nobody's")]
+    Token(String),
     #[error("the key cannot be used")]
     Key,
     #[error("the stored {place} was changed meanwhile: it was read at version {expected} and is at version {found}")]
@@ -69,6 +78,13 @@ impl Records {
     }
 }
 
+/// How far state is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counters {
+    policy: u64,
+    tokens: u64,
+}
+
 /// The state in a database. Clones share it.
 #[derive(Debug, Clone)]
 pub struct State {
@@ -89,6 +105,21 @@ impl State {
     pub async fn version(&self) -> Result<u64, StateError> {
         let mut connection = self.database.pool.acquire().await?;
         version(&mut connection).await
+    }
+
+    /// How far every kind of state is.
+    async fn counters(&self) -> Result<Counters, StateError> {
+        let rows = sqlx::query("SELECT name, value FROM counters").fetch_all(&self.database.pool).await?;
+        let mut counters = Counters::default();
+        for row in &rows {
+            let (name, value): (String, i64) = (row.try_get("name")?, row.try_get("value")?);
+            match name.as_str() {
+                "policy" => counters.policy = unsigned(value),
+                "tokens" => counters.tokens = unsigned(value),
+                _ => {}
+            }
+        }
+        Ok(counters)
     }
 
     /// Everything that counts now.
@@ -135,6 +166,11 @@ impl State {
         Ok(places)
     }
 
+    /// Tells other gateways, where the database can, that something is new once this is committed.
+    async fn announce(&self, writing: &mut Writing) -> Result<(), StateError> {
+        announce(self.database.engine(), writing.connection()).await
+    }
+
     /// Begins a change. Nobody else changes anything until it is committed or dropped.
     ///
     /// # Errors
@@ -145,8 +181,19 @@ impl State {
 }
 
 async fn version(connection: &mut AnyConnection) -> Result<u64, StateError> {
-    let row = sqlx::query("SELECT value FROM counters WHERE name = 'policy'").fetch_one(connection).await?;
+    counter(connection, "policy").await
+}
+
+async fn counter(connection: &mut AnyConnection, name: &str) -> Result<u64, StateError> {
+    let row = sqlx::query("SELECT value FROM counters WHERE name = $1").bind(name).fetch_one(connection).await?;
     Ok(unsigned(row.try_get(0)?))
+}
+
+async fn announce(engine: Engine, connection: &mut AnyConnection) -> Result<(), StateError> {
+    if engine == Engine::Postgres {
+        sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;
+    }
+    Ok(())
 }
 
 async fn read_all(connection: &mut AnyConnection, seals: &Seals) -> Result<Records, StateError> {

@@ -93,7 +93,6 @@ fn serve(programs: &Path, directory: &Path, port: u16) -> io::Result<Result<Chil
     for setting in [
         "listen_addresses=127.0.0.1",
         "fsync=off",
-        "synchronous_commit=off",
         "full_page_writes=off",
         "shared_buffers=16MB",
         "max_connections=200",

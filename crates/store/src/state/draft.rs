@@ -10,7 +10,7 @@ use sqlx::AnyConnection;
 
 use super::place::Place;
 use super::seals::{Part, Seals};
-use super::{Record, Records, StateError, read_all};
+use super::{Record, Records, StateError, announce, read_all};
 use crate::database::{Database, Engine, Writers, Writing};
 use crate::sql::signed;
 
@@ -144,9 +144,7 @@ impl<'a> Draft<'a> {
             .bind(signed(version))
             .execute(self.writing.connection())
             .await?;
-        if self.engine == Engine::Postgres {
-            sqlx::query("SELECT pg_notify('toolwarden', 'policy')").execute(self.writing.connection()).await?;
-        }
+        announce(self.engine, self.writing.connection()).await?;
         self.writing.commit().await?;
         Ok(Committed { version, has_changed: true })
     }

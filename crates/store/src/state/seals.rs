@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use toolwarden_core::{Keyring, Purpose};
+use toolwarden_core::{Claims, Keyring, Purpose};
 
 use super::place::Place;
 use super::{Record, StateError};
@@ -65,6 +65,17 @@ impl Seals {
         serde_json::from_slice(&text).map_err(|error| DatabaseError::Value(format!("{place}: {error}")).into())
     }
 
+    pub(super) fn seal_token(&self, id: &str, digest: &str, claims: &Claims) -> Result<Vec<u8>, StateError> {
+        let text = serde_json::to_vec(claims).map_err(|error| DatabaseError::Value(error.to_string()))?;
+        self.keyring.seal(Purpose::Token, &token_binding(id, digest), &text).map_err(|_| StateError::Key)
+    }
+
+    pub(super) fn open_token(&self, id: &str, digest: &str, sealed: &[u8]) -> Result<Claims, StateError> {
+        let opened = self.keyring.open(Purpose::Token, &token_binding(id, digest), sealed);
+        let text = opened.map_err(|_| StateError::Token(id.to_owned()))?;
+        serde_json::from_slice(&text).map_err(|error| DatabaseError::Value(format!("token {id}: {error}")).into())
+    }
+
     /// The record of a row with `version` and `sealed`.
     pub(super) fn record(&self, place: &Place, row: &AnyRow) -> Result<Record, StateError> {
         let version = unsigned(row.try_get("version")?);
@@ -82,9 +93,19 @@ fn binding(part: Part, version: u64, place: &Place) -> Vec<u8> {
     };
     let mut bytes = vec![part];
     bytes.extend(version.to_be_bytes());
-    for text in [place.kind.as_str(), &place.owner, &place.name] {
+    add_texts(&mut bytes, &[place.kind.as_str(), &place.owner, &place.name]);
+    bytes
+}
+
+fn token_binding(id: &str, digest: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    add_texts(&mut bytes, &[id, digest]);
+    bytes
+}
+
+fn add_texts(bytes: &mut Vec<u8>, texts: &[&str]) {
+    for text in texts {
         bytes.extend((text.len() as u64).to_be_bytes());
         bytes.extend(text.as_bytes());
     }
-    bytes
 }

@@ -91,6 +91,14 @@ impl Place {
         Journal::open(options, keyring, Arc::new(StepClock::default()))
     }
 
+    pub(crate) fn stop_database(&mut self) -> io::Result<()> {
+        self.postgres.as_mut().map_or(Ok(()), Cluster::stop)
+    }
+
+    pub(crate) fn restart_database(&mut self) -> io::Result<()> {
+        self.postgres.as_mut().map_or(Ok(()), Cluster::restart)
+    }
+
     fn location(&self) -> Location {
         let file = Location::File(self.root.path().join("audit.db"));
         let Some(postgres) = &self.postgres else { return file };

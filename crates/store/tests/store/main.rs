@@ -8,3 +8,4 @@ mod kit;
 mod properties;
 mod state;
 mod tampering;
+mod tokens;
