@@ -60,16 +60,18 @@ pub struct Loaded {
     pub definitions: Vec<ServerDefinition>,
 }
 
-/// `[store]`, and what paths in it are relative to.
+/// `[store]` and `[vault] key`, and what paths in them are relative to.
 #[derive(Debug, Clone)]
 pub struct StoreChoice {
     pub section: StoreSection,
+    pub key: Option<String>,
     pub directory: PathBuf,
 }
 
 impl StoreChoice {
     fn of(chosen: &choose::Chosen) -> Self {
-        Self { section: chosen.config.store.clone(), directory: chosen.store_directory.clone() }
+        let (section, key) = (chosen.config.store.clone(), chosen.config.vault.key.clone());
+        Self { section, key, directory: chosen.store_directory.clone() }
     }
 }
 
@@ -156,14 +158,13 @@ pub fn load(locations: &Locations) -> Result<Loaded, Refusal> {
     loading.finish(input, chosen, definitions)
 }
 
-/// Where state is kept, as the config says that counts here; nothing else is read.
+/// Where state is kept, as the person's own config says; nothing else is read, since no workspace has a say in it.
 ///
 /// # Errors
-/// An untrusted config up the tree, or a broken one.
+/// That config is broken.
 pub fn load_store(locations: &Locations) -> Result<StoreChoice, Refusal> {
     let mut loading = Loading::new(locations);
-    records::read(&mut loading);
-    let chosen = choose::config(&mut loading)?;
+    let chosen = choose::own_config(&mut loading);
     if loading.refused {
         return Err(Refusal::Faults { findings: loading.findings, sources: loading.sources });
     }

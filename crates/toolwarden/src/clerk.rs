@@ -12,21 +12,28 @@ use tokio::sync::OnceCell;
 use toolwarden_console::SOCKET_NAME;
 use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
 use toolwarden_core::Keyring;
-use toolwarden_sources::Locations;
+use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::{Database, Index, Journal, JournalOptions};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use crate::cli::Places;
 use crate::environment::{self, SystemClock};
 use crate::output::{self, BadInput, remark_text};
-use crate::store;
+use crate::{keys, store};
 
 /// The way to the clerk.
 pub struct Desk {
     runtime: Runtime,
     locations: Locations,
     /// Kept open between questions, for those who ask again and again.
-    store: OnceCell<(Database, Index)>,
+    store: OnceCell<Store>,
+}
+
+/// The store, as it was opened here.
+struct Store {
+    choice: StoreChoice,
+    database: Database,
+    index: Index,
 }
 
 impl Desk {
@@ -71,18 +78,21 @@ impl Desk {
         match O::NEEDS {
             Needs::Files => {}
             Needs::Index => index = Some(self.index().await?),
-            Needs::IndexAndKey => {
-                match self.index().await {
-                    Ok(opened) => index = Some(opened),
-                    Err(error) => output::remark(&format!(
+            Needs::IndexAndKey => match self.index().await {
+                Ok(opened) => {
+                    index = Some(opened);
+                    keyring = self.keyring_of_journal().await?;
+                }
+                Err(error) => {
+                    output::remark(&format!(
                         "warning: the index cannot be used, so that a missing end of the record may go unnoticed: \
                          {error:#}; restore it from a backup"
-                    )),
+                    ));
+                    keyring = self.key_file()?;
                 }
-                keyring = self.keyring_of_journal()?;
-            }
+            },
             Needs::Journal => {
-                let opened = self.keyring()?;
+                let opened = self.keyring().await?;
                 journal = Some(self.journal(&opened)?);
                 keyring = Some(opened);
             }
@@ -105,28 +115,36 @@ impl Desk {
     }
 
     async fn index(&self) -> Result<Index> {
-        let opened = self.store.get_or_try_init(|| store::open_here(&self.locations)).await?;
-        Ok(opened.1.clone())
+        Ok(self.store().await?.index.clone())
     }
 
-    fn keyring(&self) -> Result<Arc<dyn Keyring>> {
-        Ok(Arc::new(FileKeyring::open(&self.locations.config_dir)?))
+    async fn store(&self) -> Result<&Store> {
+        let open = || async {
+            let choice = store::here(&self.locations)?;
+            let (database, index) = store::open(&self.locations, &choice).await?;
+            anyhow::Ok(Store { choice, database, index })
+        };
+        self.store.get_or_try_init(open).await
     }
 
-    /// The key a journal was signed with. One that is gone is not replaced: a new key would only say
-    /// that everything was signed by somebody else.
-    fn keyring_of_journal(&self) -> Result<Option<Arc<dyn Keyring>>> {
-        let key = self.locations.config_dir.join(KEY_FILE);
-        if !key.exists() && !self.locations.data_dir.join("journal").is_dir() {
+    async fn keyring(&self) -> Result<Arc<dyn Keyring>> {
+        let store = self.store().await?;
+        Ok(keys::open(&self.locations, &store.choice, &store.database).await?.ring)
+    }
+
+    /// The keys a journal was signed with; none where nothing was recorded yet.
+    async fn keyring_of_journal(&self) -> Result<Option<Arc<dyn Keyring>>> {
+        let has_keys = !self.store().await?.database.keys().await?.is_empty();
+        if !has_keys && !self.locations.data_dir.join("journal").is_dir() {
             return Ok(None);
         }
-        if !key.exists() {
-            return Err(anyhow!(
-                "{} is missing, so signatures cannot be checked; restore it from a backup",
-                key.display()
-            ));
-        }
-        self.keyring().map(Some)
+        self.keyring().await.context("signatures cannot be checked").map(Some)
+    }
+
+    /// The key file, for a record whose store is lost: it checks what was signed before the first rotation.
+    fn key_file(&self) -> Result<Option<Arc<dyn Keyring>>> {
+        let exists = self.locations.config_dir.join(KEY_FILE).exists();
+        Ok(if exists { Some(Arc::new(FileKeyring::open(&self.locations.config_dir)?)) } else { None })
     }
 
     fn journal(&self, keyring: &Arc<dyn Keyring>) -> Result<Journal> {
@@ -143,8 +161,8 @@ impl Desk {
 impl Drop for Desk {
     /// A database that is closed leaves no write-ahead files behind.
     fn drop(&mut self) {
-        if let Some((database, _)) = self.store.take() {
-            self.runtime.block_on(database.close());
+        if let Some(store) = self.store.take() {
+            self.runtime.block_on(store.database.close());
         }
     }
 }

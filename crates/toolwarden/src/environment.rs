@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
+use toolwarden_core::Secret;
 use toolwarden_sources::{Locations, WorkspaceTrust};
 
 use crate::cli::Places;
@@ -103,6 +104,28 @@ fn user_name(user_id: u32) -> String {
 pub fn terminal_width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
     size.map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// Asks the person at the terminal for something that must not show while it is typed.
+///
+/// # Errors
+/// There is no terminal.
+pub fn ask_secret(words: &str) -> std::io::Result<Secret> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    use std::io::{BufRead, Write};
+    let mut terminal = std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    terminal.write_all(words.as_bytes())?;
+    let shown = tcgetattr(&terminal)?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
+    let mut line = String::new();
+    let read = std::io::BufReader::new(&terminal).read_line(&mut line);
+    // Whatever was read, what is typed next shows again.
+    tcsetattr(&terminal, OptionalActions::Flush, &shown)?;
+    terminal.write_all(b"\n")?;
+    read?;
+    Ok(Secret::new(line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// Colours only on a terminal, and not where people asked for none.

@@ -4,6 +4,7 @@ mod clerk;
 mod cli;
 mod commands;
 mod environment;
+mod keys;
 mod output;
 mod serving;
 mod store;

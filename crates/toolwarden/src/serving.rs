@@ -20,14 +20,13 @@ use toolwarden_store::index::{Shipper, spawn_shipper};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, SyncLevel};
 use toolwarden_telemetry::trace::{self, Collector, Exporter};
 use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
-use toolwarden_vault::FileKeyring;
 
 pub use self::readiness::Readiness;
 use self::taking::Start;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
-use crate::store;
 use crate::wire::House;
+use crate::{keys, store};
 
 /// How often the journal is delivered to the index.
 const DELIVERY: Duration = Duration::from_secs(1);
@@ -67,9 +66,13 @@ pub struct Running {
 pub async fn start(house: House, name: &str) -> Result<Running> {
     let House { locations, loaded, policy } = house;
     let start = Start::of(&loaded, &locations);
-    let keyring: Arc<dyn Keyring> = Arc::new(FileKeyring::open(&locations.config_dir)?);
+    let (database, index) = store::open(&locations, &loaded.store).await?;
+    let keys = keys::open(&locations, &loaded.store, &database).await?;
+    if !keys.master.is_protected() {
+        tracing::warn!("[vault] key = \"plaintext\": whoever can read the database can read everything in it");
+    }
+    let keyring: Arc<dyn Keyring> = keys.ring;
     let root = locations.data_dir.join("journal");
-    toolwarden_sources::make_data_directory(&locations)?;
     let mut options = JournalOptions::new(root.clone(), name);
     options.sync = sync_level(&loaded.config);
     if let Some(every) = loaded.config.audit.checkpoints {
@@ -79,7 +82,6 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
     if !recovery.is_clean() {
         tracing::warn!("{}", recovery.sentence());
     }
-    let (database, index) = store::open(&locations, &loaded.store).await?;
     let shipper = spawn_shipper(root, index.clone(), Some(journal.clone()), DELIVERY);
     let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
     let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();

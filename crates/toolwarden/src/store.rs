@@ -37,14 +37,6 @@ pub async fn open(locations: &Locations, choice: &StoreChoice) -> Result<(Databa
     Ok((database, index))
 }
 
-/// The same for whoever has not read the config yet.
-///
-/// # Errors
-/// As `open`; or the config cannot be used.
-pub async fn open_here(locations: &Locations) -> Result<(Database, Index)> {
-    open(locations, &here(locations)?).await
-}
-
 /// What the config that counts here says of the store.
 ///
 /// # Errors

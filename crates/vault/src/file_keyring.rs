@@ -22,8 +22,7 @@ impl FileKeyring {
     /// The file or its directory is open to others, foreign, a link, unreadable or not a key.
     pub fn open(directory: &Path) -> Result<Self, KeyFileError> {
         let path = directory.join(key_file::KEY_FILE);
-        let found = key_file::read_or_create(&path)?;
-        let ring = Ring::only(&found.key);
+        let ring = Ring::only(&key_file::read_or_create(&path)?);
         ring.map(Self).map_err(|_| KeyFileError::Malformed { path: path.to_string_lossy().into_owned() })
     }
 }

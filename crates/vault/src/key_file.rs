@@ -20,13 +20,6 @@ pub const KEY_FILE: &str = "master.key";
 /// A key and its line end.
 const FILE_LENGTH: usize = key_text::LENGTH + 1;
 
-/// The key of a file.
-pub(crate) struct FileKey {
-    pub(crate) key: KeyBytes,
-    /// Made just now and by us, so that nothing can depend on it yet.
-    pub(crate) is_new: bool,
-}
-
 /// Why the key file cannot be used. Never says anything of the key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
@@ -53,7 +46,7 @@ pub enum KeyFileError {
 }
 
 /// Reads the key of a file, and makes directory and key where there are none.
-pub(crate) fn read_or_create(path: &Path) -> Result<FileKey, KeyFileError> {
+pub(crate) fn read_or_create(path: &Path) -> Result<KeyBytes, KeyFileError> {
     let directory = directory(path)?;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
         if directory.exists() {
@@ -63,12 +56,12 @@ pub(crate) fn read_or_create(path: &Path) -> Result<FileKey, KeyFileError> {
         }
     })?;
     if let Some(key) = read(path)? {
-        return Ok(FileKey { key, is_new: false });
+        return Ok(key);
     }
-    let is_new = create(path, directory)?;
+    create(path, directory)?;
     // Read back, because another process may have been first: its key is the key then.
     let missing = || KeyFileError::Write { path: shown(path), error: io::ErrorKind::NotFound.into() };
-    Ok(FileKey { key: read(path)?.ok_or_else(missing)?, is_new })
+    read(path)?.ok_or_else(missing)
 }
 
 fn directory(path: &Path) -> Result<&Path, KeyFileError> {
@@ -135,7 +128,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<KeyBytes>, KeyFileError> {
 
 /// Writes a new key under another name and links it into place, so that nobody ever sees half a key
 /// and the first of two processes wins. Says whether that was us.
-fn create(path: &Path, directory: &Path) -> Result<bool, KeyFileError> {
+fn create(path: &Path, directory: &Path) -> Result<(), KeyFileError> {
     let write_error = |error| KeyFileError::Write { path: shown(path), error };
     let mut key = KeyBytes::default();
     aws_lc_rs::rand::fill(key.as_mut_slice()).map_err(|_| KeyFileError::NoRandomness)?;
@@ -150,11 +143,10 @@ fn create(path: &Path, directory: &Path) -> Result<bool, KeyFileError> {
     temporary.as_file().sync_all().map_err(write_error)?;
     match temporary.persist_noclobber(path) {
         Ok(_) => {}
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         Err(failed) => return Err(write_error(failed.error)),
     }
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(write_error)?;
-    Ok(true)
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(write_error)
 }
 
 fn shown(path: &Path) -> String {

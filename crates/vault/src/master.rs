@@ -15,8 +15,8 @@ use crate::passphrase::Stretching;
 use crate::purpose_keys::derived;
 use crate::stored_key::SealedBy;
 
-/// Fixed, so that this derivation is told apart from any other one over the same bytes: the key of an
-/// old key file is a root as well as a master.
+/// Fixed, so that this derivation is told apart from any other one over the same bytes: the key of a
+/// file is a root as well as a master.
 const SALT: &[u8] = b"toolwarden master 1";
 
 /// The first byte of a sealed root: which way of sealing.
@@ -27,7 +27,7 @@ pub struct Master {
     key: KeyBytes,
     wrapping: LessSafeKey,
     sealed_by: SealedBy,
-    is_older: bool,
+    is_first_root: bool,
 }
 
 impl Master {
@@ -38,7 +38,7 @@ impl Master {
         let mark = derived(&root, &[b"mark"])?;
         let mark = mark.iter().take(SealedBy::MARK_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let sealed_by = SealedBy::new(backend, mark);
-        Ok(Self { key, wrapping: LessSafeKey::new(wrapping), sealed_by, is_older: false })
+        Ok(Self { key, wrapping: LessSafeKey::new(wrapping), sealed_by, is_first_root: false })
     }
 
     pub(crate) fn with_stretching(mut self, stretching: Stretching) -> Self {
@@ -46,9 +46,9 @@ impl Master {
         self
     }
 
-    /// Says that this key was in use before there were roots.
-    pub(crate) fn older_than_roots(mut self) -> Self {
-        self.is_older = true;
+    /// Says that this key is the first root, too.
+    pub(crate) fn being_first_root(mut self) -> Self {
+        self.is_first_root = true;
         self
     }
 
@@ -74,10 +74,10 @@ impl Master {
         &self.sealed_by
     }
 
-    /// The key itself where it was in use before there were roots: the first root then, so that what it
-    /// signed and marked stays valid.
-    pub(crate) fn older_key(&self) -> Option<&KeyBytes> {
-        self.is_older.then_some(&self.key)
+    /// The key itself where it is the first root, too: so it is with a file, and what was signed and marked
+    /// can be checked by whoever has the file, also when the store is lost.
+    pub(crate) fn first_root(&self) -> Option<&KeyBytes> {
+        self.is_first_root.then_some(&self.key)
     }
 
     /// Seals the root of an id; `note` is what its row says of the master.

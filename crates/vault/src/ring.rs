@@ -67,7 +67,7 @@ impl Ring {
     /// # Errors
     /// The operating system gives no random bytes.
     pub fn first(master: &Master) -> Result<(Self, StoredKey), RingError> {
-        let root = match master.older_key() {
+        let root = match master.first_root() {
             Some(key) => key.clone(),
             None => fresh_root()?,
         };

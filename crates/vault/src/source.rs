@@ -188,9 +188,7 @@ fn from_keyring(supplies: &dyn Supplies, wanted: Option<&SealedBy>) -> Result<Ma
 
 fn from_file(path: &Path, wanted: Option<&SealedBy>) -> Result<Master, SourceError> {
     let Some(wanted) = wanted else {
-        let found = key_file::read_or_create(path)?;
-        let master = Master::new(found.key, Backend::File)?;
-        return Ok(if found.is_new { master } else { master.older_than_roots() });
+        return Ok(Master::new(key_file::read_or_create(path)?, Backend::File)?.being_first_root());
     };
     let place = || toolwarden_core::name::shown(&path.to_string_lossy()).into_owned();
     let key = key_file::read(path)?.ok_or_else(|| missing(&place(), wanted))?;

@@ -26,7 +26,7 @@ pub(super) struct Chosen {
     pub(super) path: Option<PathBuf>,
     /// What its relative paths are relative to.
     pub(super) directory: PathBuf,
-    /// The same for `[store]`, which only the person's own config has.
+    /// The same for `[store]` and `[vault]`, which only the person's own config has.
     pub(super) store_directory: PathBuf,
     pub(super) person: Person,
 }
@@ -59,13 +59,21 @@ impl Chosen {
     }
 }
 
+/// The config a person named, else the user's.
+pub(super) fn own_config(loading: &mut Loading<'_>) -> Chosen {
+    let locations = loading.locations;
+    match &locations.config {
+        Some(path) => operator(loading, &locations.working_directory.join(path), Needed::Must),
+        None => operator(loading, &locations.user_config(), Needed::May),
+    }
+}
+
 pub(super) fn config(loading: &mut Loading<'_>) -> Result<Chosen, Refusal> {
     let locations = loading.locations;
-    if let Some(path) = &locations.config {
-        let path = locations.working_directory.join(path);
-        return Ok(operator(loading, &path, Needed::Must));
-    }
     let user_config = locations.user_config();
+    if locations.config.is_some() {
+        return Ok(own_config(loading));
+    }
     match nearest(&files::real(&locations.working_directory)) {
         Some(directory) if files::real(&directory.join(CONFIG_NAME)) != files::real(&user_config) => {
             workspace(loading, &directory)
@@ -140,6 +148,7 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     let users = operator(loading, &loading.locations.user_config(), Needed::May);
     chosen.config.vault.workspace_env = users.config.vault.workspace_env;
     chosen.config.store = users.config.store;
+    chosen.config.vault.key = users.config.vault.key;
     chosen.store_directory = users.directory;
     let own_admin = chosen.person.admin_file.take();
     chosen.person = users.person;
@@ -152,7 +161,7 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     if let Some(path) = users.path {
         let nearer = chosen.path.as_deref().map(files::shown).unwrap_or_default();
         let message = format!(
-            "only its store, admin file, `allow_always_allow` and `workspace_env` count here: {nearer} is nearer"
+            "only its store, key, admin file, `allow_always_allow` and `workspace_env` count here: {nearer} is nearer"
         );
         loading.note("shadowed", &files::shown(&path), message);
     }

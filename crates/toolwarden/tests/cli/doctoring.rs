@@ -95,7 +95,7 @@ fn a_broken_record_a_lost_key_and_a_broken_index() {
     complains(&house, "journal: problem", &["cli-1", "audit verify"]);
     let house = good();
     assert!(fs::remove_file(house.path("home/.config/toolwarden/master.key")).is_ok());
-    complains(&house, "key: problem", &["missing", "backup"]);
+    complains(&house, "key: problem", &["there is no key in", "backup"]);
     let house = good();
     house.run(&["audit", "query"]);
     house.write("home/.local/share/toolwarden/toolwarden.sqlite", "this is no database, whatever its name says");

@@ -64,7 +64,7 @@ fn gate_15_a_lost_key_is_said_and_not_replaced() {
     let house = busy();
     assert!(fs::remove_file(house.path("home/.config/toolwarden/master.key")).is_ok());
     let ran = house.run(&["audit", "verify"]);
-    assert!(ran.code == 1 && ran.err.contains("restore it from a backup"), "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("put that key file back from a backup"), "{}", ran.err);
     assert!(!house.path("home/.config/toolwarden/master.key").exists());
 }
 

@@ -8,12 +8,19 @@ use crate::house::House;
 use crate::server::Server;
 
 const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
+const KEY: &str = "home/.config/toolwarden/master.key";
 
 /// Who recorded what is in the index, as somebody reads it.
 fn nodes(house: &House) -> BTreeSet<String> {
     let rows = house.json(&["audit", "query"]);
     let node = |row: &serde_json::Value| row.get("node").and_then(|node| node.as_str()).map(str::to_owned);
     rows.as_array().into_iter().flatten().filter_map(node).collect()
+}
+
+/// Whoever shares a store needs the key it is sealed with.
+fn share_key(houses: &[House], house: &House) {
+    let [from, to] = [houses.first(), Some(house)].map(|house| house.map(|house| house.path(KEY)).unwrap_or_default());
+    assert!(std::fs::copy(from, to).is_ok());
 }
 
 #[test]
@@ -24,6 +31,11 @@ fn gate_15_several_data_directories_deliver_to_one_postgres() {
     let houses = [House::new(), House::new()];
     for (before, house) in houses.iter().enumerate() {
         house.write(CONFIG, &format!("[store]\nurl = \"{}\"\n", cluster.url()));
+        if before > 0 {
+            let refused = house.run(&["allow", "notes:read"]);
+            assert!(refused.code == 1 && refused.err.contains("the stored keys are sealed by"), "{}", refused.err);
+            share_key(&houses, house);
+        }
         let server = Server::start(house);
         assert_eq!(house.run(&["allow", "notes:read"]).code, 0);
         assert_eq!(nodes(house).len(), before + 1);
@@ -65,4 +77,46 @@ fn perm_4_a_workspace_does_not_choose_the_store() {
     house.write(CONFIG, "[store]\nurl = \"sqlite:mine.sqlite\"\n");
     assert_eq!(house.run(&["audit", "query"]).code, 0);
     assert!(house.path("home/.config/toolwarden/mine.sqlite").exists(), "relative to the config that says it");
+}
+
+#[test]
+fn vault_4_another_key_opens_nothing_and_destroys_nothing() {
+    let house = House::new();
+    assert_eq!(house.run(&["allow", "notes:read"]).code, 0);
+    let key = house.read(KEY);
+    let other = key.replace(|digit: char| digit.is_ascii_hexdigit() && !"toolwarden-key-1:".contains(digit), "7");
+    assert_ne!(key, other);
+    house.write(KEY, &other);
+    for command in [&["allow", "notes:write"][..], &["audit", "verify"], &["doctor"], &["serve"]] {
+        let ran = house.run(command);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(ran.code == 1 && said.contains("sealed by"), "{command:?}: {said}");
+    }
+    house.write(KEY, &key);
+    assert_eq!((house.run(&["audit", "verify"]).code, house.run(&["allow", "notes:write"]).code), (0, 0));
+}
+
+#[test]
+fn vault_4_the_key_is_kept_where_the_config_says() {
+    let house = House::new();
+    house.write(CONFIG, "[vault]\nkey = \"file:keys/mine.key\"\n");
+    assert_eq!(house.run(&["allow", "notes:read"]).code, 0);
+    assert!(house.path("home/.config/toolwarden/keys/mine.key").exists() && !house.path(KEY).exists());
+    assert_eq!(house.run(&["doctor"]).code, 0);
+    // Named no more, it is asked for, and none is made in its place.
+    house.write(CONFIG, "");
+    let ran = house.run(&["allow", "notes:write"]);
+    assert!(ran.code == 1 && ran.err.contains("no new key was made") && !house.path(KEY).exists(), "{}", ran.err);
+    let house = House::new();
+    house.write(CONFIG, "[vault]\nkey = \"plaintext\"\n");
+    assert_eq!(house.run(&["allow", "notes:read"]).code, 0);
+    let doctor = house.run(&["doctor"]);
+    assert!(
+        doctor.out.contains("basic_text") && doctor.out.contains("whoever can read the database"),
+        "{}",
+        doctor.out
+    );
+    house.write(CONFIG, "[vault]\nkey = \"memory\"\n");
+    let ran = house.run(&["allow", "notes:write"]);
+    assert!(ran.code == 2 && ran.err.contains("outlives the process"), "{}", ran.err);
 }

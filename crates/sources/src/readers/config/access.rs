@@ -70,10 +70,11 @@ pub(super) fn read_vault(report: &mut Report, standing: Standing, node: &Node) -
     let mut section = VaultSection::default();
     for (key, value) in report.table("vault", node) {
         match key.text.as_str() {
-            "key" => section.key = read_vault_key(report, value),
-            "workspace_env" if standing == Standing::Workspace => {
-                report.warning(key.place, "not_counted", "`workspace_env` counts only in the user's own config");
+            "key" | "workspace_env" if standing == Standing::Workspace => {
+                let message = format!("`{}` counts only in the user's own config", key.text);
+                report.warning(key.place, "not_counted", message);
             }
+            "key" => section.key = read_vault_key(report, value),
             "workspace_env" => section.workspace_env = report.plain_texts(&key.text, value).unwrap_or_default(),
             _ => report.unknown_key(key, &["key", "workspace_env"]),
         }

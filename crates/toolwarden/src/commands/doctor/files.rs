@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
+use toolwarden_core::Keyring;
 use toolwarden_core::name::shown;
 use toolwarden_sources::Locations;
 use toolwarden_vault::{FileKeyring, KEY_FILE};
@@ -14,7 +16,6 @@ pub(super) fn check(locations: &Locations) -> Vec<Check> {
         private("data directory", &locations.data_dir, locations.user_id, 0o077),
         // Others may read the config; whoever writes there could put another key in place.
         private("config directory", &locations.config_dir, locations.user_id, 0o022),
-        key(locations),
     ]
 }
 
@@ -49,18 +50,26 @@ fn private(name: &str, path: &Path, user_id: u32, forbidden: u32) -> Check {
     Check::ok(name, format!("{label} {meaning} (mode {mode:o})"))
 }
 
-fn key(locations: &Locations) -> Check {
+/// The key file of a house whose store has no keys yet.
+pub(super) fn key(locations: &Locations) -> (Option<Arc<dyn Keyring>>, Check) {
     let path = locations.config_dir.join(KEY_FILE);
     let label = shown(&path.to_string_lossy()).into_owned();
     if std::fs::symlink_metadata(&path).is_err() {
         if locations.data_dir.join("journal").is_dir() {
             let message = format!("{label} is missing, and there is a record that was signed with it");
-            return Check::problem("key", message, "restore it from a backup: a new key cannot verify what exists");
+            let next = "restore it from a backup: a new key cannot verify what exists";
+            return (None, Check::problem("key", message, next));
         }
-        return Check::ok("key", format!("{label} is made when first needed"));
+        return (None, Check::ok("key", "is made when first needed"));
     }
     match FileKeyring::open(&locations.config_dir) {
-        Ok(_) => Check::ok("key", format!("{label} can be used; keep a backup of it")),
-        Err(error) => Check::problem("key", error.to_string(), "do what the message says, then run doctor again"),
+        Ok(keyring) => {
+            let check = Check::ok("key", format!("{label} can be used; keep a backup of it"));
+            (Some(Arc::new(keyring)), check)
+        }
+        Err(error) => {
+            let next = "do what the message says, then run doctor again";
+            (None, Check::problem("key", error.to_string(), next))
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! Whether the record is whole, can be asked, and was not written in the future.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolwarden_sources::Locations;
+use toolwarden_core::Keyring;
+use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::index::{Filter, ship};
 use toolwarden_store::journal::verify;
 use toolwarden_store::{Database, Index, Location};
-use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use super::Check;
-use crate::{environment, store};
+use crate::{environment, keys, store};
 
 /// A larger record is left to `audit verify`: doctor should answer within seconds.
 const LARGEST_RECORD: u64 = 256 * 1024 * 1024;
@@ -22,18 +23,28 @@ const EARLIEST: &str = "2025-01-01T00:00:00Z";
 pub(super) fn check(locations: &Locations) -> Vec<Check> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Vec::new() };
-    let root = locations.data_dir.join("journal");
-    let (opened, index_check) = runtime.block_on(index(locations));
-    let (database, index) = opened.unzip();
-    let journal = runtime.block_on(journal(&root, locations, index.as_ref()));
-    let clock = runtime.block_on(clock(&root, index.as_ref()));
-    if let Some(database) = database {
-        runtime.block_on(database.close());
-    }
-    vec![journal, index_check, clock]
+    runtime.block_on(async {
+        let (opened, store_check) = open(locations).await;
+        let (keyring, key_check) = key(locations, opened.as_ref()).await;
+        let root = locations.data_dir.join("journal");
+        let index = opened.as_ref().map(|opened| &opened.index);
+        let journal = journal(&root, keyring.as_deref(), index).await;
+        let clock = clock(&root, index).await;
+        if let Some(opened) = opened {
+            opened.database.close().await;
+        }
+        vec![store_check, key_check, journal, clock]
+    })
 }
 
-async fn index(locations: &Locations) -> (Option<(Database, Index)>, Check) {
+/// The store, where there is one.
+struct Opened {
+    choice: StoreChoice,
+    database: Database,
+    index: Index,
+}
+
+async fn open(locations: &Locations) -> (Option<Opened>, Check) {
     let failed = |error: String, next: &str| (None, Check::problem("store", error, next));
     let choice = match store::here(locations) {
         Ok(choice) => choice,
@@ -49,12 +60,40 @@ async fn index(locations: &Locations) -> (Option<(Database, Index)>, Check) {
         return (None, Check::ok("store", "is made when first needed"));
     }
     match store::open(locations, &choice).await {
-        Ok(opened) => (Some(opened), Check::ok("store", format!("can be asked, at {place}"))),
+        Ok((database, index)) => {
+            let check = Check::ok("store", format!("can be asked, at {place}"));
+            (Some(Opened { choice, database, index }), check)
+        }
         Err(error) => failed(format!("{error:#}"), "restore it from a backup; what was called is in the journals, too"),
     }
 }
 
-async fn journal(root: &Path, locations: &Locations, index: Option<&Index>) -> Check {
+/// The keys of the store; where it has none yet, the key file that would become the first.
+async fn key(locations: &Locations, opened: Option<&Opened>) -> (Option<Arc<dyn Keyring>>, Check) {
+    let Some(opened) = opened else { return super::files::key(locations) };
+    match opened.database.keys().await {
+        Ok(rows) if rows.is_empty() => return super::files::key(locations),
+        _ => {}
+    }
+    match keys::open(locations, &opened.choice, &opened.database).await {
+        Ok(keys) => {
+            let message = format!("can be used: {} {}; keep a backup of it", keys.master.backend(), keys.master.mark());
+            let check = if keys.master.is_protected() {
+                Check::ok("key", message)
+            } else {
+                let next = "choose another `[vault] key`: whoever can read the database can read everything in it";
+                Check::warning("key", message, next)
+            };
+            (Some(keys.ring), check)
+        }
+        Err(error) => {
+            let next = "do what the message says, then run doctor again";
+            (None, Check::problem("key", format!("{error:#}"), next))
+        }
+    }
+}
+
+async fn journal(root: &Path, keyring: Option<&dyn Keyring>, index: Option<&Index>) -> Check {
     if !root.is_dir() {
         return Check::ok("journal", "nothing was recorded yet");
     }
@@ -63,19 +102,16 @@ async fn journal(root: &Path, locations: &Locations, index: Option<&Index>) -> C
         let message = format!("not checked here, because it has {} MiB", size / 1024 / 1024);
         return Check::warning("journal", message, "run `toolwarden audit verify`");
     }
-    if !locations.config_dir.join(KEY_FILE).exists() {
+    let Some(keyring) = keyring else {
         return Check::problem("journal", "cannot be checked without its key", "restore the key from a backup");
-    }
+    };
     let seen = match index {
         Some(index) => index.seen().await.unwrap_or_default(),
         None => Vec::new(),
     };
-    let checked = FileKeyring::open(&locations.config_dir)
-        .map_err(|error| error.to_string())
-        .and_then(|keyring| verify(root, &keyring, &seen).map_err(|error| error.to_string()));
-    let report = match checked {
+    let report = match verify(root, keyring, &seen) {
         Ok(report) => report,
-        Err(message) => return Check::problem("journal", message, "make it readable for you alone"),
+        Err(error) => return Check::problem("journal", error.to_string(), "make it readable for you alone"),
     };
     let broken = report.nodes.iter().find_map(|node| Some((node, node.problem.as_ref()?)));
     match broken {
