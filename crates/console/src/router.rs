@@ -12,7 +12,8 @@ use http::{StatusCode, Uri, header};
 use serde::Serialize;
 use toolwarden_control::operations::{
     AllowlistAdd, AllowlistRemove, AllowlistShow, AuditExport, AuditQuery, AuditStats, AuditVerify, PolicyConfirm,
-    ServersList, ServersShow, Status, ToolsAccept, ToolsList, TrustAdd, TrustList, TrustRemove,
+    ServersList, ServersShow, Status, TokensIssue, TokensList, TokensRevoke, TokensRotate, ToolsAccept, ToolsList,
+    TrustAdd, TrustList, TrustRemove,
 };
 use toolwarden_control::{Clerk, ControlError, Fault, Kind, Operation};
 
@@ -30,6 +31,7 @@ pub fn router(clerk: Arc<Clerk>) -> Router {
     let router = with::<TrustList>(with::<TrustAdd>(with::<TrustRemove>(router)));
     let router = with::<ServersList>(with::<ServersShow>(router));
     let router = with::<PolicyConfirm>(router);
+    let router = with::<TokensIssue>(with::<TokensList>(with::<TokensRotate>(with::<TokensRevoke>(router))));
     let router = with::<ToolsList>(with::<ToolsAccept>(router));
     router
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not_found", "there is no such operation") })

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use toolwarden_core::{AuditRecord, Clock, Keyring, RecordKind};
 use toolwarden_sources::Locations;
-use toolwarden_store::{Index, Journal, index};
+use toolwarden_store::state::{Author, Feed};
+use toolwarden_store::{Index, Journal, State, index};
 
 use crate::actor::Actor;
 use crate::changes::Changes;
@@ -22,6 +23,9 @@ pub struct ClerkParts {
     pub keyring: Option<Arc<dyn Keyring>>,
     pub journal: Option<Journal>,
     pub index: Option<Index>,
+    pub state: Option<State>,
+    /// What a running gateway knows of the state.
+    pub feed: Option<Arc<Feed>>,
     /// The servers of a running gateway.
     pub servers: Option<Arc<dyn Servers>>,
     /// Where a running gateway listens.
@@ -58,6 +62,23 @@ impl Clerk {
 
     pub(crate) fn keyring(&self) -> Result<Arc<dyn Keyring>, ControlError> {
         self.parts.keyring.clone().ok_or(ControlError::Without("the key"))
+    }
+
+    pub(crate) fn state(&self) -> Result<&State, ControlError> {
+        self.parts.state.as_ref().ok_or(ControlError::Without("the store"))
+    }
+
+    /// Who changes something, for the store.
+    pub(crate) fn author(&self, actor: &Actor) -> Author {
+        Author { user: actor.user.clone(), door: actor.door().to_owned(), time: self.parts.clock.now() }
+    }
+
+    /// What was changed in the store counts here before the answer goes out. Elsewhere it does soon.
+    pub(crate) async fn caught_up(&self) -> Result<(), ControlError> {
+        match &self.parts.feed {
+            Some(feed) => Ok(feed.catch_up().await?),
+            None => Ok(()),
+        }
     }
 
     /// The index, with everything delivered that the journals hold by now; and what could not be.

@@ -5,7 +5,7 @@ use toolwarden_policy::Refused;
 use toolwarden_sources::edit::EditError;
 use toolwarden_sources::stored::StoredError;
 use toolwarden_sources::trust::TrustError;
-use toolwarden_store::{IndexError, JournalError};
+use toolwarden_store::{IndexError, JournalError, StateError};
 
 use crate::remark::Remark;
 
@@ -29,6 +29,8 @@ pub enum ControlError {
     Index(#[from] IndexError),
     #[error(transparent)]
     Journal(#[from] JournalError),
+    #[error(transparent)]
+    State(#[from] StateError),
     #[error("{0} is needed for this, and this process has not opened it")]
     Without(&'static str),
     #[error("the operation ended before it was done; see the log")]

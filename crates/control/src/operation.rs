@@ -25,6 +25,9 @@ pub enum Needs {
     Files,
     Index,
     IndexAndKey,
+    /// What people decided, to be read.
+    State,
+    /// The journal and what people decided, to be changed.
     Journal,
 }
 

@@ -14,7 +14,7 @@ use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
 use toolwarden_pins::{Book, Kind, Sighting};
 use toolwarden_policy::input::{Declared, ServerInput};
 use toolwarden_sources::{Locations, ServerDefinition, WorkspaceTrust};
-use toolwarden_store::{Database, Index, Journal, JournalOptions, Location};
+use toolwarden_store::{Database, Index, Journal, JournalOptions, Location, State};
 use toolwarden_vault::FileKeyring;
 
 #[derive(Debug)]
@@ -85,6 +85,7 @@ async fn office(records: bool) -> Office {
     let journal =
         keyring.clone().filter(|_| records).and_then(|keyring| Journal::open(&options, keyring, Arc::new(Noon)).ok());
     let database = Database::open(&Location::File(data_dir.join("toolwarden.sqlite"))).await.ok();
+    let state = database.clone().zip(keyring.clone()).map(|(database, keyring)| State::over(database, keyring));
     let index = database.map(Index::over);
     let clerk = Clerk::new(ClerkParts {
         locations: locations.clone(),
@@ -92,6 +93,8 @@ async fn office(records: bool) -> Office {
         keyring,
         journal: journal.map(|(journal, _)| journal),
         index,
+        state,
+        feed: None,
         servers: Some(Arc::new(OneServer)),
         address: None,
     });

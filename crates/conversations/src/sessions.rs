@@ -368,6 +368,10 @@ impl ClientSession {
         self.forsake();
         self.end_followers();
         lock(&self.listening).clear();
+        if let Push::Log(news) = &self.push {
+            // Nothing follows: whoever hears it need not wait.
+            news.close();
+        }
         // Calls that cross eras run apart from their connection: they end here, and say so.
         let carried: Vec<_> = lock(&self.flights).values().filter(|flight| flight.is_carried()).cloned().collect();
         for flight in &carried {

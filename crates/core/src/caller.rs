@@ -1,5 +1,7 @@
 //! Who is calling: a person or an agent, with the context its credential carries.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 
 /// Whether a human or an agent stands behind the call.
@@ -24,10 +26,25 @@ pub struct Context {
     pub session: Option<String>,
 }
 
+/// Whether a credential still counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// As far as anybody knows.
+    #[default]
+    Good,
+    /// It was taken back.
+    Revoked,
+    /// Nothing was heard of the store for so long that nobody knows.
+    Unknown,
+}
+
 /// What the credential itself says, beyond role and context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenClaims {
     pub id: Option<String>,
+    pub standing: Standing,
+    /// The directory its calls happen in.
+    pub workspace: Option<PathBuf>,
     /// The modes it was issued with; an agent may use no other (MODE-8).
     pub modes: Vec<String>,
     /// The tools its task was given, for roles that demand it (GATE-5).

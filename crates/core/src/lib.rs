@@ -23,7 +23,7 @@ pub mod weak;
 
 pub use audit::{AuditRecord, RecordKind, Status};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
-pub use caller::{Caller, CallerKind, Context, TokenClaims};
+pub use caller::{Caller, CallerKind, Context, Standing, TokenClaims};
 pub use clock::Clock;
 pub use decision::Decision;
 pub use digest::Digest;

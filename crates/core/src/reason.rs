@@ -54,6 +54,8 @@ reasons! {
     NameReserved "name_reserved" Deny [] "the name is reserved" "upstream tools may not use `/`, and no server may be called `builtin` or `custom-user-tools`";
     CredentialExpired "credential_expired" Deny [] "the credential has expired" "issue a new token";
     CredentialExhausted "credential_exhausted" Deny [] "the credential has no calls left" "issue a new token";
+    CredentialRevoked "credential_revoked" Deny [] "the credential was revoked" "issue a new token";
+    CredentialUnverified "credential_unverified" Deny [] "the store cannot be reached, so nobody knows whether the credential still counts" "see that the database runs, then try again";
     RoleUnknown "role_unknown" Deny [] "no role has this name" "add `[roles.NAME]` to the config, or use a role that is there";
     ContextMissing "context_missing" Deny [] "the credential lacks context its role needs" "a sandbox role needs task and job, a pm role needs a user";
     ModeUnknown "mode_unknown" Deny [] "no mode has this slug" "see `toolwarden modes list`";

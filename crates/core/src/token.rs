@@ -110,6 +110,13 @@ impl NewToken {
         let (id, secret) = (letters(id), letters(secret));
         Self { digest: digest(&secret), text: Secret::new(format!("{PREFIX}{id}_{secret}")), id }
     }
+
+    /// The same secret under the id of a token that exists already.
+    #[must_use]
+    pub fn with_id(self, id: &str) -> Self {
+        let secret = self.text.reveal_to_upstream().rsplit('_').next().unwrap_or_default();
+        Self { text: Secret::new(format!("{PREFIX}{id}_{secret}")), id: id.to_owned(), digest: self.digest }
+    }
 }
 
 /// A token somebody shows.

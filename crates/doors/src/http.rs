@@ -7,7 +7,7 @@ use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use toolwarden_conversations::Scope;
-use toolwarden_core::{Caller, Weakness, weak};
+use toolwarden_core::{Caller, Secret, Weakness, weak};
 use toolwarden_gateway::{Answer, Credential, Gateway, Refusal, Reply, Shape, answer, identify};
 use toolwarden_mcp::{Era, Version, headers};
 
@@ -43,9 +43,7 @@ where
         return page.unwrap_or_else(nothing_here);
     };
     let mode = parts.uri.query().and_then(mode_of);
-    let presented = parts.headers.contains_key(AUTHORIZATION);
-    let credential = if presented { Credential::Presented } else { Credential::Local };
-    let caller = match identify(gateway, &credential, mode.as_deref()) {
+    let caller = match identify(gateway, &credential(&parts.headers), mode.as_deref()) {
         Ok(caller) => caller,
         Err(refusal) => return refused(gateway, &refusal),
     };
@@ -63,6 +61,17 @@ where
             response
         }
     }
+}
+
+/// What the client shows. A header that is no bearer token, or several, is shown all the same: as one nobody issued.
+fn credential(headers: &HeaderMap) -> Credential {
+    let mut shown = headers.get_all(AUTHORIZATION).iter();
+    let (Some(first), more) = (shown.next(), shown.next()) else { return Credential::Anonymous };
+    let text = first.to_str().ok().filter(|_| more.is_none()).and_then(|text| {
+        let (scheme, token) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+    });
+    Credential::Token(Secret::new(text.unwrap_or_default()))
 }
 
 fn scope_of(path: &str, door: &str) -> Option<Scope> {
@@ -116,7 +125,7 @@ pub(crate) fn refused(gateway: &Gateway, refusal: &Refusal) -> Response<AnswerBo
     observing::turn_away(gateway, observing::why(refusal));
     let shape = Shape { id: None, wants_answer: true, is_tool_call: false, era: Era::Legacy };
     let mut response = respond(answer::refuse(&shape, refusal));
-    if matches!(refusal, Refusal::Unauthorized) {
+    if matches!(refusal, Refusal::Unauthorized(_)) {
         response.headers_mut().insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response

@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::Push;
-use toolwarden_gateway::{Credential, Gateway, Via, identify};
+use toolwarden_core::Reason;
+use toolwarden_gateway::{Credential, Gateway, Refusal, Via, identify};
 use toolwarden_mcp::stdio::{LineReader, LineWriter};
 
 use crate::lines::{arrive, say};
@@ -27,6 +28,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub enum StdioError {
     #[error("no mode is called `{0}`; see `toolwarden modes list`")]
     UnknownMode(String),
+    #[error("{0}")]
+    Unauthorized(&'static str),
     #[error("the client's pipe broke: {0}")]
     Pipe(String),
 }
@@ -34,17 +37,21 @@ pub enum StdioError {
 /// Serves one client until it closes its end.
 ///
 /// # Errors
-/// The mode is unknown, or a line is longer than the limit.
+/// The credential is not good, the mode is unknown, or a line is longer than the limit.
 pub async fn serve(
     gateway: &Arc<Gateway>,
     scope: Scope,
+    credential: &Credential,
     mode: Option<&str>,
     input: impl AsyncRead + Unpin + Send,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
-    let caller = identify(gateway, &Credential::Local, mode)
-        .map_err(|_| StdioError::UnknownMode(mode.unwrap_or_default().to_owned()))?;
+    let caller = identify(gateway, credential, mode).map_err(|refusal| match refusal {
+        Refusal::Unauthorized(why) => StdioError::Unauthorized(why),
+        Refusal::Unverified => StdioError::Unauthorized(Reason::CredentialUnverified.sentence()),
+        _ => StdioError::UnknownMode(mode.unwrap_or_default().to_owned()),
+    })?;
     let (lines, waiting) = mpsc::channel(LINES_WAITING);
     let writer = tokio::spawn(write(waiting, output));
     let push = Push::Lines(lines.clone());

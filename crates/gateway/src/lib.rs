@@ -20,5 +20,6 @@ pub use toolwarden_steps::answer::{self, Answer, Events, Reply, Shape};
 pub use toolwarden_steps::arrival::{Arrival, Course, Credential, Via};
 pub use toolwarden_steps::gateway::{Gateway, Parts};
 pub use toolwarden_steps::identify::identify;
+pub use toolwarden_steps::identities::Identities;
 pub use toolwarden_steps::inspect::InspectedBody;
 pub use toolwarden_steps::settings::{self, Hold, Settings};

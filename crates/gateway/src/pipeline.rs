@@ -24,7 +24,7 @@ use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_re
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
 use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
-use toolwarden_steps::{catalog, forward, parameters, places, visible};
+use toolwarden_steps::{catalog, forward, identities, parameters, places, visible};
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
@@ -124,6 +124,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let Some(state) = &asked.state {
         gateway.states.consume(state, &asked.arrival.caller)?;
     }
+    identities::count(gateway, asked).await?;
     if let Judged::Call(permit) = &judged {
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
         trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;

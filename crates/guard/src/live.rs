@@ -43,6 +43,11 @@ impl Live {
         self.changes.subscribe()
     }
 
+    /// Tells everybody who follows to judge again, though the policy is the same.
+    pub fn look_again(&self) {
+        self.changes.send_replace(());
+    }
+
     /// Takes over a whole new policy as the next version; catalogs learned so far stay known. `seen` says what
     /// is known of a server that comes back.
     ///

@@ -9,8 +9,10 @@ use toolwarden_policy::Explanation;
 /// Why a message got no further.
 #[derive(Debug)]
 pub enum Refusal {
-    /// A credential was shown and is not good.
-    Unauthorized,
+    /// A credential was shown and is not good, or none was shown and one is needed; in words.
+    Unauthorized(&'static str),
+    /// Nobody knows at the moment whether the credential still counts.
+    Unverified,
     UnknownMode(String),
     Malformed(MessageError),
     /// Several messages in one text, where the revision knows no batches.

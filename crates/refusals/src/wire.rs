@@ -82,8 +82,10 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Option<Reply> {
 fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
     let bad = StatusCode::BAD_REQUEST;
     match refusal {
-        Refusal::Unauthorized => {
-            (StatusCode::UNAUTHORIZED, INVALID_REQUEST, "the credential is not known here".to_owned())
+        Refusal::Unauthorized(why) => (StatusCode::UNAUTHORIZED, INVALID_REQUEST, (*why).to_owned()),
+        Refusal::Unverified => {
+            let reason = Reason::CredentialUnverified;
+            (StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, format!("{}; {}", reason.sentence(), reason.remedy()))
         }
         Refusal::UnknownMode(mode) => {
             (bad, INVALID_REQUEST, format!("no mode is called `{}`; see `toolwarden modes list`", name::shown(mode)))

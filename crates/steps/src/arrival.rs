@@ -6,7 +6,7 @@ use http::HeaderMap;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
-use toolwarden_core::Caller;
+use toolwarden_core::{Caller, Secret};
 use toolwarden_mcp::{Edit, Message, Trace, Version};
 use toolwarden_refusals::Shape;
 use toolwarden_telemetry::Door;
@@ -39,12 +39,14 @@ impl Via {
 }
 
 /// What a client showed to prove who it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Credential {
-    /// Nothing, at a place only the local person can reach.
+    /// Nothing, from a process that the local person started.
     Local,
-    /// A token. None is known yet, so each is refused, never ignored (GATE-2).
-    Presented,
+    /// Nothing, from somewhere on this machine.
+    Anonymous,
+    /// Whatever it is, it must be good: what is shown is never ignored (GATE-2).
+    Token(Secret),
 }
 
 /// One message at a door.

@@ -21,6 +21,7 @@ use toolwarden_store::journal::Journal;
 use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry};
 
 use crate::decide::still_permitted;
+use crate::identities::Identities;
 use crate::parks::Parks;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
@@ -53,6 +54,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// The operating-system user who runs it.
     pub local_user: String,
+    pub identities: Identities,
 }
 
 /// One gateway.
@@ -79,6 +81,8 @@ pub struct Gateway {
     pub clock: Arc<dyn Clock>,
     pub settings: Settings,
     pub local: Arc<Caller>,
+    /// Who else may come.
+    pub identities: Arc<Identities>,
     pub telemetry: Arc<Telemetry>,
     pub limiter: Limiter,
     /// Streams of news by whose they are.
@@ -97,8 +101,14 @@ impl Gateway {
         let noted = pins.take_noted();
         let pins = Arc::new(pins);
         let screens = Arc::new(Screens::of(&parts.definitions));
-        let audience: Arc<dyn Audience> =
-            Arc::new(Hearing::new(live.clone(), pins.clone(), screens.clone(), parts.clock.clone()));
+        let identities = Arc::new(parts.identities);
+        let audience: Arc<dyn Audience> = Arc::new(Hearing::new(
+            live.clone(),
+            pins.clone(),
+            screens.clone(),
+            identities.clone(),
+            parts.clock.clone(),
+        ));
         let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
         let names = upstreams.all().iter().map(|upstream| upstream.name.clone());
         let gateway = Arc::new(Self {
@@ -122,6 +132,7 @@ impl Gateway {
             clock: parts.clock,
             settings: parts.settings,
             local: Arc::new(Caller::local_person(parts.local_user)),
+            identities,
         });
         gateway.hold_servers();
         for (server, noted) in noted {
@@ -224,6 +235,17 @@ impl Gateway {
         announce(self, before, Vec::new());
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
         Ok(())
+    }
+
+    /// Looks again at everything that goes on, because somebody may have lost what they had: sessions of a
+    /// credential that counts no more end, with their streams and with what they hold at servers.
+    pub async fn identities_changed(&self) {
+        self.live.look_again();
+        self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
+        let is_lost = |session: &Arc<ClientSession>| self.identities.is_lost(&session.caller);
+        let lost: Vec<_> = self.sessions.all().into_iter().filter(is_lost).collect();
+        lost.iter().for_each(|session| self.close_session(session));
+        take_leave(lost).await;
     }
 
     /// What a policy would newly allow, were it put in force.

@@ -1,7 +1,7 @@
-//! Who is calling. In this form: the local person, and the mode they chose.
+//! Who is calling, and the mode they chose.
 //!
-//! Takes what the client showed and the mode of the URL or flag; gives the caller; refuses every
-//! presented credential, since none was issued, and modes nobody defined (MODE-8).
+//! Takes what the client showed and the mode of the URL or flag; gives the caller. Refuses a credential that is not
+//! good, whoever shows none where one is needed, and modes nobody defined (GATE-2, MODE-8).
 
 use std::sync::Arc;
 
@@ -14,16 +14,28 @@ use toolwarden_refusals::Refusal;
 /// Who is calling.
 ///
 /// # Errors
-/// The credential is not known here, or nobody defined the mode.
+/// The credential is not good, one is needed, or nobody defined the mode.
 pub fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) -> Result<Arc<Caller>, Refusal> {
-    if *credential == Credential::Presented && !weak::is(Weakness::Credentials) {
-        return Err(Refusal::Unauthorized);
-    }
-    let Some(mode) = mode else { return Ok(gateway.local.clone()) };
+    let caller = match credential {
+        Credential::Local => gateway.local.clone(),
+        Credential::Anonymous if gateway.identities.admits_anonymous() => gateway.local.clone(),
+        Credential::Anonymous => return Err(Refusal::Unauthorized(NEEDED)),
+        Credential::Token(text) => {
+            let bearer = gateway.identities.bearer(text.reveal_to_upstream(), gateway.clock.now());
+            match bearer {
+                Err(_) if weak::is(Weakness::Credentials) => gateway.local.clone(),
+                bearer => bearer?,
+            }
+        }
+    };
+    let Some(mode) = mode else { return Ok(caller) };
     if gateway.live.policy().base().modes.get(mode).is_none() {
         return Err(Refusal::UnknownMode(mode.to_owned()));
     }
-    let mut caller = (*gateway.local).clone();
+    let mut caller = (*caller).clone();
     caller.mode = Some(mode.to_owned());
     Ok(Arc::new(caller))
 }
+
+const NEEDED: &str = "tokens were issued here, so a credential is needed: `toolwarden tokens issue --person` makes one \
+                      for a person's client";

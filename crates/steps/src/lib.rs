@@ -12,6 +12,7 @@ pub mod flow;
 pub mod forward;
 pub mod gateway;
 pub mod identify;
+pub mod identities;
 pub mod inspect;
 pub mod news;
 pub mod over;

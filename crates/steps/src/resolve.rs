@@ -183,7 +183,13 @@ pub fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
 }
 
 pub fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Query {
-    Query::new(caller.clone(), call, Door::Mcp, gateway.clock.now())
+    let caller = gateway.identities.as_of_now(caller);
+    let workspace = caller.token.workspace.clone();
+    let mut query = Query::new(caller, call, Door::Mcp, gateway.clock.now());
+    if workspace.is_some() {
+        query.workspace = workspace;
+    }
+    query
 }
 
 /// The request a cancellation speaks of.

@@ -12,6 +12,7 @@ use toolwarden_pins::Book;
 use toolwarden_policy::{Message, Query, admit};
 
 use crate::gateway::Gateway;
+use crate::identities::Identities;
 use crate::resolve::Asked;
 
 const URIS: &str = "resourceSubscriptions";
@@ -36,7 +37,8 @@ pub fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
 }
 
 pub fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
-    is_heard(&gateway.live, &*gateway.clock, caller, &upstream.name, Some(uri))
+    let caller = gateway.identities.as_of_now(caller);
+    is_heard(&gateway.live, &*gateway.clock, &caller, &upstream.name, Some(uri))
 }
 
 /// Whether a caller may hear of a server, and of this resource of it.
@@ -58,18 +60,25 @@ pub struct Hearing {
     live: Arc<Live>,
     pins: Arc<Book>,
     screens: Arc<Screens>,
+    identities: Arc<Identities>,
     clock: Arc<dyn Clock>,
 }
 
 impl Hearing {
-    pub fn new(live: Arc<Live>, pins: Arc<Book>, screens: Arc<Screens>, clock: Arc<dyn Clock>) -> Self {
-        Self { live, pins, screens, clock }
+    pub fn new(
+        live: Arc<Live>,
+        pins: Arc<Book>,
+        screens: Arc<Screens>,
+        identities: Arc<Identities>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { live, pins, screens, identities, clock }
     }
 }
 
 impl Audience for Hearing {
     fn may_hear(&self, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool {
-        is_heard(&self.live, &*self.clock, caller, server, uri)
+        is_heard(&self.live, &*self.clock, &self.identities.as_of_now(caller), server, uri)
     }
 
     fn may_start(&self, server: &str) -> bool {

@@ -13,7 +13,7 @@ use toolwarden_console::SOCKET_NAME;
 use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
 use toolwarden_core::Keyring;
 use toolwarden_sources::{Locations, StoreChoice};
-use toolwarden_store::{Database, Index, Journal, JournalOptions};
+use toolwarden_store::{Database, Index, Journal, JournalOptions, State};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use crate::cli::Places;
@@ -74,7 +74,7 @@ impl Desk {
     }
 
     async fn here<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
-        let (mut keyring, mut journal, mut index) = (None, None, None);
+        let (mut keyring, mut journal, mut index, mut state) = (None, None, None, None);
         match O::NEEDS {
             Needs::Files => {}
             Needs::Index => index = Some(self.index().await?),
@@ -91,8 +91,10 @@ impl Desk {
                     keyring = self.key_file()?;
                 }
             },
+            Needs::State => state = Some(self.state(self.keyring().await?).await?),
             Needs::Journal => {
                 let opened = self.keyring().await?;
+                state = Some(self.state(opened.clone()).await?);
                 journal = Some(self.journal(&opened)?);
                 keyring = Some(opened);
             }
@@ -103,6 +105,8 @@ impl Desk {
             keyring,
             journal: journal.clone(),
             index,
+            state,
+            feed: None,
             servers: None,
             address: None,
         });
@@ -125,6 +129,10 @@ impl Desk {
             anyhow::Ok(Store { choice, database, index })
         };
         self.store.get_or_try_init(open).await
+    }
+
+    async fn state(&self, keyring: Arc<dyn Keyring>) -> Result<State> {
+        Ok(State::over(self.store().await?.database.clone(), keyring))
     }
 
     async fn keyring(&self) -> Result<Arc<dyn Keyring>> {

@@ -1,6 +1,7 @@
 //! The command line, as people type it.
 
 mod audit;
+mod tokens;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
 pub use audit::{AuditCommand, ExportFormat, RowArguments};
+pub use tokens::{IssueArguments, TokensCommand};
 
 /// The gate between AI agents and the tools they call.
 #[derive(Debug, Parser)]
@@ -58,6 +60,8 @@ pub enum Command {
     Servers(ServersCommand),
     #[command(subcommand)]
     Tools(ToolsCommand),
+    #[command(subcommand)]
+    Tokens(TokensCommand),
     #[command(subcommand)]
     Audit(AuditCommand),
     Doctor(DoctorArguments),

@@ -15,6 +15,7 @@ mod rules;
 mod serve;
 mod servers;
 mod stdio;
+mod tokens;
 mod tools;
 mod trust;
 
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Trust(arguments) => trust::run(&places, &arguments),
         Command::Servers(command) => servers::run(&places, &command),
         Command::Tools(command) => tools::run(&places, &command),
+        Command::Tokens(command) => tokens::run(&places, &command),
         Command::Audit(command) => audit::run(&places, &command),
         Command::Doctor(arguments) => doctor::run(&places, &arguments),
         Command::Completions { shell } => reference::completions(shell),

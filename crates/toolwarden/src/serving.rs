@@ -4,20 +4,22 @@ mod control;
 mod readiness;
 mod taking;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use toolwarden_control::ServerView;
 use toolwarden_core::{Clock, Keyring, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
-use toolwarden_gateway::{Book, Gateway, Hold, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
 use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
-use toolwarden_store::{Database, Index, Journal, JournalOptions, SyncLevel};
+use toolwarden_store::state::Feed;
+use toolwarden_store::{Database, Index, Journal, JournalOptions, State, SyncLevel};
 use toolwarden_telemetry::trace::{self, Collector, Exporter};
 use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 
@@ -53,6 +55,8 @@ pub struct Running {
     journal: Journal,
     shipper: Shipper,
     database: Database,
+    state: State,
+    feed: Arc<Feed>,
     index: Index,
     exporter: Option<Exporter>,
     keyring: Arc<dyn Keyring>,
@@ -72,6 +76,8 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         tracing::warn!("[vault] key = \"plaintext\": whoever can read the database can read everything in it");
     }
     let keyring: Arc<dyn Keyring> = keys.ring;
+    let state = State::over(database.clone(), keyring.clone());
+    let feed = Arc::new(Feed::start(state.clone()).await?);
     let root = locations.data_dir.join("journal");
     let mut options = JournalOptions::new(root.clone(), name);
     options.sync = sync_level(&loaded.config);
@@ -97,8 +103,32 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
         keyring: keyring.clone(),
         clock: Arc::new(SystemClock),
         local_user: locations.user.clone(),
+        identities: Identities::of(feed.clone(), state.clone(), locations.user.clone(), loaded.store.section.max_stale)
+            .with_anonymous(loaded.config.gateway.anonymous_loopback),
     });
-    Ok(Running { gateway, journal, shipper, database, index, exporter, keyring, locations, configured, start })
+    tokio::spawn(follow_tokens(feed.token_versions(), Arc::downgrade(&gateway)));
+    Ok(Running {
+        gateway,
+        journal,
+        shipper,
+        database,
+        state,
+        feed,
+        index,
+        exporter,
+        keyring,
+        locations,
+        configured,
+        start,
+    })
+}
+
+/// Whoever lost a token loses what they have open with it.
+async fn follow_tokens(mut versions: watch::Receiver<u64>, gateway: Weak<Gateway>) {
+    while versions.changed().await.is_ok() {
+        let Some(gateway) = gateway.upgrade() else { return };
+        gateway.identities_changed().await;
+    }
 }
 
 impl Running {

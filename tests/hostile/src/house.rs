@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
 use toolwarden_doors::{Listener, Workers, serve};
-use toolwarden_gateway::{Book, Gateway, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Identities, Parts, Settings};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
 use toolwarden_policy::input::{PolicyInput, RuleFile};
@@ -148,6 +148,7 @@ impl House {
             journal,
             keyring,
             clock: Arc::new(Noon),
+            identities: Identities::default(),
         });
         let listener = Listener::bind("127.0.0.1:0".parse()?).await?;
         let (address, workers) = (listener.address(), Arc::new(Workers::start(1)?));

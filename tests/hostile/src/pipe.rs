@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split};
 use toolwarden_doors::stdio;
-use toolwarden_gateway::Scope;
+use toolwarden_gateway::{Credential, Scope};
 
 use crate::{Fault, House};
 
@@ -21,7 +21,7 @@ impl Pipe {
         let (gateway, scope) = (house.gateway.clone(), Scope::One(server.into()));
         tokio::spawn(async move {
             let (input, output) = split(far);
-            stdio::serve(&gateway, scope, None, input, output, std::future::pending()).await
+            stdio::serve(&gateway, scope, &Credential::Local, None, input, output, std::future::pending()).await
         });
         let (read, write) = split(near);
         Self { write, read: BufReader::new(read).lines() }

@@ -12,7 +12,7 @@ use toolwarden_conversations::sessions::{Agreed, ClientSession, Push, principal}
 use toolwarden_conversations::stream_log::StreamLog;
 use toolwarden_core::Caller;
 use toolwarden_core::json::{Limits, Part};
-use toolwarden_gateway::{Answer, Arrival, Course, Via, handle};
+use toolwarden_gateway::{Answer, Arrival, Course, Credential, Via, handle};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Id, Version, headers};
 use toolwarden_policy::housekeeping;
@@ -217,7 +217,7 @@ async fn over_stdio(house: &House, entrance: Entrance, speech: Speech, text: &st
     let (input, output) = tokio::io::split(server);
     let gateway = house.gateway.clone();
     let serving = tokio::spawn(async move {
-        stdio::serve(&gateway, entrance.scope(), None, input, output, std::future::pending()).await
+        stdio::serve(&gateway, entrance.scope(), &Credential::Local, None, input, output, std::future::pending()).await
     });
     let (read, mut write) = tokio::io::split(client);
     let mut lines = BufReader::new(read).lines();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
-use toolwarden_gateway::{Book, Gateway, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Identities, Parts, Settings};
 use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
@@ -133,6 +133,7 @@ impl House {
             journal: journal.clone(),
             keyring,
             clock: Arc::new(Noon),
+            identities: Identities::default(),
             local_user: "ada".to_owned(),
         });
         Some(Self { gateway, recorder, journal, locations, _directory: directory })

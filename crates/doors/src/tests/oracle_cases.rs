@@ -1,7 +1,7 @@
 //! One way to meet each reason for which a call does not run: a policy, a caller, a call.
 
 use jiff::Timestamp;
-use toolwarden_core::{Caller, Reason};
+use toolwarden_core::{Caller, Reason, Standing};
 use toolwarden_policy::input::AdminInput;
 
 use super::house::{Given, ada};
@@ -112,9 +112,13 @@ fn credentials() -> Vec<Case> {
     expired.caller.token.expires_at = Some(Timestamp::UNIX_EPOCH);
     let mut exhausted = agent(Reason::CredentialExhausted, BOTH, PM, "r");
     exhausted.caller.token.calls_left = Some(0);
+    let mut revoked = agent(Reason::CredentialRevoked, BOTH, PM, "r");
+    revoked.caller.token.standing = Standing::Revoked;
+    let mut unverified = agent(Reason::CredentialUnverified, BOTH, PM, "r");
+    unverified.caller.token.standing = Standing::Unknown;
     let mut contextless = agent(Reason::ContextMissing, BOTH, SANDBOX, "r");
     contextless.caller.context.task = None;
-    vec![expired, exhausted, contextless, agent(Reason::RoleUnknown, BOTH, PM, "nobody")]
+    vec![expired, exhausted, revoked, unverified, contextless, agent(Reason::RoleUnknown, BOTH, PM, "nobody")]
 }
 
 fn roles() -> Vec<Case> {

@@ -1,6 +1,7 @@
 //! A client at the stdio door, message by message.
 
 use std::time::Duration;
+use toolwarden_gateway::Credential;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
@@ -33,7 +34,7 @@ impl Pipe {
         let gateway = house.gateway.clone();
         let serving = tokio::spawn(async move {
             let never = std::future::pending();
-            let _ = stdio::serve(&gateway, scope, None, input, output, never).await;
+            let _ = stdio::serve(&gateway, scope, &Credential::Local, None, input, output, never).await;
         });
         let (read, write) = tokio::io::split(client);
         let mut pipe = Self { write, lines: BufReader::new(read).lines(), serving };

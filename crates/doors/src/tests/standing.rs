@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use toolwarden_gateway::Credential;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -255,8 +256,9 @@ async fn a_client_on_a_pipe_hears_of_it_too() {
     let (input, output) = tokio::io::split(door);
     let gateway = house.gateway.clone();
     let scope = Scope::One("notes".into());
-    let serving =
-        tokio::spawn(async move { stdio::serve(&gateway, scope, None, input, output, std::future::pending()).await });
+    let serving = tokio::spawn(async move {
+        stdio::serve(&gateway, scope, &Credential::Local, None, input, output, std::future::pending()).await
+    });
     let (read, mut write) = tokio::io::split(client);
     let mut lines = BufReader::new(read).lines();
     let about =

@@ -1,6 +1,6 @@
 //! The caller's credential and context: still good, of a known role, with what the role needs.
 
-use toolwarden_core::{Reason, name};
+use toolwarden_core::{Reason, Standing, name};
 
 use crate::input::Scope;
 use crate::subject::{ModeChoice, Subject};
@@ -8,6 +8,11 @@ use crate::verdict::{RuleRef, Step};
 
 pub(super) fn context(subject: &Subject<'_>) -> Step {
     let token = &subject.caller.token;
+    match token.standing {
+        Standing::Good => {}
+        Standing::Revoked => return Step::because(Reason::CredentialRevoked),
+        Standing::Unknown => return Step::because(Reason::CredentialUnverified),
+    }
     if token.expires_at.is_some_and(|end| end <= subject.query.time) {
         return Step::because(Reason::CredentialExpired);
     }

@@ -1,7 +1,7 @@
 //! Random callers: persons and agents, with roles, modes, contexts and tokens of a small alphabet.
 
 use jiff::{SignedDuration, Timestamp};
-use toolwarden_core::{Caller, CallerKind, Context, TokenClaims};
+use toolwarden_core::{Caller, CallerKind, Context, Standing, TokenClaims};
 
 use crate::tape::Tape;
 
@@ -67,6 +67,12 @@ fn token(tape: &mut Tape<'_>, kind: CallerKind, mode: Option<&str>, time: Timest
         modes,
         task_tools: tape.texts(60, &["api.call"]),
         expires_at,
+        standing: match tape.byte() % 24 {
+            0 => Standing::Revoked,
+            1 => Standing::Unknown,
+            _ => Standing::Good,
+        },
+        workspace: None,
         calls_left: tape.chance(6).then(|| u64::from(tape.byte() % 2)),
     }
 }

@@ -1,6 +1,6 @@
 //! Credential, role and mode of the caller (GATE-3, MODE-8).
 
-use toolwarden_core::Reason;
+use toolwarden_core::{Reason, Standing};
 use toolwarden_policy::Query;
 use toolwarden_policy::input::{ArgumentCondition, ModeInput, PolicyInput, RoleInput, Scope};
 use toolwarden_policy::shipped::{ROLES, ShippedRole};
@@ -92,6 +92,12 @@ pub fn mode<'a>(input: &'a PolicyInput, query: &Query) -> Chosen<'a> {
 
 pub fn gate(case: &Case<'_>) -> Option<Reason> {
     let caller = &case.query.caller;
+    if caller.token.standing == Standing::Revoked {
+        return Some(Reason::CredentialRevoked);
+    }
+    if caller.token.standing == Standing::Unknown {
+        return Some(Reason::CredentialUnverified);
+    }
     if caller.token.expires_at.is_some_and(|end| case.query.time >= end) {
         return Some(Reason::CredentialExpired);
     }

@@ -38,6 +38,7 @@ struct Shared {
     state: State,
     known: ArcSwap<Known>,
     versions: watch::Sender<u64>,
+    token_versions: watch::Sender<u64>,
     /// Something may be new.
     hint: Notify,
     /// One at a time: what was read first must not be kept last.
@@ -57,11 +58,13 @@ impl Feed {
         let versions = watch::Sender::new(records.version);
         let mut tokens = Tokens::default();
         state.catch_up_tokens(&mut tokens).await?;
+        let token_versions = watch::Sender::new(tokens.version);
         let known = Known { records: Arc::new(records), tokens: Arc::new(tokens) };
         let shared = Arc::new(Shared {
             state,
             known: ArcSwap::from_pointee(known),
             versions,
+            token_versions,
             hint: Notify::new(),
             catching_up: Mutex::new(()),
             begun: Instant::now(),
@@ -80,6 +83,12 @@ impl Feed {
     #[must_use]
     pub fn versions(&self) -> watch::Receiver<u64> {
         self.shared.versions.subscribe()
+    }
+
+    /// The same for tokens.
+    #[must_use]
+    pub fn token_versions(&self) -> watch::Receiver<u64> {
+        self.shared.token_versions.subscribe()
     }
 
     /// Reads what is new, now: whoever changed something here wants it to count at once.
@@ -116,14 +125,19 @@ impl Shared {
             self.state.catch_up_tokens(Arc::make_mut(&mut next.tokens)).await?;
             // Tokens first, and for themselves: a record that cannot be read must not keep one valid.
             self.known.store(Arc::new(next.clone()));
+            tell(&self.token_versions, next.tokens.version);
             self.state.catch_up(Arc::make_mut(&mut next.records)).await?;
             let version = next.records.version;
             self.known.store(Arc::new(next));
-            self.versions.send_if_modified(|known| std::mem::replace(known, version) != version);
+            tell(&self.versions, version);
         }
         self.heard.fetch_max(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(())
     }
+}
+
+fn tell(versions: &watch::Sender<u64>, version: u64) {
+    versions.send_if_modified(|known| std::mem::replace(known, version) != version);
 }
 
 async fn follow(shared: Arc<Shared>) {

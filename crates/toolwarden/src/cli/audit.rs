@@ -94,14 +94,24 @@ pub struct RowArguments {
 /// A time as people say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    Ago(Duration),
+    /// So long before now, or after it.
+    Span(Duration),
     At(Timestamp),
 }
 
 impl When {
+    /// In the past.
     pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
-            Self::Ago(span) => now.checked_sub(span).unwrap_or(Timestamp::UNIX_EPOCH),
+            Self::Span(span) => now.checked_sub(span).unwrap_or(Timestamp::UNIX_EPOCH),
+            Self::At(time) => time,
+        }
+    }
+
+    /// In the future.
+    pub fn after(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Span(span) => now.checked_add(span).unwrap_or(Timestamp::MAX),
             Self::At(time) => time,
         }
     }
@@ -125,7 +135,7 @@ impl FromStr for When {
             _ => None,
         };
         let seconds = digits.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-        seconds.map(|seconds| Self::Ago(Duration::from_secs(seconds))).ok_or_else(|| {
+        seconds.map(|seconds| Self::Span(Duration::from_secs(seconds))).ok_or_else(|| {
             "write a span such as 90s, 30m, 1h, 7d or 2w, or a time such as 2026-11-15T08:00:00Z".to_owned()
         })
     }

@@ -6,7 +6,7 @@ use super::When;
 
 #[test]
 fn spans_and_times_are_understood_and_nothing_else() {
-    let ago = |seconds| Ok(When::Ago(Duration::from_secs(seconds)));
+    let ago = |seconds| Ok(When::Span(Duration::from_secs(seconds)));
     assert_eq!("90s".parse(), ago(90));
     assert_eq!("1h".parse(), ago(3600));
     assert_eq!("2w".parse(), ago(14 * 24 * 3600));
@@ -19,6 +19,6 @@ fn spans_and_times_are_understood_and_nothing_else() {
 #[test]
 fn a_span_longer_than_time_reaches_to_the_beginning() {
     let now = jiff::Timestamp::constant(1_800_000_000, 0);
-    assert_eq!(When::Ago(Duration::from_secs(60)).resolve(now), jiff::Timestamp::constant(1_799_999_940, 0));
-    assert_eq!(When::Ago(Duration::from_secs(u64::MAX)).resolve(now), jiff::Timestamp::UNIX_EPOCH);
+    assert_eq!(When::Span(Duration::from_secs(60)).resolve(now), jiff::Timestamp::constant(1_799_999_940, 0));
+    assert_eq!(When::Span(Duration::from_secs(u64::MAX)).resolve(now), jiff::Timestamp::UNIX_EPOCH);
 }

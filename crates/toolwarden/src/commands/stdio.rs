@@ -1,13 +1,17 @@
 //! `toolwarden stdio`: the MCP door on stdin and stdout, for clients that start a process.
 
 use anyhow::Result;
+use toolwarden_core::Secret;
 use toolwarden_doors::stdio;
-use toolwarden_gateway::Scope;
+use toolwarden_gateway::{Credential, Scope};
 
 use crate::cli::{Places, PolicyArguments, StdioArguments};
 use crate::output::{BadInput, Exit};
 use crate::serving::{self, Readiness};
-use crate::wire;
+use crate::{environment, wire};
+
+/// Where a client that starts this process puts its token: never into a message (GATE-1).
+const TOKEN: &str = "TOOLWARDEN_TOKEN";
 
 pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
@@ -21,6 +25,8 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         Some(name) => return Err(BadInput(format!("--server {name}: no server of that name is configured")).into()),
     };
     let mode = arguments.mode.clone();
+    // Without a token it is whoever started the process.
+    let credential = environment::text(TOKEN).map_or(Credential::Local, |text| Credential::Token(Secret::new(text)));
     let places = places.clone();
     let reload = move || wire::open_quietly(&places, &policy);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -47,7 +53,8 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
                 }
             });
         };
-        let served = stdio::serve(&running.gateway, scope, mode.as_deref(), input, output, told_to_end).await;
+        let served =
+            stdio::serve(&running.gateway, scope, &credential, mode.as_deref(), input, output, told_to_end).await;
         let _ = stop.send(true);
         let _ = watching.await;
         running.stop(()).await?;

@@ -150,6 +150,8 @@ impl Running {
             keyring: Some(self.keyring.clone()),
             journal: Some(self.journal.clone()),
             index: Some(self.index.clone()),
+            state: Some(self.state.clone()),
+            feed: Some(self.feed.clone()),
             servers: Some(Arc::new(servers)),
             address: Some(address),
         })

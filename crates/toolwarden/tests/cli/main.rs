@@ -10,6 +10,7 @@ mod ending;
 mod explaining;
 mod hiding;
 mod house;
+mod identifying;
 mod linting;
 mod looking;
 mod observing;

@@ -42,7 +42,8 @@ impl Server {
         let Ok(mut child) = child else { unreachable!("the program starts") };
         let mut lines =
             child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines().map_while(Result::ok));
-        let address = lines.find_map(|line| Some(line.split_once("http://")?.1.split_once('/')?.0.to_owned()));
+        let address: Option<String> =
+            lines.find_map(|line| Some(line.split_once("http://")?.1.split_once('/')?.0.to_owned()));
         assert!(address.is_some(), "{}", house.read("server.log"));
         Self { child, address: address.unwrap_or_default() }
     }
@@ -52,6 +53,13 @@ impl Server {
         let answer = self.rpc("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
         let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
         text.map_or_else(|| answer.to_string(), str::to_owned)
+    }
+
+    /// The same with a token; the whole answer.
+    pub fn call_as(&self, token: &str, tool: &str, arguments: &Value) -> String {
+        let request = self.request("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
+        let shown = format!("Authorization: Bearer {token}\r\nContent-Type:");
+        exchange(self.connect(), &request.replacen("Content-Type:", &shown, 1))
     }
 
     /// What the server at `/mcp/notes` lists, as clients are shown it.

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolwarden_conversations::Scope;
-use toolwarden_gateway::Gateway;
+use toolwarden_gateway::{Credential, Gateway};
 use toolwarden_mcp::sse::{Decoder, Item};
 use toolwarden_mcp::{Era, headers};
 
@@ -247,7 +247,8 @@ impl Client {
         let gateway = self.gateway.clone();
         let scope = if self.common { Scope::All } else { Scope::One("notes".into()) };
         let serving = tokio::spawn(async move {
-            let _ = stdio::serve(&gateway, scope, None, input, output, std::future::pending()).await;
+            let _ =
+                stdio::serve(&gateway, scope, &Credential::Local, None, input, output, std::future::pending()).await;
         });
         let (read, mut write) = tokio::io::split(client);
         let mut lines = BufReader::new(read).lines();

@@ -1,0 +1,210 @@
+//! Who may come: tokens that were issued, and whether anybody may come without one (GATE-2, GATE-3).
+//!
+//! Takes what the store's feed knows; gives callers made once for each token, and their standing at this moment.
+//! Revocation is looked up every time; what a token says is not read again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use toolwarden_core::{
+    Bearer, Caller, CallerKind, Claims, Context, Decision, Reason, ShownToken, Stage, Standing, TokenClaims, Weakness,
+    weak,
+};
+use toolwarden_policy::Explanation;
+use toolwarden_refusals::{Denial, Refusal};
+use toolwarden_store::State;
+use toolwarden_store::state::{Counted, Feed, StoredToken, Tokens};
+
+use crate::gateway::Gateway;
+use crate::resolve::{Asked, What};
+
+/// How long a gateway serves agents without having heard of its store.
+pub const MAX_STALE: Duration = Duration::from_secs(30);
+
+/// The identities a gateway knows.
+#[derive(Debug, Default)]
+pub struct Identities {
+    /// None = nobody but the local person.
+    known: Option<Known>,
+    /// `[gateway] anonymous_loopback`.
+    anonymous: Option<bool>,
+}
+
+#[derive(Debug)]
+struct Known {
+    feed: Arc<Feed>,
+    state: State,
+    max_stale: Duration,
+    local_user: String,
+    callers: ArcSwap<Callers>,
+}
+
+/// The callers of tokens, each made once.
+#[derive(Debug, Default)]
+struct Callers {
+    of: Arc<Tokens>,
+    by_id: HashMap<String, (Arc<StoredToken>, Arc<Caller>)>,
+}
+
+impl Identities {
+    /// The identities of a store.
+    #[must_use]
+    pub fn of(feed: Arc<Feed>, state: State, local_user: String, max_stale: Option<Duration>) -> Self {
+        let max_stale = max_stale.unwrap_or(MAX_STALE);
+        let known = Known { feed, state, max_stale, local_user, callers: ArcSwap::default() };
+        Self { known: Some(known), anonymous: None }
+    }
+
+    /// With `[gateway] anonymous_loopback` as it is written.
+    #[must_use]
+    pub fn with_anonymous(self, anonymous: Option<bool>) -> Self {
+        Self { anonymous, ..self }
+    }
+
+    /// Whether whoever shows nothing, on this machine, is the local person.
+    pub(crate) fn admits_anonymous(&self) -> bool {
+        let any_was_issued = || {
+            let known = self.known.as_ref();
+            // A store that cannot be heard may hold some.
+            known.is_some_and(|known| known.feed.known().tokens.any_was_issued() || known.is_stale())
+        };
+        self.anonymous.unwrap_or_else(|| !any_was_issued()) || weak::is(Weakness::Credentials)
+    }
+
+    /// The caller who bears a token.
+    pub(crate) fn bearer(&self, text: &str, now: Timestamp) -> Result<Arc<Caller>, Refusal> {
+        const UNKNOWN: Refusal = Refusal::Unauthorized("the credential is not known here");
+        let (Some(known), Some(shown)) = (&self.known, ShownToken::parse(text)) else { return Err(UNKNOWN) };
+        let found = known.callers().by_id.get(shown.id).cloned();
+        let Some((token, caller)) = found.filter(|(token, _)| token.digest == shown.digest().to_string()) else {
+            return Err(UNKNOWN);
+        };
+        if token.revoked_at.is_some() {
+            return Err(Refusal::Unauthorized("the credential was revoked; issue a new token"));
+        }
+        if token.claims.expires_at.is_some_and(|end| end <= now) {
+            return Err(Refusal::Unauthorized("the credential has expired; issue a new token"));
+        }
+        if known.is_stale() {
+            return Err(Refusal::Unverified);
+        }
+        Ok(caller)
+    }
+
+    /// The caller as they stand now.
+    pub(crate) fn as_of_now(&self, caller: &Arc<Caller>) -> Arc<Caller> {
+        let standing = self.standing(caller);
+        if standing == caller.token.standing {
+            return caller.clone();
+        }
+        let mut changed = (**caller).clone();
+        changed.token.standing = standing;
+        Arc::new(changed)
+    }
+
+    /// Whether the credential a caller came with was taken back.
+    pub(crate) fn is_lost(&self, caller: &Caller) -> bool {
+        self.standing(caller) == Standing::Revoked
+    }
+
+    fn standing(&self, caller: &Caller) -> Standing {
+        let (Some(id), Some(known)) = (&caller.token.id, &self.known) else { return caller.token.standing };
+        let tokens = &known.feed.known().tokens;
+        match tokens.by_id.get(id) {
+            Some(token) if token.revoked_at.is_none() => {}
+            _ => return Standing::Revoked,
+        }
+        if known.is_stale() { Standing::Unknown } else { Standing::Good }
+    }
+}
+
+impl Known {
+    fn is_stale(&self) -> bool {
+        self.feed.age() > self.max_stale
+    }
+
+    fn callers(&self) -> Arc<Callers> {
+        let callers = self.callers.load();
+        let known = self.feed.known();
+        if Arc::ptr_eq(&callers.of, &known.tokens) {
+            return Arc::clone(&callers);
+        }
+        let entry = |(id, token): (&String, &Arc<StoredToken>)| {
+            let same = callers.by_id.get(id).filter(|(made_of, _)| Arc::ptr_eq(made_of, token));
+            let entry = same.cloned().unwrap_or_else(|| (token.clone(), Arc::new(self.caller(token))));
+            (id.clone(), entry)
+        };
+        let by_id = known.tokens.by_id.iter().map(entry).collect();
+        let next = Arc::new(Callers { of: known.tokens.clone(), by_id });
+        self.callers.store(next.clone());
+        next
+    }
+
+    fn caller(&self, token: &StoredToken) -> Caller {
+        let Claims { bearer, role, user, groups, task, project, run, job, session, modes, .. } = token.claims.clone();
+        let kind = match bearer {
+            Bearer::Agent => CallerKind::Agent,
+            Bearer::Person if user.as_deref() == Some(&self.local_user) => CallerKind::LocalPerson,
+            Bearer::Person => CallerKind::Person,
+        };
+        Caller {
+            kind,
+            user,
+            groups,
+            role,
+            mode: None,
+            context: Context { task, project, run, job, session },
+            token: TokenClaims {
+                id: Some(token.id.clone()),
+                standing: Standing::Good,
+                workspace: token.claims.workspace.clone(),
+                modes,
+                task_tools: token.claims.task_tools.clone(),
+                expires_at: token.claims.expires_at,
+                calls_left: token.claims.max_calls,
+            },
+        }
+    }
+}
+
+/// Counts a call of a token that is good for so many, right before it is recorded and leaves. A call that goes on in
+/// another request was counted when it began.
+///
+/// # Errors
+/// None is left, or it cannot be counted.
+pub async fn count(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
+    let token = &asked.arrival.caller.token;
+    let (Some(id), Some(most), None) = (&token.id, token.calls_left, &asked.state) else { return Ok(()) };
+    let Some(known) = gateway.identities.known.as_ref().filter(|_| matches!(asked.what, What::Call)) else {
+        return Ok(());
+    };
+    match known.state.count_call(id, most).await {
+        Ok(Counted::Taken(_)) => Ok(()),
+        Ok(Counted::NoneLeft) => Err(exhausted(gateway)),
+        Err(error) => {
+            tracing::error!("a call of token {id} cannot be counted, so it is not made: {error}");
+            Err(Refusal::Unverified)
+        }
+    }
+}
+
+fn exhausted(gateway: &Gateway) -> Refusal {
+    let reason = Reason::CredentialExhausted;
+    let explanation = Explanation {
+        decision: Decision::Deny,
+        stage: Stage::Context,
+        reason,
+        rule: None,
+        detail: None,
+        candidates: Vec::new(),
+        payers: Vec::new(),
+        trace: Vec::new(),
+        policy_version: gateway.live.policy().version(),
+        valid_until: None,
+    };
+    let message = format!("{}; {}", reason.sentence(), reason.remedy());
+    Refusal::Denied(Box::new(Denial { explanation, message, retry_after: None }))
+}

@@ -1,0 +1,115 @@
+//! `tokens`: credentials for agents and persons' clients.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use toolwarden_control::operations::tokens_issue::Request;
+use toolwarden_control::operations::tokens_list::TokenView;
+use toolwarden_control::operations::{Nothing, TokensIssue, TokensList, TokensRevoke, TokensRotate, tokens_revoke};
+use toolwarden_core::Bearer;
+use toolwarden_core::name::shown;
+
+use crate::clerk::Desk;
+use crate::cli::{IssueArguments, Places, TokensCommand};
+use crate::environment;
+use crate::output::{self, Colour, Exit};
+use crate::table::{self, Cell, Last};
+
+const HEADINGS: [&str; 6] = ["ID", "STATE", "BEARER", "USER", "CALLS", "EXPIRES"];
+
+pub fn run(places: &Places, command: &TokensCommand) -> Result<Exit> {
+    let desk = Desk::open(places, None)?;
+    match command {
+        TokensCommand::Issue(arguments) => issue(&desk, arguments)?,
+        TokensCommand::List { format } => {
+            let listed = desk.ask::<TokensList>(Nothing {})?;
+            for id in &listed.not_authentic {
+                output::remark(&format!(
+                    "warning: token {} was changed in the database: it counts as nobody's",
+                    shown(id)
+                ));
+            }
+            if format.json { output::json(&listed.tokens)? } else { output::text(&list(&listed.tokens))? }
+        }
+        TokensCommand::Rotate { id, format } => {
+            let rotated = desk.ask::<TokensRotate>(tokens_revoke::Request { id: id.clone() })?;
+            let said = format!("token {} has another secret; the former one counts no more\n", shown(&rotated.id));
+            show(&rotated, &said, &rotated.token.0, format.json)?;
+        }
+        TokensCommand::Revoke { id, format } => {
+            let revoked = desk.ask::<TokensRevoke>(tokens_revoke::Request { id: id.clone() })?;
+            if format.json {
+                output::json(&revoked)?;
+            } else {
+                output::text(&format!("token {} is revoked\n", shown(&revoked.id)))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn issue(desk: &Desk, arguments: &IssueArguments) -> Result<()> {
+    let now = environment::now();
+    let place = desk.place();
+    let base = place.working_directory.clone().unwrap_or_default();
+    let absolute = |path: &PathBuf| base.join(path);
+    let issued = desk.ask::<TokensIssue>(Request {
+        place,
+        person: arguments.person,
+        role: arguments.role.clone(),
+        user: arguments.user.clone(),
+        groups: arguments.groups.clone(),
+        task: arguments.task.clone(),
+        project: arguments.project.clone(),
+        run: arguments.run.clone(),
+        job: arguments.job.clone(),
+        session: arguments.session.clone(),
+        modes: arguments.modes.clone(),
+        task_tools: arguments.task_tools.clone(),
+        workspace: arguments.workspace.as_ref().map(absolute),
+        rights: arguments.rights.clone(),
+        may_answer: arguments.may_answer,
+        expires_at: arguments.expires.map(|expires| expires.after(now)),
+        max_calls: arguments.max_calls,
+    })?;
+    let said = format!("token {} was issued; it is shown once, and only here\n", issued.id);
+    show(&issued, &said, &issued.token.0, arguments.format.json)
+}
+
+/// The token alone on stdout, so that it can be caught in a variable; the words beside it.
+fn show(outcome: &impl serde::Serialize, said: &str, token: &str, json: bool) -> Result<()> {
+    if json {
+        return output::json(outcome);
+    }
+    output::remark(said.trim_end());
+    output::text(&format!("{token}\n"))
+}
+
+fn list(tokens: &[TokenView]) -> String {
+    if tokens.is_empty() {
+        return "no token was issued yet: `toolwarden tokens issue --help`\n".to_owned();
+    }
+    table::text(&HEADINGS, tokens.iter().map(row).collect(), Last::Cut)
+}
+
+fn row(token: &TokenView) -> Vec<Cell> {
+    let claims = &token.claims;
+    let bearer = match claims.bearer {
+        Bearer::Agent => shown(claims.role.as_deref().unwrap_or_default()).into_owned(),
+        Bearer::Person => "person".to_owned(),
+    };
+    let state = match token.state.as_str() {
+        "active" => Cell::in_colour("active", Colour::Green),
+        other => Cell::in_colour(other.replace('_', " "), Colour::Dim),
+    };
+    let calls = claims.max_calls.map(|most| format!("{} of {most}", token.calls)).unwrap_or_default();
+    let expires = claims.expires_at.map(|end| end.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default();
+    vec![
+        Cell::plain(token.id.clone()),
+        state,
+        Cell::plain(bearer),
+        Cell::plain(shown(claims.user.as_deref().unwrap_or_default())),
+        Cell::plain(calls),
+        Cell::plain(expires),
+    ]
+}
