@@ -1,6 +1,7 @@
 //! A statement that grows piece by piece: fixed text, and values that are bound, never pasted.
 //!
-//! Placeholders are numbered (`$1`), which both databases read.
+//! PostgreSQL wants placeholders with numbers. SQLite reads these, too, but as names, among which it searches one
+//! by one: with thousands of values that takes longer than everything else. It gets bare question marks.
 
 use std::fmt::Write as _;
 
@@ -8,9 +9,11 @@ use sqlx::any::AnyArguments;
 use sqlx::query::Query;
 use sqlx::{Any, Arguments as _, AssertSqlSafe, Encode, Type};
 
+use crate::database::Engine;
+
 /// A statement in the making.
-#[derive(Default)]
 pub(crate) struct Sql {
+    engine: Engine,
     text: String,
     arguments: AnyArguments,
     /// Whether the next value of a row needs a comma.
@@ -18,8 +21,8 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    pub(crate) fn new(text: &'static str) -> Self {
-        Self { text: text.to_owned(), ..Self::default() }
+    pub(crate) fn new(engine: Engine, text: &'static str) -> Self {
+        Self { engine, text: text.to_owned(), arguments: AnyArguments::default(), is_inside_row: false }
     }
 
     /// Adds text. Only what stands in the program can be added, so no value gets in by mistake.
@@ -33,7 +36,12 @@ impl Sql {
         // Numbers and texts always encode; a value that did not would leave a placeholder without one, which the
         // database refuses.
         drop(self.arguments.add(value));
-        let _ = write!(self.text, "${}", self.arguments.len());
+        match self.engine {
+            Engine::Sqlite => self.text.push('?'),
+            Engine::Postgres => {
+                let _ = write!(self.text, "${}", self.arguments.len());
+            }
+        }
         self
     }
 

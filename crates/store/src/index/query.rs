@@ -132,7 +132,7 @@ impl Index {
             }
             Order::OldestFirst => (" AND (time_us, node, sequence) > (", " ORDER BY time_us, node, sequence"),
         };
-        let mut sql = Sql::new("SELECT ");
+        let mut sql = Sql::new(self.database.engine(), "SELECT ");
         sql.push(COLUMNS).push(" FROM audit_calls");
         filter.push_to(&mut sql);
         if let Some(after) = after {

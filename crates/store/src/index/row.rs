@@ -9,7 +9,7 @@ use sqlx::query::Query;
 use sqlx::{Any, Row as _};
 
 use super::{IndexError, signed, unsigned};
-use crate::database::DatabaseError;
+use crate::database::{DatabaseError, Engine};
 use crate::sql::Sql;
 
 /// A row of the record.
@@ -100,8 +100,8 @@ impl Row {
     }
 
     /// One statement that inserts many rows.
-    pub(super) fn insertion(rows: &[Self]) -> Sql {
-        let mut sql = Sql::new("INSERT INTO audit_calls (");
+    pub(super) fn insertion(engine: Engine, rows: &[Self]) -> Sql {
+        let mut sql = Sql::new(engine, "INSERT INTO audit_calls (");
         sql.push(COLUMNS).push(") VALUES ");
         sql.rows(rows, |values, row| {
             values.value(row.node.clone()).value(signed(row.sequence)).value(row.hash.clone());

@@ -211,14 +211,15 @@ async fn store(index: &Index, node: &str, start: Cursor, batch: &Batch) -> Resul
         writing.rollback().await?;
         return Ok(false);
     }
+    let engine = index.database.engine();
     for rows in statements(&batch.rows) {
-        Row::insertion(rows).query().execute(writing.connection()).await?;
+        Row::insertion(engine, rows).query().execute(writing.connection()).await?;
     }
     for outcome in &batch.outcomes {
         let completed = outcome.completion().execute(writing.connection()).await?.rows_affected();
         if completed == 0 {
             // Its call is not known: it stands for itself rather than being lost.
-            Row::insertion(std::slice::from_ref(outcome)).query().execute(writing.connection()).await?;
+            Row::insertion(engine, std::slice::from_ref(outcome)).query().execute(writing.connection()).await?;
         }
     }
     let Cursor { position, segment, offset } = batch.end;

@@ -57,7 +57,7 @@ impl Index {
     }
 
     async fn counts(&self, expression: &'static str, filter: &Filter) -> Result<Vec<Count>, IndexError> {
-        let mut sql = Sql::new("SELECT name, COUNT(*) AS occurrences FROM (SELECT ");
+        let mut sql = Sql::new(self.database.engine(), "SELECT name, COUNT(*) AS occurrences FROM (SELECT ");
         sql.push(expression).push(" AS name FROM audit_calls");
         filter.push_to(&mut sql);
         sql.push(") AS named WHERE name IS NOT NULL GROUP BY name ORDER BY occurrences DESC, name LIMIT ");
@@ -79,7 +79,7 @@ impl Index {
         let rank = |percent: u64| (calls * percent).div_ceil(100).saturating_sub(1);
         let mut at = [0; 4];
         for (value, rank) in at.iter_mut().zip([rank(50), rank(90), rank(99), calls - 1]) {
-            let mut sql = Sql::new("SELECT duration_us FROM audit_calls");
+            let mut sql = Sql::new(self.database.engine(), "SELECT duration_us FROM audit_calls");
             filter.push_to(&mut sql);
             sql.push(ended).push(" ORDER BY duration_us LIMIT 1 OFFSET ").bind(signed(rank));
             let found = sql.query().fetch_optional(&self.database.pool).await?;
@@ -90,7 +90,7 @@ impl Index {
     }
 
     async fn number(&self, select: &'static str, filter: &Filter, more: &'static str) -> Result<u64, IndexError> {
-        let mut sql = Sql::new(select);
+        let mut sql = Sql::new(self.database.engine(), select);
         filter.push_to(&mut sql);
         sql.push(more);
         Ok(unsigned(sql.query().fetch_one(&self.database.pool).await?.try_get(0)?))
