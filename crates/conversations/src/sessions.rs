@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
@@ -99,6 +99,8 @@ pub struct ClientSession {
     agreed: OnceLock<Agreed>,
     links: Mutex<HashMap<Arc<str>, Link>>,
     flights: Mutex<HashMap<Id, Arc<Flight>>>,
+    /// Told when the session is over.
+    gone: Notify,
     /// Ids of the last requests that ended.
     ended: Mutex<VecDeque<Id>>,
     questions: Mutex<HashMap<Id, Unanswered>>,
@@ -168,6 +170,7 @@ impl ClientSession {
             agreed: OnceLock::new(),
             links: Mutex::default(),
             flights: Mutex::default(),
+            gone: Notify::new(),
             ended: Mutex::default(),
             questions: Mutex::default(),
             watched: Mutex::default(),
@@ -347,6 +350,17 @@ impl ClientSession {
         lock(&self.parked).is_none()
     }
 
+    /// Waits until the session is over.
+    pub async fn over(&self) {
+        loop {
+            let told = self.gone.notified();
+            if self.is_over() {
+                return;
+            }
+            told.await;
+        }
+    }
+
     /// A task ends with the session. While it listens it holds the session, so one that came too late would keep
     /// both for ever.
     pub fn followed_by(&self, follower: AbortHandle) {
@@ -368,10 +382,6 @@ impl ClientSession {
         self.forsake();
         self.end_followers();
         lock(&self.listening).clear();
-        if let Push::Log(news) = &self.push {
-            // Nothing follows: whoever hears it need not wait.
-            news.close();
-        }
         // Calls that cross eras run apart from their connection: they end here, and say so.
         let carried: Vec<_> = lock(&self.flights).values().filter(|flight| flight.is_carried()).cloned().collect();
         for flight in &carried {

@@ -43,6 +43,10 @@ pub enum Standing {
 pub struct TokenClaims {
     pub id: Option<String>,
     pub standing: Standing,
+    /// Nothing was shown, which is enough only as long as nobody else is known.
+    pub is_anonymous: bool,
+    /// Of the secret it was shown with: another one may have taken its place.
+    pub digest: Option<String>,
     /// The directory its calls happen in.
     pub workspace: Option<PathBuf>,
     /// The modes it was issued with; an agent may use no other (MODE-8).

@@ -31,7 +31,13 @@ where
     B: Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    // Headers travel on in what can be shown in a log.
+    parts
+        .headers
+        .iter_mut()
+        .filter(|(name, _)| **name == AUTHORIZATION)
+        .for_each(|(_, value)| value.set_sensitive(true));
     if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts) {
         observing::turn_away(gateway, observing::why_host(error));
         return plain(StatusCode::FORBIDDEN, &error.to_string());

@@ -56,11 +56,17 @@ fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, query: Option<&str>) 
     let mode = mode.map(|mode| format!("&{mode}")).unwrap_or_default();
     let address = Bytes::from(format!("{path}?session={}{mode}", session.id));
     let first = Event { name: Some(Bytes::from_static(b"endpoint")), ..Event::of(address) };
-    // What is told to stop says first what it was asked.
+    // What is told to stop says first what it was asked; a session that is taken away says nothing more.
     let (begun, of) = (gateway.closing().begun(), session.clone());
     let said = Box::pin(async move {
-        begun.await;
-        of.at_rest().await;
+        let stopped = async {
+            begun.await;
+            of.at_rest().await;
+        };
+        tokio::select! {
+            () = stopped => {}
+            () = of.over() => {}
+        }
     });
     let stay = Stay { gateway: gateway.clone(), session };
     let open = (Some(first), waiting, said, stay);

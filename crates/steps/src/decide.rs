@@ -43,16 +43,17 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
     {
         judge_task(policy, gateway, asked, tool)?;
     }
+    let asked_now = as_of_now(gateway, asked);
     if !matches!(asked.what, What::Call) {
-        let admitted = admit(policy, &asked.query, asked.admitted());
+        let admitted = admit(policy, &asked_now, asked.admitted());
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
         return admitted.map(Judged::Message);
     }
     let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, policy, asked));
     let query = if definition == Definition::Accepted && seen.is_empty() {
-        Cow::Borrowed(&asked.query)
+        asked_now
     } else {
-        Cow::Owned(Query { definition, seen, ..asked.query.clone() })
+        Cow::Owned(Query { definition, seen, ..asked_now.into_owned() })
     };
     match judge(policy, &query) {
         Verdict::Allow(permit) => {
@@ -62,6 +63,15 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
         Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
         Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
     }
+}
+
+/// The question as it stands now: learning what a server lists takes a while, in which a credential can end.
+fn as_of_now<'a>(gateway: &Gateway, asked: &'a Asked) -> Cow<'a, Query> {
+    let caller = gateway.identities.as_of_now(&asked.query.caller);
+    if Arc::ptr_eq(&caller, &asked.query.caller) && caller.token.expires_at.is_none() {
+        return Cow::Borrowed(&asked.query);
+    }
+    Cow::Owned(Query { caller, time: gateway.clock.now(), ..asked.query.clone() })
 }
 
 /// How the definition of what is called stands (GATE-12).

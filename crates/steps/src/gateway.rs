@@ -81,6 +81,8 @@ pub struct Gateway {
     pub clock: Arc<dyn Clock>,
     pub settings: Settings,
     pub local: Arc<Caller>,
+    /// The same, from somewhere on this machine, as long as that is enough.
+    pub anonymous: Arc<Caller>,
     /// Who else may come.
     pub identities: Arc<Identities>,
     pub telemetry: Arc<Telemetry>,
@@ -102,6 +104,8 @@ impl Gateway {
         let pins = Arc::new(pins);
         let screens = Arc::new(Screens::of(&parts.definitions));
         let identities = Arc::new(parts.identities);
+        let mut anonymous = Caller::local_person(parts.local_user.clone());
+        anonymous.token.is_anonymous = true;
         let audience: Arc<dyn Audience> = Arc::new(Hearing::new(
             live.clone(),
             pins.clone(),
@@ -131,6 +135,7 @@ impl Gateway {
             keyring: parts.keyring,
             clock: parts.clock,
             settings: parts.settings,
+            anonymous: Arc::new(anonymous),
             local: Arc::new(Caller::local_person(parts.local_user)),
             identities,
         });
@@ -239,13 +244,14 @@ impl Gateway {
 
     /// Looks again at everything that goes on, because somebody may have lost what they had: sessions of a
     /// credential that counts no more end, with their streams and with what they hold at servers.
-    pub async fn identities_changed(&self) {
+    pub fn identities_changed(&self) {
         self.live.look_again();
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
         let is_lost = |session: &Arc<ClientSession>| self.identities.is_lost(&session.caller);
         let lost: Vec<_> = self.sessions.all().into_iter().filter(is_lost).collect();
         lost.iter().for_each(|session| self.close_session(session));
-        take_leave(lost).await;
+        // Apart: a server that does not answer must not keep the next one who loses something.
+        tokio::spawn(take_leave(lost));
     }
 
     /// What a policy would newly allow, were it put in force.

@@ -18,12 +18,12 @@ use toolwarden_refusals::Refusal;
 pub fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) -> Result<Arc<Caller>, Refusal> {
     let caller = match credential {
         Credential::Local => gateway.local.clone(),
-        Credential::Anonymous if gateway.identities.admits_anonymous() => gateway.local.clone(),
+        Credential::Anonymous if gateway.identities.admits_anonymous() => gateway.anonymous.clone(),
         Credential::Anonymous => return Err(Refusal::Unauthorized(NEEDED)),
         Credential::Token(text) => {
             let bearer = gateway.identities.bearer(text.reveal_to_upstream(), gateway.clock.now());
             match bearer {
-                Err(_) if weak::is(Weakness::Credentials) => gateway.local.clone(),
+                Err(_) if weak::is(Weakness::Credentials) => gateway.anonymous.clone(),
                 bearer => bearer?,
             }
         }

@@ -24,6 +24,9 @@ use crate::resolve::{Asked, What};
 /// How long a gateway serves agents without having heard of its store.
 pub const MAX_STALE: Duration = Duration::from_secs(30);
 
+/// How long counting a call may take: a database that hangs must not keep the call's place.
+const COUNTING: Duration = Duration::from_secs(5);
+
 /// The identities a gateway knows.
 #[derive(Debug, Default)]
 pub struct Identities {
@@ -111,10 +114,13 @@ impl Identities {
     }
 
     fn standing(&self, caller: &Caller) -> Standing {
+        if caller.token.is_anonymous && !self.admits_anonymous() {
+            return Standing::Revoked;
+        }
         let (Some(id), Some(known)) = (&caller.token.id, &self.known) else { return caller.token.standing };
         let tokens = &known.feed.known().tokens;
         match tokens.by_id.get(id) {
-            Some(token) if token.revoked_at.is_none() => {}
+            Some(token) if token.revoked_at.is_none() && caller.token.digest.as_ref() == Some(&token.digest) => {}
             _ => return Standing::Revoked,
         }
         if known.is_stale() { Standing::Unknown } else { Standing::Good }
@@ -160,6 +166,8 @@ impl Known {
             token: TokenClaims {
                 id: Some(token.id.clone()),
                 standing: Standing::Good,
+                is_anonymous: false,
+                digest: Some(token.digest.clone()),
                 workspace: token.claims.workspace.clone(),
                 modes,
                 task_tools: token.claims.task_tools.clone(),
@@ -181,11 +189,16 @@ pub async fn count(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let Some(known) = gateway.identities.known.as_ref().filter(|_| matches!(asked.what, What::Call)) else {
         return Ok(());
     };
-    match known.state.count_call(id, most).await {
-        Ok(Counted::Taken(_)) => Ok(()),
-        Ok(Counted::NoneLeft) => Err(exhausted(gateway)),
-        Err(error) => {
+    let counted = tokio::time::timeout(COUNTING, known.state.count_call(id, most)).await;
+    match counted {
+        Ok(Ok(Counted::Taken(_))) => Ok(()),
+        Ok(Ok(Counted::NoneLeft)) => Err(exhausted(gateway)),
+        Ok(Err(error)) => {
             tracing::error!("a call of token {id} cannot be counted, so it is not made: {error}");
+            Err(Refusal::Unverified)
+        }
+        Err(_) => {
+            tracing::error!("a call of token {id} is not counted in time, so it is not made");
             Err(Refusal::Unverified)
         }
     }

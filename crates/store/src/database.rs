@@ -28,6 +28,9 @@ static DRIVERS: Once = Once::new();
 /// Every connection to SQLite begins with these. Waiting comes first: the rest may have to.
 const PRAGMAS: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
                        PRAGMA foreign_keys = ON";
+/// Every connection to PostgreSQL begins with these: nobody waits for ever for somebody who holds a lock and is gone.
+const BOUNDS: &str = "SET statement_timeout = '60s'; SET lock_timeout = '10s'; \
+                      SET idle_in_transaction_session_timeout = '60s'";
 const CONNECTIONS_TO_FILE: u32 = 4;
 const CONNECTIONS_TO_SERVER: u32 = 8;
 /// How long to wait for a connection: to a server that is gone, nobody should wait long.
@@ -141,7 +144,9 @@ impl Database {
 
     async fn open_server(server: &Server) -> Result<Self, DatabaseError> {
         let place = server.to_string();
-        let options = AnyPoolOptions::new().max_connections(CONNECTIONS_TO_SERVER);
+        let options = AnyPoolOptions::new()
+            .max_connections(CONNECTIONS_TO_SERVER)
+            .after_connect(|connection, _| Box::pin(async move { connection.execute(BOUNDS).await.map(drop) }));
         let unreachable = |error| match error {
             DatabaseError::Sql(error) => DatabaseError::Unreachable { place: place.clone(), error },
             other => other,

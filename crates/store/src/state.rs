@@ -40,7 +40,7 @@ pub enum StateError {
          another one; nothing of it is used"
     )]
     NotAuthentic(Place),
-    #[error("the stored token {0} was not sealed for its place by this key; it counts as nobody's")]
+    #[error("the stored token {0} cannot be read: it was changed, or a newer version made it; it counts as nobody's")]
     Token(String),
     #[error("the key cannot be used")]
     Key,

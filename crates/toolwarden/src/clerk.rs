@@ -13,7 +13,7 @@ use toolwarden_console::SOCKET_NAME;
 use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
 use toolwarden_core::Keyring;
 use toolwarden_sources::{Locations, StoreChoice};
-use toolwarden_store::{Database, Index, Journal, JournalOptions, State};
+use toolwarden_store::{Database, Index, Journal, JournalOptions, Location, State};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use crate::cli::Places;
@@ -78,7 +78,7 @@ impl Desk {
         match O::NEEDS {
             Needs::Files => {}
             Needs::Index => index = Some(self.index().await?),
-            Needs::IndexAndKey => match self.index().await {
+            Needs::IndexAndKey => match self.index_of_record().await {
                 Ok(opened) => {
                     index = Some(opened);
                     keyring = self.keyring_of_journal().await?;
@@ -120,6 +120,19 @@ impl Desk {
 
     async fn index(&self) -> Result<Index> {
         Ok(self.store().await?.index.clone())
+    }
+
+    /// The index over a record. A file that is gone is not made anew beside it: what the index has seen is what tells
+    /// that the end of a record is missing.
+    async fn index_of_record(&self) -> Result<Index> {
+        let has_record = self.locations.data_dir.join("journal").is_dir();
+        if let Location::File(path) = store::location(&self.locations, &store::here(&self.locations)?)?
+            && has_record
+            && !path.exists()
+        {
+            return Err(anyhow!("{} is gone", path.display()));
+        }
+        self.index().await
     }
 
     async fn store(&self) -> Result<&Store> {

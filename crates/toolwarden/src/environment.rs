@@ -82,6 +82,13 @@ pub fn inherited() -> std::collections::BTreeMap<String, String> {
     INHERITED.iter().filter_map(value).collect()
 }
 
+/// A credential in a variable. One that is set counts as shown, also if it is empty or no text: whoever meant to show
+/// one must not be taken for somebody who need not (GATE-2).
+#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+pub fn shown_credential(name: &str) -> Option<Secret> {
+    std::env::var_os(name).map(|value| Secret::new(value.into_string().unwrap_or_default()))
+}
+
 /// A variable as text.
 pub fn text(name: &str) -> Option<String> {
     variable(name)?.into_os_string().into_string().ok()

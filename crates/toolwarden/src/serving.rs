@@ -33,6 +33,9 @@ use crate::{keys, store};
 /// How often the journal is delivered to the index.
 const DELIVERY: Duration = Duration::from_secs(1);
 
+/// How long a database may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(5);
+
 /// Open files that its connections, those to servers and its own files can need.
 const MOST_FILES: u64 = 65_536;
 
@@ -127,7 +130,7 @@ pub async fn start(house: House, name: &str) -> Result<Running> {
 async fn follow_tokens(mut versions: watch::Receiver<u64>, gateway: Weak<Gateway>) {
     while versions.changed().await.is_ok() {
         let Some(gateway) = gateway.upgrade() else { return };
-        gateway.identities_changed().await;
+        gateway.identities_changed();
     }
 }
 
@@ -146,7 +149,7 @@ impl Running {
             exporter.stop().await;
         }
         // A file that is closed leaves no write-ahead files behind.
-        self.database.close().await;
+        let _ = tokio::time::timeout(GOODBYE, self.database.close()).await;
         Ok(())
     }
 }
@@ -290,9 +293,8 @@ pub fn listen_address(config: &ConfigFile, given: Option<std::net::SocketAddr>) 
         })?,
     };
     if !address.ip().is_loopback() {
-        let why = format!(
-            "{address} can be reached by others, and callers cannot prove who they are yet; listen on 127.0.0.1 or [::1]"
-        );
+        let why =
+            format!("{address} can be reached by others, which is not supported yet; listen on 127.0.0.1 or [::1]");
         return Err(BadInput(why).into());
     }
     Ok(address)

@@ -83,7 +83,7 @@ impl Operation for TokensIssue {
         let token = new_token(clerk)?;
         clerk.record(actor, "tokens_issue", &format!("{} for {}", token.id, words(&claims))).await?;
         clerk.state()?.issue_token(&clerk.author(actor), &token.id, token.digest, &claims).await?;
-        clerk.caught_up().await?;
+        clerk.caught_up().await;
         let text = ShownOnce(token.text.reveal_to_upstream().to_owned());
         Ok(Outcome { id: token.id, token: text, claims })
     }

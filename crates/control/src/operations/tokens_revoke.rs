@@ -28,9 +28,11 @@ impl Operation for TokensRevoke {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        clerk.record(actor, "tokens_revoke", &shown(&request.id)).await?;
+        let recorded = clerk.record(actor, "tokens_revoke", &shown(&request.id)).await;
+        // Whether it can be recorded or not: what takes away does not wait.
         let revoked = clerk.state()?.revoke_token(&request.id, clerk.parts.clock.now()).await?;
-        clerk.caught_up().await?;
+        clerk.caught_up().await;
+        recorded?;
         if revoked { Ok(Outcome { id: request.id }) } else { Err(no_such(&request.id)) }
     }
 }

@@ -29,7 +29,7 @@ impl Operation for TokensRotate {
         let fresh = new_token(clerk)?.with_id(&request.id);
         clerk.record(actor, "tokens_rotate", &shown(&request.id)).await?;
         let rotated = clerk.state()?.rotate_token(&request.id, fresh.digest).await?;
-        clerk.caught_up().await?;
+        clerk.caught_up().await;
         if !rotated {
             return Err(no_such(&request.id));
         }

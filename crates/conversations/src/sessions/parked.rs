@@ -6,7 +6,7 @@ use toolwarden_core::json::Part;
 use toolwarden_core::weak;
 use toolwarden_mcp::Id;
 
-use super::{ClientSession, lock};
+use super::{ClientSession, Push, lock};
 use crate::failure::Failure;
 
 const MOST_PARKED: usize = 256;
@@ -50,6 +50,11 @@ impl ClientSession {
     pub(super) fn forsake(&self) {
         let parked = lock(&self.parked).take();
         drop(parked);
+        self.gone.notify_waiters();
+        if let Push::Log(news) = &self.push {
+            // Nothing follows: whoever hears it need not wait.
+            news.close();
+        }
     }
 
     /// Gives up the parked request of this id; says whether there was one.

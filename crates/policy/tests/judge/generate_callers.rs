@@ -72,6 +72,8 @@ fn token(tape: &mut Tape<'_>, kind: CallerKind, mode: Option<&str>, time: Timest
             1 => Standing::Unknown,
             _ => Standing::Good,
         },
+        is_anonymous: false,
+        digest: None,
         workspace: None,
         calls_left: tape.chance(6).then(|| u64::from(tape.byte() % 2)),
     }

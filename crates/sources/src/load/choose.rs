@@ -148,6 +148,7 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     let users = operator(loading, &loading.locations.user_config(), Needed::May);
     chosen.config.vault.workspace_env = users.config.vault.workspace_env;
     chosen.config.store = users.config.store;
+    chosen.config.gateway.anonymous_loopback = users.config.gateway.anonymous_loopback;
     chosen.config.vault.key = users.config.vault.key;
     chosen.store_directory = users.directory;
     let own_admin = chosen.person.admin_file.take();

@@ -16,6 +16,8 @@ use super::{CHANNEL, Counters, Records, State, StateError, Tokens};
 
 /// How often the counters are read in any case.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// How long a reading may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait before hearing is tried again.
 const DEAF: Duration = Duration::from_secs(5);
 
@@ -114,7 +116,13 @@ impl Drop for Feed {
 }
 
 impl Shared {
+    /// Bounded in time: a database that hangs is as good as gone, and comes back some day.
     async fn catch_up(&self) -> Result<(), StateError> {
+        let reading = tokio::time::timeout(PATIENCE, self.read());
+        reading.await.map_err(|_| StateError::from(sqlx::Error::PoolTimedOut))?
+    }
+
+    async fn read(&self) -> Result<(), StateError> {
         let _turn = self.catching_up.lock().await;
         // Before asking: what is answered was so then, or later.
         let asked = self.begun.elapsed();

@@ -40,10 +40,11 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Whether a token was ever issued. One that was revoked counts: its bearer is still there.
+    /// Whether a token was ever issued. One that was revoked counts, and one whose row is gone: its bearer is still
+    /// there.
     #[must_use]
     pub fn any_was_issued(&self) -> bool {
-        !self.by_id.is_empty() || !self.not_authentic.is_empty()
+        self.version > 0 || !self.by_id.is_empty() || !self.not_authentic.is_empty()
     }
 
     fn take(&mut self, id: String, token: Option<StoredToken>) {
@@ -109,10 +110,13 @@ impl State {
         let version = next(writing.connection()).await?;
         let query = "UPDATE tokens SET revoked_us = $1, version = $2 WHERE id = $3 AND revoked_us IS NULL";
         let query = sqlx::query(query).bind(at.as_microsecond()).bind(signed(version)).bind(id);
-        let revoked = query.execute(writing.connection()).await?.rows_affected();
+        if query.execute(writing.connection()).await?.rows_affected() == 0 {
+            writing.rollback().await?;
+            return Ok(false);
+        }
         self.announce(&mut writing).await?;
         writing.commit().await?;
-        Ok(revoked > 0)
+        Ok(true)
     }
 
     /// Gives a token another secret; the former one counts no more. False where there is no such token in use.
@@ -146,8 +150,9 @@ impl State {
         let query = "UPDATE tokens SET calls = calls + 1 WHERE id = $1 AND calls < $2 AND revoked_us IS NULL \
                      RETURNING calls";
         let query = sqlx::query(query).bind(id).bind(signed(most));
-        let counted = query.fetch_optional(&self.database.pool).await?;
-        Ok(match counted {
+        // To the end: only then is it certain that it was written.
+        let counted = query.fetch_all(&self.database.pool).await?;
+        Ok(match counted.first() {
             Some(row) => Counted::Taken(unsigned(row.try_get(0)?)),
             None => Counted::NoneLeft,
         })

@@ -1,7 +1,6 @@
 //! `toolwarden stdio`: the MCP door on stdin and stdout, for clients that start a process.
 
 use anyhow::Result;
-use toolwarden_core::Secret;
 use toolwarden_doors::stdio;
 use toolwarden_gateway::{Credential, Scope};
 
@@ -26,7 +25,7 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     };
     let mode = arguments.mode.clone();
     // Without a token it is whoever started the process.
-    let credential = environment::text(TOKEN).map_or(Credential::Local, |text| Credential::Token(Secret::new(text)));
+    let credential = environment::shown_credential(TOKEN).map_or(Credential::Local, Credential::Token);
     let places = places.clone();
     let reload = move || wire::open_quietly(&places, &policy);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -298,13 +299,76 @@ fn gate_19_revocation_closes_open_streams() {
     let foreign = exchange(server.connect(), &head("GET", &person, Some(&session), 0));
     assert!(foreign.starts_with("HTTP/1.1 404"), "{foreign}");
     let mut stream = opened(&server, &head("GET", &token, Some(&session), 0));
+    let mut oldest = opened(&server, &head("GET", &token, None, 0).replace("/mcp/notes", "/sse/notes"));
     let mut other = opened(&server, &head("GET", &person, Some(&others), 0));
     assert_eq!(house.run(&["tokens", "revoke", &id]).code, 0);
     let mut rest = Vec::new();
     assert!(stream.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
+    assert!(oldest.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
     // Others go on.
     assert!(other.set_read_timeout(Some(Duration::from_millis(300))).is_ok());
     assert!(other.read_to_end(&mut rest).is_err(), "{}", String::from_utf8_lossy(&rest));
     let gone = exchange(server.connect(), &head("GET", &token, Some(&session), 0));
     assert!(gone.starts_with("HTTP/1.1 401"), "{gone}");
+}
+
+/// Runs the pipe with a token in its environment and one message; its code and both outputs.
+fn pipe(house: &House, token: &str) -> (Option<i32>, String) {
+    let started = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
+        .args(["stdio", "--server", "notes"])
+        .current_dir(house.path("space"))
+        .env_clear()
+        .env("HOME", house.path("home"))
+        .env("PATH", "/usr/bin:/bin")
+        .env("TOOLWARDEN_TOKEN", token)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut started) = started else { unreachable!("the program starts") };
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-11-25",
+            "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let _ = started.stdin.take().map(|mut input| input.write_all(text.as_bytes()));
+    let Ok(ended) = started.wait_with_output() else { unreachable!("it ends") };
+    let said = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (ended.status.code(), said)
+}
+
+#[test]
+fn gate_2_a_token_in_the_environment_is_never_ignored() {
+    let house = house();
+    let (_, token) = issue(&house, &worker(&[]));
+    let (code, said) = pipe(&house, &token);
+    assert!(code == Some(0) && said.contains("read_note") && !said.contains("write_note"), "{said}");
+    for wrong in ["", " ", "x"] {
+        let (code, said) = pipe(&house, wrong);
+        assert!(code == Some(2) && said.contains("not known here"), "{wrong:?}: {said}");
+    }
+}
+
+#[test]
+fn gate_2_whoever_came_without_a_token_is_gone_with_the_first_one() {
+    let house = house();
+    let server = Server::start(&house);
+    let session = server.session("/mcp/notes");
+    let request = head("GET", "", Some(&session), 0).replace("Authorization: Bearer \r\n", "");
+    let mut stream = opened(&server, &request);
+    let (id, token) = issue(&house, &worker(&[]));
+    let mut rest = Vec::new();
+    assert!(stream.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
+    // What was opened with a secret ends with that secret.
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let hello = hello.to_string();
+    let answer = exchange(server.connect(), &format!("{}{hello}", head("POST", &token, None, hello.len())));
+    let line = answer.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id: ")).unwrap_or_default();
+    let session = line.split_once(": ").map(|(_, id)| id.trim().to_owned()).unwrap_or_default();
+    let mut stream = opened(&server, &head("GET", &token, Some(&session), 0));
+    assert_eq!(house.run(&["tokens", "rotate", &id]).code, 0);
+    assert!(stream.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
 }

@@ -120,3 +120,14 @@ fn vault_4_the_key_is_kept_where_the_config_says() {
     let ran = house.run(&["allow", "notes:write"]);
     assert!(ran.code == 2 && ran.err.contains("outlives the process"), "{}", ran.err);
 }
+
+#[test]
+fn gate_15_a_record_without_its_store_is_checked_by_the_key_and_that_is_told() {
+    let house = House::new();
+    assert_eq!(house.run(&["allow", "notes:read"]).code, 0);
+    let store = house.path("home/.local/share/toolwarden/toolwarden.sqlite");
+    assert!(std::fs::remove_file(&store).is_ok());
+    let ran = house.run(&["audit", "verify"]);
+    assert!(ran.code == 0 && ran.err.contains("may go unnoticed") && ran.err.contains("is gone"), "{}", ran.err);
+    assert!(!store.exists(), "looking makes nothing");
+}
