@@ -216,6 +216,20 @@ pub fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, server: Arc<
     Box::pin(events.take_until(Box::pin(out_of_reach)))
 }
 
+/// A stream of news of several servers, as long as its hearer's credential counts.
+pub fn while_known(gateway: &Arc<Gateway>, caller: Arc<Caller>, events: Events) -> Events {
+    let gateway = gateway.clone();
+    let mut changes = gateway.live.changes();
+    let lost = async move {
+        while !gateway.identities.is_lost(&caller) {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    };
+    Box::pin(events.take_until(Box::pin(lost)))
+}
+
 /// Tells servers that nobody waits for their answer any more, in the words of their transport and without
 /// waiting for them. What reason the client gave is not passed on: nobody has judged it.
 pub fn tell_servers(flight: &Flight) {

@@ -20,6 +20,7 @@ use crate::pipeline::pass;
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{Answer, Events};
 use toolwarden_steps::arrival::{Arrival, Course};
+use toolwarden_steps::ending::while_known;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Resolved, resolve};
 
@@ -35,6 +36,7 @@ pub(super) async fn listen(
     let Some(params) = params else { return Err(Refusal::Params("`notifications` is missing".to_owned())) };
     let wanted = params.member("notifications").filter(|wanted| wanted.value().kind() == Kind::Object);
     let Some(wanted) = wanted else { return Err(Refusal::Params("`notifications` must be an object".to_owned())) };
+    let caller = arrival.caller.clone();
     let opening = named(gateway, &arrival).into_iter().map(|(alias, upstream)| {
         // Each server has a request of its own, which ends with this one.
         let arrival = Arrival { session: None, course: Course::default(), ..arrival.clone() };
@@ -54,7 +56,7 @@ pub(super) async fn listen(
     // The stream stays open where no server has news: the policy may change what is visible.
     sources.push(Box::pin(stream::pending()));
     let events = stream::once(async move { Event::of(first) }).chain(select(select_all(sources), late));
-    Ok(Answer::Events { events: Box::pin(events), resumable: true })
+    Ok(Answer::Events { events: while_known(gateway, caller, Box::pin(events)), resumable: true })
 }
 
 /// One server that is listened to for a client of the common door.

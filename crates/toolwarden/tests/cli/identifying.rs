@@ -279,6 +279,12 @@ fn opened(server: &Server, request: &str) -> TcpStream {
     stream
 }
 
+/// Whether a stream ends; one that goes on is not waited for.
+fn ends(mut stream: TcpStream) -> bool {
+    let reading = std::thread::spawn(move || stream.read_to_end(&mut Vec::new()).is_ok());
+    eventually(|| reading.is_finished()) && reading.join().unwrap_or_default()
+}
+
 #[test]
 fn gate_19_revocation_closes_open_streams() {
     let house = house();
@@ -298,16 +304,20 @@ fn gate_19_revocation_closes_open_streams() {
     // A session is its principal's alone.
     let foreign = exchange(server.connect(), &head("GET", &person, Some(&session), 0));
     assert!(foreign.starts_with("HTTP/1.1 404"), "{foreign}");
-    let mut stream = opened(&server, &head("GET", &token, Some(&session), 0));
-    let mut oldest = opened(&server, &head("GET", &token, None, 0).replace("/mcp/notes", "/sse/notes"));
+    let stream = opened(&server, &head("GET", &token, Some(&session), 0));
+    let oldest = opened(&server, &head("GET", &token, None, 0).replace("/mcp/notes", "/sse/notes"));
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    let listen = server.request("subscriptions/listen", None, &listen).replace("/mcp/notes", "/mcp");
+    let shown = format!("Authorization: Bearer {token}\r\nContent-Type:");
+    let common = opened(&server, &listen.replacen("Content-Type:", &shown, 1));
     let mut other = opened(&server, &head("GET", &person, Some(&others), 0));
     assert_eq!(house.run(&["tokens", "revoke", &id]).code, 0);
-    let mut rest = Vec::new();
-    assert!(stream.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
-    assert!(oldest.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
+    assert!(ends(stream));
+    assert!(ends(oldest));
+    assert!(ends(common));
     // Others go on.
     assert!(other.set_read_timeout(Some(Duration::from_millis(300))).is_ok());
-    assert!(other.read_to_end(&mut rest).is_err(), "{}", String::from_utf8_lossy(&rest));
+    assert!(other.read_to_end(&mut Vec::new()).is_err());
     let gone = exchange(server.connect(), &head("GET", &token, Some(&session), 0));
     assert!(gone.starts_with("HTTP/1.1 401"), "{gone}");
 }
@@ -357,10 +367,9 @@ fn gate_2_whoever_came_without_a_token_is_gone_with_the_first_one() {
     let server = Server::start(&house);
     let session = server.session("/mcp/notes");
     let request = head("GET", "", Some(&session), 0).replace("Authorization: Bearer \r\n", "");
-    let mut stream = opened(&server, &request);
+    let stream = opened(&server, &request);
     let (id, token) = issue(&house, &worker(&[]));
-    let mut rest = Vec::new();
-    assert!(stream.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
+    assert!(ends(stream));
     // What was opened with a secret ends with that secret.
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
@@ -368,7 +377,7 @@ fn gate_2_whoever_came_without_a_token_is_gone_with_the_first_one() {
     let answer = exchange(server.connect(), &format!("{}{hello}", head("POST", &token, None, hello.len())));
     let line = answer.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id: ")).unwrap_or_default();
     let session = line.split_once(": ").map(|(_, id)| id.trim().to_owned()).unwrap_or_default();
-    let mut stream = opened(&server, &head("GET", &token, Some(&session), 0));
+    let stream = opened(&server, &head("GET", &token, Some(&session), 0));
     assert_eq!(house.run(&["tokens", "rotate", &id]).code, 0);
-    assert!(stream.read_to_end(&mut rest).is_ok(), "it ends: {}", String::from_utf8_lossy(&rest));
+    assert!(ends(stream));
 }
