@@ -204,30 +204,26 @@ fn tell_of_limit(asked: &Asked, refusal: &Refusal) {
 
 /// A stream of news, as long as its hearer may reach the server.
 pub fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, server: Arc<str>, events: Events) -> Events {
-    let gateway = gateway.clone();
-    let mut changes = gateway.live.changes();
-    let out_of_reach = async move {
-        while may_reach(&gateway, &caller, &server) {
-            if changes.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    };
-    Box::pin(events.take_until(Box::pin(out_of_reach)))
+    as_long_as(gateway, events, move |gateway| may_reach(gateway, &caller, &server))
 }
 
 /// A stream of news of several servers, as long as its hearer's credential counts.
 pub fn while_known(gateway: &Arc<Gateway>, caller: Arc<Caller>, events: Events) -> Events {
+    as_long_as(gateway, events, move |gateway| !gateway.identities.is_lost(&caller))
+}
+
+/// A stream that ends when something is so no longer, which is asked whenever policy or identities change.
+fn as_long_as(gateway: &Arc<Gateway>, events: Events, is_so: impl Fn(&Gateway) -> bool + Send + 'static) -> Events {
     let gateway = gateway.clone();
     let mut changes = gateway.live.changes();
-    let lost = async move {
-        while !gateway.identities.is_lost(&caller) {
+    let ended = async move {
+        while is_so(&gateway) {
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         }
     };
-    Box::pin(events.take_until(Box::pin(lost)))
+    Box::pin(events.take_until(Box::pin(ended)))
 }
 
 /// Tells servers that nobody waits for their answer any more, in the words of their transport and without

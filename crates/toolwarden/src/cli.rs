@@ -29,7 +29,7 @@ pub struct Places {
     /// Config file; without it the nearest trusted toolwarden.toml, else the user's
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Directory of stored lists and trust records
+    /// Directory of the store, the journal and trust records
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Count the workspace's files as they are, for this run only

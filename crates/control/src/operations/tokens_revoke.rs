@@ -33,7 +33,11 @@ impl Operation for TokensRevoke {
         let revoked = clerk.state()?.revoke_token(&request.id, clerk.parts.clock.now()).await?;
         clerk.caught_up().await;
         recorded?;
-        if revoked { Ok(Outcome { id: request.id }) } else { Err(no_such(&request.id)) }
+        if revoked {
+            return Ok(Outcome { id: request.id });
+        }
+        clerk.nothing_changed(actor, "tokens_revoke", &shown(&request.id)).await?;
+        Err(no_such(&request.id))
     }
 }
 

@@ -31,6 +31,7 @@ impl Operation for TokensRotate {
         let rotated = clerk.state()?.rotate_token(&request.id, fresh.digest).await?;
         clerk.caught_up().await;
         if !rotated {
+            clerk.nothing_changed(actor, "tokens_rotate", &shown(&request.id)).await?;
             return Err(no_such(&request.id));
         }
         Ok(Outcome { id: request.id, token: ShownOnce(fresh.text.reveal_to_upstream().to_owned()) })

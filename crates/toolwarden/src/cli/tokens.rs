@@ -11,7 +11,7 @@ use super::audit::When;
 /// Issue credentials for agents and for persons' clients, and take them back
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  toolwarden tokens issue --role worker --task t1 --job j1 --expires 1h\n  toolwarden tokens issue --person\n  toolwarden tokens revoke 0123456789abc\n\nA client sends its token as `Authorization: Bearer TOKEN`, or has it in TOOLWARDEN_TOKEN when it starts\n`toolwarden stdio`. Once a token was issued, clients that show none are refused, unless the config says\n`[gateway] anonymous_loopback = true`."
+    after_help = "Examples:\n  toolwarden tokens issue --role worker --task t1 --job j1 --expires 1h\n  toolwarden tokens issue --person\n  toolwarden tokens revoke 0123456789abc\n\nA client sends its token as `Authorization: Bearer TOKEN`, or has it in TOOLWARDEN_TOKEN when it starts `toolwarden stdio`. Once a token was issued, clients that show none are refused, unless the config says `[gateway] anonymous_loopback = true`."
 )]
 pub enum TokensCommand {
     /// Issue a token; it is shown once

@@ -123,6 +123,11 @@ fn gate_3_revoked_and_rotated_on_the_next_call() {
     assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("revoked"), "{answer}");
     assert_eq!(house.run(&["tokens", "revoke", &id]).code, 2, "it is not in use");
     assert_eq!(house.run(&["tokens", "rotate", "nobody"]).code, 2);
+    let record = house.json(&["audit", "query"]).to_string();
+    assert!(
+        record.contains(&format!("nothing changed: {id}")) && record.contains("nothing changed: nobody"),
+        "{record}"
+    );
     // After a restart it is still so.
     server.stop();
     let server = Server::start_with(&house, &[]);
