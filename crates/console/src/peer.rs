@@ -22,7 +22,7 @@ impl Peer {
             (false, 0) => "root".to_owned(),
             (false, number) => number.to_string(),
         };
-        Actor { user, via: Via::ControlSocket }
+        Actor::owner(user, Via::ControlSocket)
     }
 }
 

@@ -10,11 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http::{StatusCode, Uri, header};
 use serde::Serialize;
-use toolwarden_control::operations::{
-    AllowlistAdd, AllowlistRemove, AllowlistShow, AuditExport, AuditQuery, AuditStats, AuditVerify, PolicyConfirm,
-    ServersList, ServersShow, Status, TokensIssue, TokensList, TokensRevoke, TokensRotate, ToolsAccept, ToolsList,
-    TrustAdd, TrustList, TrustRemove,
-};
+use toolwarden_control::operations::{self, Visitor};
 use toolwarden_control::{Clerk, ControlError, Fault, Kind, Operation};
 
 use crate::peer::Peer;
@@ -24,15 +20,9 @@ const LARGEST_REQUEST: usize = 256 * 1024;
 
 /// All operations of a clerk. Every request must carry a `Peer`.
 pub fn router(clerk: Arc<Clerk>) -> Router {
-    let router = Router::new();
-    let router = with::<Status>(router);
-    let router = with::<AuditQuery>(with::<AuditStats>(with::<AuditExport>(with::<AuditVerify>(router))));
-    let router = with::<AllowlistShow>(with::<AllowlistAdd>(with::<AllowlistRemove>(router)));
-    let router = with::<TrustList>(with::<TrustAdd>(with::<TrustRemove>(router)));
-    let router = with::<ServersList>(with::<ServersShow>(router));
-    let router = with::<PolicyConfirm>(router);
-    let router = with::<TokensIssue>(with::<TokensList>(with::<TokensRotate>(with::<TokensRevoke>(router))));
-    let router = with::<ToolsList>(with::<ToolsAccept>(router));
+    let mut routes = Routes(Router::new());
+    operations::all(&mut routes);
+    let Routes(router) = routes;
     router
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not_found", "there is no such operation") })
         .method_not_allowed_fallback(|| async {
@@ -42,12 +32,17 @@ pub fn router(clerk: Arc<Clerk>) -> Router {
         .with_state(clerk)
 }
 
-fn with<O: Operation>(router: Router<Arc<Clerk>>) -> Router<Arc<Clerk>> {
-    let method = match O::KIND {
-        Kind::Read => get(read::<O>),
-        Kind::Post => post(change::<O>),
-    };
-    router.route(O::PATH, method)
+/// A route for every operation.
+struct Routes(Router<Arc<Clerk>>);
+
+impl Visitor for Routes {
+    fn visit<O: Operation>(&mut self) {
+        let method = match O::KIND {
+            Kind::Read => get(read::<O>),
+            Kind::Post => post(change::<O>),
+        };
+        self.0 = std::mem::take(&mut self.0).route(O::PATH, method);
+    }
 }
 
 async fn read<O: Operation>(State(clerk): State<Arc<Clerk>>, peer: Option<Extension<Peer>>, uri: Uri) -> Response {
@@ -78,7 +73,7 @@ async fn act<O: Operation>(
         return refuse(StatusCode::FORBIDDEN, "forbidden", "nobody vouches for who asks");
     };
     let outcome = match request {
-        Ok(request) => O::run(clerk, &peer.actor(clerk), request).await,
+        Ok(request) => clerk.perform::<O>(&peer.actor(clerk), request).await,
         Err(message) => Err(ControlError::BadInput(format!("the request cannot be read: {message}"))),
     };
     match outcome {
@@ -98,14 +93,15 @@ struct Failed {
 fn status(fault: &Fault) -> StatusCode {
     match fault.code.as_str() {
         "not_found" => StatusCode::NOT_FOUND,
+        "conflict" => StatusCode::CONFLICT,
+        "forbidden" => StatusCode::FORBIDDEN,
         _ if fault.is_input() => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
 fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
-    let error = Fault { code: code.to_owned(), message: message.to_owned(), help: None, findings: Vec::new() };
-    json(status, &Failed { error })
+    json(status, &Failed { error: Fault::new(code, message) })
 }
 
 fn json(status: StatusCode, value: &impl Serialize) -> Response {

@@ -5,14 +5,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolwarden_core::{AuditRecord, Clock, Keyring, RecordKind};
+use toolwarden_core::{AuditRecord, Clock, Keyring, RecordKind, Records};
 use toolwarden_sources::Locations;
 use toolwarden_store::state::{Author, Feed};
 use toolwarden_store::{Index, Journal, State, index};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, Via};
 use crate::changes::Changes;
 use crate::error::ControlError;
+use crate::operation::Operation;
 use crate::servers::Servers;
 
 /// What a clerk is made of.
@@ -45,6 +46,21 @@ impl Clerk {
         Self { parts, changes: Changes::default() }
     }
 
+    /// Does an operation, where this one may ask for it. The only way in.
+    ///
+    /// # Errors
+    /// They may not, or it cannot be done.
+    pub async fn perform<O: Operation>(&self, actor: &Actor, request: O::Request) -> Result<O::Outcome, ControlError> {
+        if !actor.is(O::FOR) {
+            let what = format!("refused: this is for those with the right `{}`", O::FOR.as_str());
+            if self.parts.journal.is_some() {
+                self.record(actor, O::PATH, &what).await?;
+            }
+            return Err(ControlError::Forbidden(what));
+        }
+        O::run(self, actor, request).await
+    }
+
     #[must_use]
     pub fn changes(&self) -> &Changes {
         &self.changes
@@ -54,6 +70,11 @@ impl Clerk {
     #[must_use]
     pub fn owner(&self) -> &str {
         &self.parts.locations.user
+    }
+
+    /// Whose things an actor means who names nobody. Root at the socket speaks for the owner.
+    pub(crate) fn whom(&self, actor: &Actor) -> String {
+        if actor.via == Via::Token { actor.user.clone() } else { self.owner().to_owned() }
     }
 
     pub(crate) fn journal_root(&self) -> PathBuf {
@@ -66,6 +87,17 @@ impl Clerk {
 
     pub(crate) fn state(&self) -> Result<&State, ControlError> {
         self.parts.state.as_ref().ok_or(ControlError::Without("the store"))
+    }
+
+    /// What the store holds; nothing where there is no store yet.
+    pub(crate) async fn records(&self) -> Result<Arc<Records>, ControlError> {
+        if let Some(feed) = &self.parts.feed {
+            return Ok(feed.known().records.clone());
+        }
+        match &self.parts.state {
+            Some(state) => Ok(Arc::new(state.records().await?)),
+            None => Ok(Arc::default()),
+        }
     }
 
     /// Who changes something, for the store.
@@ -102,12 +134,34 @@ impl Clerk {
         operation: &'static str,
         detail: &str,
     ) -> Result<(), ControlError> {
+        self.write_down(actor, operation, detail, None).await
+    }
+
+    /// The same for a change that makes a version of the policy.
+    pub(crate) async fn record_version(
+        &self,
+        actor: &Actor,
+        operation: &'static str,
+        detail: &str,
+        version: u64,
+    ) -> Result<(), ControlError> {
+        self.write_down(actor, operation, detail, Some(version)).await
+    }
+
+    async fn write_down(
+        &self,
+        actor: &Actor,
+        operation: &'static str,
+        detail: &str,
+        version: Option<u64>,
+    ) -> Result<(), ControlError> {
         let journal = self.parts.journal.as_ref().ok_or(ControlError::Without("the journal"))?;
         let mut record = AuditRecord::new(RecordKind::Event, self.parts.clock.now(), journal.next_call());
         record.door = Some(actor.door());
         record.method = Some(operation);
         record.user = Some(&actor.user);
         record.detail = Some(detail);
+        record.policy_version = version;
         journal.record(&record).await?;
         Ok(())
     }

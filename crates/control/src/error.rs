@@ -31,14 +31,27 @@ pub enum ControlError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     State(#[from] StateError),
+    #[error("{message}")]
+    Conflict { message: String, sides: Box<Sides> },
+    #[error("{0}")]
+    Forbidden(String),
     #[error("{0} is needed for this, and this process has not opened it")]
     Without(&'static str),
     #[error("the operation ended before it was done; see the log")]
     Ended,
 }
 
+/// What two people wrote to the same place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sides {
+    /// The version that is there.
+    pub found: u64,
+    pub now: Option<serde_json::Value>,
+    pub yours: Option<serde_json::Value>,
+}
+
 /// An error as it travels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     pub code: String,
     pub message: String,
@@ -46,6 +59,15 @@ pub struct Fault {
     pub help: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Remark>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sides: Option<Sides>,
+}
+
+impl Fault {
+    #[must_use]
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), help: None, findings: Vec::new(), sides: None }
+    }
 }
 
 impl ControlError {
@@ -56,18 +78,22 @@ impl ControlError {
             Self::BadInput(_) => "bad_input",
             Self::Policy(_) => "policy_refused",
             Self::NotFound { .. } => "not_found",
+            Self::Conflict { .. } => "conflict",
+            Self::Forbidden(_) => "forbidden",
             _ => "failed",
         }
     }
 
     #[must_use]
     pub fn fault(&self) -> Fault {
-        let (help, findings) = match self {
-            Self::NotFound { help, .. } => (Some(help.clone()), Vec::new()),
-            Self::Policy(findings) => (None, findings.clone()),
-            _ => (None, Vec::new()),
-        };
-        Fault { code: self.code().to_owned(), message: self.to_string(), help, findings }
+        let mut fault = Fault::new(self.code(), self.to_string());
+        match self {
+            Self::NotFound { help, .. } => fault.help = Some(help.clone()),
+            Self::Policy(findings) => fault.findings.clone_from(findings),
+            Self::Conflict { sides, .. } => fault.sides = Some((**sides).clone()),
+            _ => {}
+        }
+        fault
     }
 }
 

@@ -6,21 +6,25 @@
 mod actor;
 mod changes;
 mod clerk;
+mod deciding;
 mod definitions;
+mod editing;
 mod error;
 mod operation;
 pub mod operations;
 mod place;
+mod redact;
 mod remark;
 mod seen;
 mod selection;
 mod servers;
 
-pub use actor::{Actor, Via};
+pub use actor::{Actor, Role, Via};
 pub use changes::{Changes, Follower};
 pub use clerk::{Clerk, ClerkParts};
+pub use deciding::{Done, Terms};
 pub use definitions::{DefinitionView, WaitingView};
-pub use error::{ControlError, Fault};
+pub use error::{ControlError, Fault, Sides};
 pub use operation::{Kind, Needs, Operation};
 pub use place::Place;
 pub use remark::Remark;

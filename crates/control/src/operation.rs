@@ -6,7 +6,7 @@ use std::future::Future;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::actor::Actor;
+use crate::actor::{Actor, Role};
 use crate::clerk::Clerk;
 use crate::error::ControlError;
 
@@ -23,6 +23,8 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     Files,
+    /// What people decided, where anything was; nothing is made for it.
+    Policy,
     Index,
     IndexAndKey,
     /// What people decided, to be read.
@@ -36,6 +38,8 @@ pub trait Operation: Debug + Send + Sync + 'static {
     const PATH: &'static str;
     const KIND: Kind;
     const NEEDS: Needs;
+    /// Who may ask for it. Admins may ask for everything.
+    const FOR: Role;
     type Request: Serialize + DeserializeOwned + Debug + Send;
     type Outcome: Serialize + DeserializeOwned + Debug + Send;
 

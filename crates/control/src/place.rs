@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use toolwarden_core::{Layer, Origin};
-use toolwarden_pins::Changes;
+use toolwarden_core::{Layer, Origin, Records};
+use toolwarden_pins::{self as pins, Changes};
 use toolwarden_policy::input::RuleFile;
 use toolwarden_policy::{PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;
@@ -56,9 +56,18 @@ impl Place {
 pub(crate) struct Opened {
     pub(crate) loaded: Loaded,
     pub(crate) policy: PolicySet,
+    /// Files are broken, so this is not the policy that counts.
+    pub(crate) is_blind: bool,
 }
 
 impl Opened {
+    /// For whoever takes something back while the files cannot be read.
+    pub(crate) fn blind() -> Result<Self, ControlError> {
+        let loaded = Loaded::nothing();
+        let policy = PolicySet::compile(&loaded.input)?;
+        Ok(Self { loaded, policy, is_blind: true })
+    }
+
     /// What becomes of changes of a server's definitions.
     pub(crate) fn changes_of(&self, server: &str) -> Changes {
         let found = self.loaded.definitions.iter().find(|one| one.input.name == server);
@@ -73,16 +82,29 @@ impl Opened {
 }
 
 /// Loads and compiles the policy that counts at these locations.
-pub(crate) fn open(locations: &Locations, catalogs: &[String]) -> Result<Opened, ControlError> {
-    let mut loaded = load(locations).map_err(|refusal| ControlError::BadInput(refusal.to_string()))?;
-    if loaded.shipped_rules {
-        let origin = Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1);
-        loaded.input.base.rules.push(RuleFile { origin, text: shipped::RULES.to_owned() });
-    }
+pub(crate) fn open(locations: &Locations, catalogs: &[String], store: &Records) -> Result<Opened, ControlError> {
+    let mut loaded = read(locations, store)?;
     for argument in catalogs {
         catalog::apply(argument, &locations.working_directory, &mut loaded.input)
             .map_err(|error| ControlError::BadInput(error.to_string()))?;
     }
     let policy = PolicySet::compile(&loaded.input)?;
-    Ok(Opened { loaded, policy })
+    Ok(Opened { loaded, policy, is_blind: false })
+}
+
+/// The same, with the tools of servers as far as they were seen.
+pub(crate) fn open_as_seen(locations: &Locations, store: &Records) -> Result<Opened, ControlError> {
+    let mut loaded = read(locations, store)?;
+    pins::fill(locations, &mut loaded.input)?;
+    let policy = PolicySet::compile(&loaded.input)?;
+    Ok(Opened { loaded, policy, is_blind: false })
+}
+
+fn read(locations: &Locations, store: &Records) -> Result<Loaded, ControlError> {
+    let mut loaded = load(locations, store).map_err(|refusal| ControlError::BadInput(refusal.to_string()))?;
+    if loaded.shipped_rules {
+        let origin = Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1);
+        loaded.input.base.rules.push(RuleFile { origin, text: shipped::RULES.to_owned() });
+    }
+    Ok(loaded)
 }

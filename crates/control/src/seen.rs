@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use toolwarden_core::Records;
 use toolwarden_core::name::shown;
 use toolwarden_pins::{self as pins, Kind, ServerPins};
 use toolwarden_sources::{Locations, load};
@@ -57,8 +58,9 @@ impl Configured {
     }
 
     /// Else those of the files. Blocks.
-    pub(crate) fn or_written(self, locations: &Locations) -> Self {
-        let written = || Some(load(locations).ok()?.input.servers.into_iter().map(|server| server.name).collect());
+    pub(crate) fn or_written(self, locations: &Locations, store: &Records) -> Self {
+        let written =
+            || Some(load(locations, store).ok()?.input.servers.into_iter().map(|server| server.name).collect());
         Self(self.0.or_else(written))
     }
 

@@ -12,8 +12,8 @@ use crate::entries::List;
 use crate::files::FileError;
 use crate::finding::Finding;
 use crate::locations::Locations;
-use crate::lock::DataLock;
-use crate::stored::{self, Lists, Record, StoredError, StoredUser};
+use crate::records::{StoredUser, label, lists_of};
+use crate::stored::{self, StoredError};
 use target::{Situation, Target};
 
 /// Why nothing was changed.
@@ -60,18 +60,24 @@ pub struct Removed {
     pub still_granted_by: Vec<(String, String)>,
 }
 
-/// Adds an entry to the list where it takes effect for this user.
+/// Adds an entry to the list where it takes effect for this user: to their file, or to what is stored for them, which
+/// the caller keeps.
 ///
 /// # Errors
 /// The entry is invalid, the file is broken, or something cannot be read or written.
-pub fn add_entry(locations: &Locations, user: &str, list: List, text: &str) -> Result<Added, EditError> {
+pub fn add_entry(
+    locations: &Locations,
+    (user, stored): (&str, &mut StoredUser),
+    list: List,
+    text: &str,
+) -> Result<Added, EditError> {
     if let Some(fault) = list.fault(text) {
         return Err(EditError::Invalid { entry: name::shown(text).into_owned(), fault });
     }
-    let held = stored::lock(locations)?;
-    let situation = Situation::look(locations, user, list)?;
+    let _held = stored::lock(locations)?;
+    let situation = Situation::look(locations, (user, stored), list)?;
     match situation.target() {
-        Target::Stored => add_stored(locations, &held, user, list, text),
+        Target::Stored => Ok(add_stored((user, stored), list, text)),
         Target::UserFile { remark } => {
             let file = situation.user_file;
             if let Some(found) = already(list, &file.entries, text, &file.label) {
@@ -83,40 +89,40 @@ pub fn add_entry(locations: &Locations, user: &str, list: List, text: &str) -> R
     }
 }
 
-/// Removes an entry wherever the user may edit it.
+/// Removes an entry wherever the user may edit it; what is stored for them is kept by the caller.
 ///
 /// # Errors
 /// The file is broken, or something cannot be read or written.
-pub fn remove_entry(locations: &Locations, user: &str, list: List, text: &str) -> Result<Removed, EditError> {
-    let held = stored::lock(locations)?;
-    let mut situation = Situation::look(locations, user, list)?;
+pub fn remove_entry(
+    locations: &Locations,
+    (user, stored): (&str, &mut StoredUser),
+    list: List,
+    text: &str,
+) -> Result<Removed, EditError> {
+    let _held = stored::lock(locations)?;
+    let mut situation = Situation::look(locations, (user, stored), list)?;
     let mut places = Vec::new();
     if situation.user_file.entries.iter().any(|entry| list.same(entry, text)) {
         situation.user_file.remove(list, text)?;
         places.push(situation.user_file.label.clone());
     }
     if situation.stored.iter().any(|entry| list.same(entry, text)) {
-        stored::change(locations, &held, |lists: &mut Lists| {
-            let stored = lists.users.entry(user.to_owned()).or_default();
-            entries_of(stored, list).retain(|entry| !list.same(entry, text));
-        })?;
+        entries_of(stored, list).retain(|entry| !list.same(entry, text));
         situation.stored.retain(|entry| !list.same(entry, text));
-        places.push(stored_place(locations));
+        places.push(stored_place(user));
     }
-    let still_granted_by = situation.granting(locations, list, text);
+    let still_granted_by = situation.granting(user, list, text);
     Ok(Removed { places, still_granted_by })
 }
 
-fn add_stored(locations: &Locations, held: &DataLock, user: &str, list: List, text: &str) -> Result<Added, EditError> {
-    let place = stored_place(locations);
-    let mut present = stored::user(locations, user)?;
-    if let Some(found) = already(list, entries_of(&mut present, list), text, &place) {
-        return Ok(found);
+fn add_stored((user, stored): (&str, &mut StoredUser), list: List, text: &str) -> Added {
+    let place = stored_place(user);
+    let entries = entries_of(stored, list);
+    if let Some(found) = already(list, entries, text, &place) {
+        return found;
     }
-    stored::change(locations, held, |lists: &mut Lists| {
-        entries_of(lists.users.entry(user.to_owned()).or_default(), list).push(text.to_owned());
-    })?;
-    Ok(Added::Added { place, remark: None })
+    entries.push(text.to_owned());
+    Added::Added { place, remark: None }
 }
 
 /// The same entry first, then a wider one.
@@ -136,6 +142,6 @@ fn entries_of(user: &mut StoredUser, list: List) -> &mut Vec<String> {
     }
 }
 
-fn stored_place(locations: &Locations) -> String {
-    crate::files::shown(&Lists::path(locations))
+fn stored_place(user: &str) -> String {
+    label(&lists_of(user))
 }

@@ -1,8 +1,9 @@
-//! The library: files people already have, plus owner-only records, into the judge's input.
+//! The library: files people already have, plus what the store holds, into the judge's input.
 //!
 //! Everything arrives through `Locations`; nothing here reads the environment or the clock. A file
 //! that is missing, untrusted or broken grants nothing, and a finding says so.
 
+pub mod earlier;
 pub mod edit;
 mod entries;
 mod files;
@@ -12,6 +13,7 @@ mod load;
 mod locations;
 mod lock;
 pub mod readers;
+pub mod records;
 mod report;
 pub mod stored;
 pub mod tree;

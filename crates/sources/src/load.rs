@@ -1,6 +1,6 @@
 //! All sources of one place into one `PolicyInput`, layer by layer.
 //!
-//! Takes `Locations`; gives the input, every finding and the state of every source. Refuses to load
+//! Takes `Locations` and what the store holds; gives the input, every finding and the state of every source. Refuses to load
 //! an untrusted config found by walking up, and anything broken but permissions.json (PERM-3).
 
 mod choose;
@@ -14,6 +14,7 @@ mod servers;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use toolwarden_core::Records;
 use toolwarden_policy::input::{BaseInput, LocalInput, PolicyInput};
 
 use crate::files;
@@ -58,6 +59,24 @@ pub struct Loaded {
     pub shipped_rules: bool,
     /// How each server is reached; the first definition of a name is the one that counts.
     pub definitions: Vec<ServerDefinition>,
+}
+
+impl Loaded {
+    /// What counts where nothing can be read: nothing.
+    #[must_use]
+    pub fn nothing() -> Self {
+        let section = StoreSection::default();
+        Self {
+            input: PolicyInput::default(),
+            findings: Vec::new(),
+            sources: Vec::new(),
+            config: ConfigFile::default(),
+            store: StoreChoice { section, key: None, directory: PathBuf::new() },
+            config_path: None,
+            shipped_rules: true,
+            definitions: Vec::new(),
+        }
+    }
 }
 
 /// `[store]` and `[vault] key`, and what paths in them are relative to.
@@ -124,36 +143,40 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Loads everything that counts at these locations.
+/// Loads everything that counts at these locations, and with these records of the store.
 ///
 /// # Errors
-/// An untrusted config up the tree, or a broken config, modes, servers, rules, admin or stored file.
-pub fn load(locations: &Locations) -> Result<Loaded, Refusal> {
-    let mut loading = Loading::new(locations);
-    let stored = records::read(&mut loading);
+/// An untrusted config up the tree, or a broken config, modes, servers, rules, admin file or record.
+pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
+    let mut loading = Loading::new(locations, store);
+    records::read_trust(&mut loading);
     let chosen = choose::config(&mut loading)?;
     let admin = choose::admin(&mut loading, &chosen);
-    let rules = rules::read(&mut loading, &chosen);
+    let admin = records::admin(&mut loading, admin);
+    let mut rules = rules::read(&mut loading, &chosen);
+    rules.extend(records::rules(&mut loading));
     let modes = modes::read(&mut loading, &chosen.config);
-    let definitions = servers::read(&mut loading, &chosen);
+    let mut definitions = servers::read(&mut loading, &chosen);
+    records::servers(&mut loading, &mut definitions);
     let files = permissions::read(&mut loading);
     let mut input = PolicyInput {
-        version: 0,
+        version: store.version,
         base: BaseInput {
             auto_run: chosen.config.auto_run.clone(),
             admin,
             modes,
-            roles: chosen.config.roles.clone(),
+            roles: records::roles(&mut loading, &chosen.config),
             rules,
-            settings: records::settings(&mut loading, &chosen.config, &stored),
+            settings: records::settings(&mut loading, &chosen.config),
             protected_paths: loading.protected_paths(&chosen),
             home: Some(locations.home.clone()),
             limits: chosen.config.gateway.limits,
         },
         servers: definitions.iter().map(|definition| definition.input.clone()).collect(),
-        users: records::users(&mut loading, &stored),
+        users: records::users(&mut loading),
         local: LocalInput { user: locations.user.clone(), files, workspace: loading.workspace.clone() },
     };
+    records::scope_tools(&mut loading, &mut input.servers);
     loading.narrow(&mut input);
     loading.finish(input, chosen, definitions)
 }
@@ -163,7 +186,8 @@ pub fn load(locations: &Locations) -> Result<Loaded, Refusal> {
 /// # Errors
 /// That config is broken.
 pub fn load_store(locations: &Locations) -> Result<StoreChoice, Refusal> {
-    let mut loading = Loading::new(locations);
+    let nothing = Records::default();
+    let mut loading = Loading::new(locations, &nothing);
     let chosen = choose::own_config(&mut loading);
     if loading.refused {
         return Err(Refusal::Faults { findings: loading.findings, sources: loading.sources });
@@ -174,6 +198,7 @@ pub fn load_store(locations: &Locations) -> Result<StoreChoice, Refusal> {
 /// What is gathered on the way.
 pub(crate) struct Loading<'a> {
     locations: &'a Locations,
+    store: &'a Records,
     /// The workspace's real path.
     workspace: Option<PathBuf>,
     records: TrustRecords,
@@ -186,9 +211,10 @@ pub(crate) struct Loading<'a> {
 }
 
 impl<'a> Loading<'a> {
-    fn new(locations: &'a Locations) -> Self {
+    fn new(locations: &'a Locations, store: &'a Records) -> Self {
         Self {
             locations,
+            store,
             workspace: locations.workspace_root(),
             records: TrustRecords::default(),
             findings: Vec::new(),

@@ -8,6 +8,7 @@ pub mod config;
 pub mod mcp_json;
 mod mode;
 pub mod permissions;
+pub(crate) mod record;
 pub mod roomodes;
 pub mod server;
 

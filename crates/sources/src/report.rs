@@ -93,7 +93,11 @@ impl Report {
     /// The errors recorded since a mark, with their lines, as a mode carries them.
     pub(crate) fn errors_since(&self, mark: Mark) -> Vec<String> {
         let new = self.findings.iter().skip(mark.0).filter(|finding| finding.is_error());
-        new.map(|finding| format!("line {}: {}", finding.line, finding.message)).collect()
+        let words = |finding: &Finding| match finding.line {
+            0 => finding.message.clone(),
+            line => format!("line {line}: {}", finding.message),
+        };
+        new.map(words).collect()
     }
 
     pub(crate) fn has_errors(&self) -> bool {

@@ -1,6 +1,6 @@
-//! The records of the data directory: users' lists, settings, trusted workspaces.
+//! The records of the data directory that belong to this machine alone: trusted workspaces, agreed policies.
 //!
-//! Owner-only JSON files (directory 0700, files 0600), replaced as a whole under the lock. A record
+//! What counts for every gateway is in the store. Owner-only JSON files (directory 0700, files 0600), replaced as a whole under the lock. A record
 //! that others could read or change, or that cannot be parsed, is an error, never an empty record.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use toolwarden_core::{Layer, Origin, Sourced};
-use toolwarden_policy::input::{AutoRunMode, UserInput};
 
 use crate::files::{self, FileError};
 use crate::locations::Locations;
@@ -50,61 +48,6 @@ pub(crate) trait Record: Serialize + DeserializeOwned + Default {
     }
 }
 
-/// `lists.json`: what each user stored.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Lists {
-    pub users: BTreeMap<String, StoredUser>,
-}
-
-/// One user's stored state.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct StoredUser {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub auto_run_mode: Option<StoredMode>,
-    pub mcp_allowlist: Vec<String>,
-    pub terminal_allowlist: Vec<String>,
-    /// "Deny always" answers.
-    pub blocks: Vec<String>,
-}
-
-/// An auto-run mode by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StoredMode {
-    AskEveryTime,
-    UseAllowlist,
-    RunEverything,
-}
-
-impl From<StoredMode> for AutoRunMode {
-    fn from(mode: StoredMode) -> Self {
-        match mode {
-            StoredMode::AskEveryTime => Self::AskEveryTime,
-            StoredMode::UseAllowlist => Self::UseAllowlist,
-            StoredMode::RunEverything => Self::RunEverything,
-        }
-    }
-}
-
-impl From<AutoRunMode> for StoredMode {
-    fn from(mode: AutoRunMode) -> Self {
-        match mode {
-            AutoRunMode::AskEveryTime => Self::AskEveryTime,
-            AutoRunMode::UseAllowlist => Self::UseAllowlist,
-            AutoRunMode::RunEverything => Self::RunEverything,
-        }
-    }
-}
-
-/// `settings.json`: system settings by their dotted names.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Settings {
-    pub values: BTreeMap<String, serde_json::Value>,
-}
-
 /// `confirmed.json`: policies a person agreed to before they were in force (SELF-2).
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -120,27 +63,6 @@ const CONFIRMED_FOR: SignedDuration = SignedDuration::from_mins(10);
 
 impl Record for Confirmed {
     const FILE: &'static str = "confirmed.json";
-}
-
-impl Record for Lists {
-    const FILE: &'static str = "lists.json";
-}
-
-impl Record for Settings {
-    const FILE: &'static str = "settings.json";
-}
-
-impl StoredUser {
-    pub(crate) fn to_input(&self, source: &str) -> UserInput {
-        let origin = Origin::record(Layer::Settings, source);
-        let sourced = |texts: &[String]| texts.iter().map(|text| Sourced::new(text.clone(), origin.clone())).collect();
-        UserInput {
-            auto_run_mode: self.auto_run_mode.map(AutoRunMode::from),
-            mcp_allowlist: sourced(&self.mcp_allowlist),
-            terminal_allowlist: sourced(&self.terminal_allowlist),
-            blocks: sourced(&self.blocks),
-        }
-    }
 }
 
 /// Reads a record; none stored yet = an empty one.
@@ -232,35 +154,6 @@ pub(crate) fn change<R: Record, T>(
     Ok(outcome)
 }
 
-/// Changes what is stored for one user: auto-run mode, lists, blocks.
-///
-/// # Errors
-/// The data directory is locked by somebody else, or a record cannot be read or written.
-pub fn change_user<T>(
-    locations: &Locations,
-    user: &str,
-    edit: impl FnOnce(&mut StoredUser) -> T,
-) -> Result<T, StoredError> {
-    let held = lock(locations)?;
-    change(locations, &held, |lists: &mut Lists| edit(lists.users.entry(user.to_owned()).or_default()))
-}
-
-/// Sets a system setting, or takes it away, and gives its former value.
-///
-/// # Errors
-/// The data directory is locked by somebody else, or a record cannot be read or written.
-pub fn set_setting(
-    locations: &Locations,
-    key: &str,
-    value: Option<serde_json::Value>,
-) -> Result<Option<serde_json::Value>, StoredError> {
-    let held = lock(locations)?;
-    change(locations, &held, |settings: &mut Settings| match value {
-        Some(value) => settings.values.insert(key.to_owned(), value),
-        None => settings.values.remove(key),
-    })
-}
-
 /// Agrees to the policy of this mark.
 ///
 /// # Errors
@@ -283,20 +176,4 @@ fn counts(at: Timestamp, now: Timestamp) -> bool {
 /// The record cannot be read.
 pub fn is_confirmed(locations: &Locations, mark: &str, now: Timestamp) -> Result<bool, StoredError> {
     read(locations).map(|confirmed: Confirmed| confirmed.marks.get(mark).is_some_and(|at| counts(*at, now)))
-}
-
-/// The settings stored with `settings set`.
-///
-/// # Errors
-/// The record cannot be read.
-pub fn settings(locations: &Locations) -> Result<BTreeMap<String, serde_json::Value>, StoredError> {
-    read(locations).map(|settings: Settings| settings.values)
-}
-
-/// What a user stored.
-///
-/// # Errors
-/// The record cannot be read.
-pub fn user(locations: &Locations, user: &str) -> Result<StoredUser, StoredError> {
-    read(locations).map(|mut lists: Lists| lists.users.remove(user).unwrap_or_default())
 }

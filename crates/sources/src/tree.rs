@@ -86,6 +86,29 @@ impl Node {
         }
     }
 
+    /// A value that stands nowhere.
+    #[must_use]
+    pub fn from_json(value: &serde_json::Value) -> Self {
+        let place = Place::default();
+        let value = match value {
+            serde_json::Value::Null => Value::Null,
+            serde_json::Value::Bool(value) => Value::Bool(*value),
+            serde_json::Value::Number(number) => match number.as_i64() {
+                Some(whole) => Value::Integer(whole),
+                None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            serde_json::Value::String(text) => Value::String(text.clone()),
+            serde_json::Value::Array(items) => Value::List(items.iter().map(Self::from_json).collect()),
+            serde_json::Value::Object(entries) => {
+                let entry = |(text, value): (&String, &serde_json::Value)| {
+                    (Key { text: text.clone(), place }, Self::from_json(value))
+                };
+                Value::Table(entries.iter().map(entry).collect())
+            }
+        };
+        Self { value, place }
+    }
+
     /// The same value without places.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {

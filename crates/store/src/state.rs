@@ -6,7 +6,6 @@
 mod draft;
 mod feed;
 mod history;
-mod place;
 mod seals;
 mod tokens;
 
@@ -16,6 +15,7 @@ use std::sync::Arc;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 use toolwarden_core::Keyring;
+pub use toolwarden_core::records::{Kind, Place, Record, Records};
 
 use crate::database::{Database, DatabaseError, Engine, Writing};
 use crate::sql::{signed, unsigned};
@@ -23,7 +23,6 @@ use crate::sql::{signed, unsigned};
 pub use draft::{Author, Committed, Draft};
 pub use feed::{Feed, Known};
 pub use history::{Change, Version};
-pub use place::{Kind, Place};
 use seals::Seals;
 pub use tokens::{Counted, StoredToken, Tokens};
 
@@ -53,28 +52,6 @@ pub enum StateError {
 impl From<sqlx::Error> for StateError {
     fn from(error: sqlx::Error) -> Self {
         Self::Database(error.into())
-    }
-}
-
-/// One record as it counts now.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Record {
-    /// The version that wrote it.
-    pub version: u64,
-    pub content: serde_json::Value,
-}
-
-/// All records, and how far they are.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Records {
-    pub version: u64,
-    pub by_place: BTreeMap<Place, Record>,
-}
-
-impl Records {
-    /// The records of a kind, in order of owner and name.
-    pub fn of(&self, kind: Kind) -> impl Iterator<Item = (&Place, &Record)> {
-        self.by_place.iter().filter(move |(place, _)| place.kind == kind)
     }
 }
 

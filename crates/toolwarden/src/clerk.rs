@@ -10,8 +10,9 @@ use anyhow::{Context, Result, anyhow};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use toolwarden_console::SOCKET_NAME;
+use toolwarden_control::operations::{Nothing, PolicyRecords};
 use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
-use toolwarden_core::Keyring;
+use toolwarden_core::{Keyring, Records};
 use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, Location, State};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
@@ -73,10 +74,26 @@ impl Desk {
         })
     }
 
+    /// Where the files are that count.
+    pub fn locations(&self) -> &Locations {
+        &self.locations
+    }
+
+    /// What the store holds, as the running server knows it where one answers; nothing where there is no store.
+    pub fn records(&self) -> Result<Records> {
+        let outcome = self.ask::<PolicyRecords>(Nothing {})?;
+        outcome.into_records().ok_or_else(|| anyhow!("the store was written by a newer version of toolwarden"))
+    }
+
     async fn here<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
         let (mut keyring, mut journal, mut index, mut state) = (None, None, None, None);
         match O::NEEDS {
             Needs::Files => {}
+            Needs::Policy => {
+                if store::exists(&self.locations, &store::here(&self.locations)?)? {
+                    state = Some(self.state(self.keyring().await?).await?);
+                }
+            }
             Needs::Index => index = Some(self.index().await?),
             Needs::IndexAndKey => match self.index_of_record().await {
                 Ok(opened) => {
@@ -110,8 +127,8 @@ impl Desk {
             servers: None,
             address: None,
         });
-        let actor = Actor { user: self.locations.user.clone(), via: Via::CommandLine };
-        let outcome = O::run(&clerk, &actor, request).await;
+        let actor = Actor::owner(self.locations.user.clone(), Via::CommandLine);
+        let outcome = clerk.perform::<O>(&actor, request).await;
         if let Some(journal) = journal {
             journal.close().await.context("the journal could not be closed")?;
         }
@@ -145,7 +162,7 @@ impl Desk {
     }
 
     async fn state(&self, keyring: Arc<dyn Keyring>) -> Result<State> {
-        Ok(State::over(self.store().await?.database.clone(), keyring))
+        store::state(&self.locations, &self.store().await?.database, keyring).await
     }
 
     async fn keyring(&self) -> Result<Arc<dyn Keyring>> {
@@ -191,6 +208,10 @@ impl Drop for Desk {
 /// An error of the clerk as people read it, with the right exit code.
 fn failed(fault: &Fault) -> anyhow::Error {
     let mut text = fault.message.clone();
+    if let Some(sides) = &fault.sides {
+        let side = |side: &Option<serde_json::Value>| side.as_ref().map_or("nothing".to_owned(), ToString::to_string);
+        text.push_str(&format!("\n  there now  {}\n  yours      {}", side(&sides.now), side(&sides.yours)));
+    }
     for finding in &fault.findings {
         text.push('\n');
         text.push_str(&remark_text(finding));

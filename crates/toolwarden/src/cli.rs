@@ -1,6 +1,7 @@
 //! The command line, as people type it.
 
 mod audit;
+mod changes;
 mod tokens;
 
 use std::path::PathBuf;
@@ -9,6 +10,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
 pub use audit::{AuditCommand, ExportFormat, RowArguments};
+pub use changes::{
+    AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
+};
 pub use tokens::{IssueArguments, TokensCommand};
 
 /// The gate between AI agents and the tools they call.
@@ -52,7 +56,13 @@ pub enum Command {
     #[command(subcommand)]
     Modes(ModesCommand),
     #[command(subcommand)]
+    Roles(RolesCommand),
+    #[command(subcommand)]
     Rules(RulesCommand),
+    #[command(subcommand)]
+    Settings(SettingsCommand),
+    #[command(subcommand)]
+    Admin(AdminCommand),
     #[command(subcommand)]
     Policy(PolicyCommand),
     Trust(TrustArguments),
@@ -257,9 +267,11 @@ pub struct AllowlistArguments {
     pub format: Format,
 }
 
-/// Look at modes
+/// Look at modes and change them
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example:\n  toolwarden modes show secure-mode --json")]
+#[command(
+    after_help = "Examples:\n  toolwarden modes show secure-mode --json\n  toolwarden modes set review --allow-server github --disallow-tool github:delete_repo"
+)]
 pub enum ModesCommand {
     /// List every mode and where it is defined
     #[command(after_help = "Example:\n  toolwarden modes list --json")]
@@ -279,6 +291,21 @@ pub enum ModesCommand {
         #[command(flatten)]
         format: Format,
     },
+    /// Make a mode, or change one that is stored
+    #[command(
+        after_help = "Examples:\n  toolwarden modes set review --name Review --allow-tool github:get_issue\n  toolwarden modes set review --from review.json --dry-run\n\nModes of files are changed there: a file comes before the store."
+    )]
+    Set(Box<ModeArguments>),
+    /// Take a stored mode away
+    #[command(after_help = "Example:\n  toolwarden modes delete review")]
+    Delete {
+        /// The mode's slug
+        slug: String,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
     /// Check modes: all that count here, or those of the given files
     #[command(after_help = "Example:\n  toolwarden modes validate .roomodes")]
     Validate {
@@ -292,7 +319,7 @@ pub enum ModesCommand {
     },
 }
 
-/// Look at access rules
+/// Look at access rules and change them
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:\n  toolwarden rules check rules/team.cedar --catalog github=tools.json")]
 pub enum RulesCommand {
@@ -301,6 +328,27 @@ pub enum RulesCommand {
     List {
         #[command(flatten)]
         policy: PolicyArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Store rules under a name, or put others in their place
+    #[command(after_help = "Example:\n  toolwarden rules add no-night-writes night.cedar --reason 'agreed with ops'")]
+    Add {
+        /// What they are called from now on
+        name: String,
+        /// Rules in Cedar; `-` reads from stdin
+        file: PathBuf,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Take stored rules away
+    #[command(after_help = "Example:\n  toolwarden rules remove no-night-writes")]
+    Remove {
+        name: String,
+        #[command(flatten)]
+        change: ChangeArguments,
         #[command(flatten)]
         format: Format,
     },
@@ -334,13 +382,50 @@ pub struct TrustArguments {
     pub format: Format,
 }
 
-/// Look at upstream servers
+/// Look at upstream servers and change them
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  toolwarden servers list\n  toolwarden servers show github --json")]
+#[command(
+    after_help = "Examples:\n  toolwarden servers list\n  toolwarden servers show github --json\n  toolwarden servers add notes -- npx -y notes-server\n  toolwarden servers disable github"
+)]
 pub enum ServersCommand {
     /// List every server and how it is doing
     #[command(after_help = "Example:\n  toolwarden servers list --json")]
     List {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Add a server: clients can use it at once
+    #[command(
+        after_help = "Examples:\n  toolwarden servers add docs --url https://example.com/mcp --header 'Authorization: Bearer ${env:DOCS_TOKEN}'\n  toolwarden servers add notes -- npx -y notes-server"
+    )]
+    Add(Box<ServerArguments>),
+    /// Take a stored server away
+    #[command(after_help = "Example:\n  toolwarden servers remove notes")]
+    Remove {
+        name: String,
+        /// Whose it is, where it is a user's own
+        #[arg(long, value_name = "USER")]
+        user: Option<String>,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Switch a server on again
+    #[command(after_help = "Example:\n  toolwarden servers enable github")]
+    Enable {
+        name: String,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Switch a server off: nobody reaches it
+    #[command(after_help = "Example:\n  toolwarden servers disable github")]
+    Disable {
+        name: String,
+        #[command(flatten)]
+        change: ChangeArguments,
         #[command(flatten)]
         format: Format,
     },
@@ -354,7 +439,7 @@ pub enum ServersCommand {
     },
 }
 
-/// What was accepted of servers' definitions, and what changed since
+/// Switch and scope of tools; what was accepted of their definitions, and what changed since
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  toolwarden tools list\n  toolwarden tools diff github\n  toolwarden tools accept github:create_issue\n\nNames are TOOL, prompts/PROMPT, server/instructions or server/launch. Until a change is accepted, clients are shown the last accepted definition and calls are held."
@@ -367,6 +452,39 @@ pub enum ToolsCommand {
     List {
         /// Of this server only
         server: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Switch a tool on again
+    #[command(after_help = "Example:\n  toolwarden tools enable github:create_issue")]
+    Enable {
+        /// SERVER:TOOL, SERVER:* or, on every server, TOOL
+        tool: String,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Switch a tool off for everyone, whatever else says
+    #[command(after_help = "Example:\n  toolwarden tools disable github:create_issue")]
+    Disable {
+        /// SERVER:TOOL, SERVER:* or, on every server, TOOL
+        tool: String,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Say which agents may use a tool, beside their allowlists
+    #[command(after_help = "Example:\n  toolwarden tools scope github:create_issue pm")]
+    Scope {
+        /// SERVER:TOOL
+        tool: String,
+        /// none takes back what was set
+        #[arg(value_parser = ["sandbox", "pm", "both", "none"])]
+        scope: String,
+        #[command(flatten)]
+        change: ChangeArguments,
         #[command(flatten)]
         format: Format,
     },
@@ -396,9 +514,44 @@ pub enum ToolsCommand {
     },
 }
 
-/// Agree to what changed files would newly allow, where `[control] confirm_file_widening` asks for that
+/// The versions of what was decided: who, when, what and why; and going back
 #[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  toolwarden policy history\n  toolwarden policy diff 3 5\n  toolwarden policy rollback 3 --reason 'too wide'"
+)]
 pub enum PolicyCommand {
+    /// List versions, newest first
+    #[command(after_help = "Example:\n  toolwarden policy history --limit 10 --json")]
+    History {
+        /// At most so many [default: 50]
+        #[arg(long, value_name = "N")]
+        limit: Option<u32>,
+        /// Only older ones
+        #[arg(long, value_name = "VERSION")]
+        before: Option<u64>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show what changed between two versions, and what the later one newly allowed
+    #[command(after_help = "Example:\n  toolwarden policy diff 3 5")]
+    Diff {
+        /// The earlier version [default: the one before the later]
+        from: Option<u64>,
+        /// The later version [default: the last]
+        to: Option<u64>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Make everything as it was at a version, as the next version
+    #[command(after_help = "Example:\n  toolwarden policy rollback 3 --reason 'too wide'\n\nTokens stay as they are.")]
+    Rollback {
+        /// As `policy history` shows it; 0 is before the first
+        version: u64,
+        #[command(flatten)]
+        change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
     /// Agree to the policy that waits: it is in force from now on
     #[command(
         after_help = "Example:\n  toolwarden policy confirm 5d41402abc4b2a76b9719d911017c592\n\nThe mark stands in the log, in `toolwarden doctor` and in /readyz, with what the policy would newly allow."

@@ -1,5 +1,6 @@
 //! One file per verb. Each takes its arguments, asks the rooms, prints, and says how to exit.
 
+mod admin;
 mod allow;
 mod allowlist;
 mod audit;
@@ -11,9 +12,11 @@ mod lint;
 mod modes;
 mod policy;
 mod reference;
+mod roles;
 mod rules;
 mod serve;
 mod servers;
+mod settings;
 mod stdio;
 mod tokens;
 mod tools;
@@ -37,7 +40,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Disallow(arguments) => allow::remove(&places, &arguments),
         Command::Allowlist(arguments) => allowlist::run(&places, &arguments),
         Command::Modes(command) => modes::run(&places, &command),
+        Command::Roles(command) => roles::run(&places, &command),
         Command::Rules(command) => rules::run(&places, &command),
+        Command::Settings(command) => settings::run(&places, &command),
+        Command::Admin(command) => admin::run(&places, &command),
         Command::Policy(command) => policy::run(&places, &command),
         Command::Trust(arguments) => trust::run(&places, &arguments),
         Command::Servers(command) => servers::run(&places, &command),

@@ -1,5 +1,6 @@
 //! The porch: reads the command line and the environment, asks the rooms, prints the answer.
 
+mod changed;
 mod clerk;
 mod cli;
 mod commands;

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use toolwarden_control::ServerView;
-use toolwarden_core::{Clock, Keyring, Secret};
+use toolwarden_core::{Clock, Keyring, Records, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
 use toolwarden_policy::input::Declared;
@@ -69,18 +69,46 @@ pub struct Running {
     start: Start,
 }
 
+/// What the policy is read with: the store, its keys, and what it holds.
+pub struct Base {
+    database: Database,
+    index: Index,
+    keyring: Arc<dyn Keyring>,
+    is_protected: bool,
+    state: State,
+    feed: Arc<Feed>,
+}
+
+impl Base {
+    /// Opens the store that the person's own config names.
+    ///
+    /// # Errors
+    /// It cannot be used, or its keys cannot be had.
+    pub async fn open(locations: &Locations) -> Result<Self> {
+        let choice = store::here(locations)?;
+        let (database, index) = store::open(locations, &choice).await?;
+        let keys = keys::open(locations, &choice, &database).await?;
+        let is_protected = keys.master.is_protected();
+        let keyring: Arc<dyn Keyring> = keys.ring;
+        let state = store::state(locations, &database, keyring.clone()).await?;
+        let feed = Arc::new(Feed::start(state.clone()).await?);
+        Ok(Self { database, index, keyring, is_protected, state, feed })
+    }
+
+    /// What the store holds now.
+    pub fn records(&self) -> Arc<Records> {
+        self.feed.known().records.clone()
+    }
+}
+
 /// Starts everything but the doors. `name` is the kind of process, for the journal.
-pub async fn start(house: House, name: &str) -> Result<Running> {
+pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
     let House { locations, loaded, policy } = house;
     let start = Start::of(&loaded, &locations);
-    let (database, index) = store::open(&locations, &loaded.store).await?;
-    let keys = keys::open(&locations, &loaded.store, &database).await?;
-    if !keys.master.is_protected() {
+    let Base { database, index, keyring, is_protected, state, feed } = base;
+    if !is_protected {
         tracing::warn!("[vault] key = \"plaintext\": whoever can read the database can read everything in it");
     }
-    let keyring: Arc<dyn Keyring> = keys.ring;
-    let state = State::over(database.clone(), keyring.clone());
-    let feed = Arc::new(Feed::start(state.clone()).await?);
     let root = locations.data_dir.join("journal");
     let mut options = JournalOptions::new(root.clone(), name);
     options.sync = sync_level(&loaded.config);

@@ -1,10 +1,15 @@
 //! Opens the database that state and index are in: a file in the data directory, or what `[store] url` names.
 
-use anyhow::Result;
-use toolwarden_sources::{Locations, StoreChoice, load_store, make_data_directory};
-use toolwarden_store::journal::origin;
-use toolwarden_store::{Database, Index, Location};
+use std::sync::Arc;
 
+use anyhow::Result;
+use toolwarden_core::Keyring;
+use toolwarden_sources::{Locations, StoreChoice, earlier, load_store, make_data_directory};
+use toolwarden_store::journal::origin;
+use toolwarden_store::state::Author;
+use toolwarden_store::{Database, Index, Location, State};
+
+use crate::environment;
 use crate::output::BadInput;
 use crate::serving::filled;
 
@@ -35,6 +40,40 @@ pub async fn open(locations: &Locations, choice: &StoreChoice) -> Result<(Databa
     let is_own = choice.section.url.is_none();
     let index = if is_own { index } else { index.of_origin(&origin(&locations.data_dir.join("journal"))?) };
     Ok((database, index))
+}
+
+/// The state in a database, with what earlier versions kept in files of this data directory.
+///
+/// # Errors
+/// Such files cannot be read, or the database cannot be written.
+pub async fn state(locations: &Locations, database: &Database, keyring: Arc<dyn Keyring>) -> Result<State> {
+    let state = State::over(database.clone(), keyring);
+    let earlier = earlier::read(locations)?;
+    if !earlier.is_empty() {
+        let mut draft = state.change().await?;
+        for (place, content) in earlier {
+            // What was decided since stays.
+            if draft.get(&place).is_none() {
+                draft.put(place, content);
+            }
+        }
+        let author = Author { user: locations.user.clone(), door: "cli".to_owned(), time: environment::now() };
+        draft.commit(&author, "taken over from files of an earlier version", None).await?;
+    }
+    earlier::put_away(locations)?;
+    Ok(state)
+}
+
+/// Whether anything can be stored here yet: a database that was named, a file that is there, or files of an earlier
+/// version.
+///
+/// # Errors
+/// The config cannot be used.
+pub fn exists(locations: &Locations, choice: &StoreChoice) -> Result<bool> {
+    Ok(match location(locations, choice)? {
+        Location::File(path) => path.exists() || !earlier::read(locations)?.is_empty(),
+        Location::Server(_) => true,
+    })
 }
 
 /// What the config that counts here says of the store.

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use toolwarden_core::{Layer, Origin};
+use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_pins as pins;
 use toolwarden_policy::input::RuleFile;
 use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
 use toolwarden_sources::readers::catalog;
-use toolwarden_sources::{Loaded, Locations, load};
+use toolwarden_sources::{Loaded, Locations, Refusal, load};
 
+use crate::clerk::Desk;
 use crate::cli::{Places, PolicyArguments};
-use crate::environment;
 use crate::output::{self, BadInput, finding_text};
 
 /// A policy and the files it was made of.
@@ -28,10 +28,30 @@ pub fn open(places: &Places, arguments: &PolicyArguments) -> Result<House> {
     Ok(house)
 }
 
-/// The same for a second look, when everything was said at the first.
-pub fn open_quietly(places: &Places, arguments: &PolicyArguments) -> Result<House> {
-    let locations = environment::locations(places, arguments.workspace.as_deref())?;
-    let loaded = read(&locations, arguments)?;
+fn open_quietly(places: &Places, arguments: &PolicyArguments) -> Result<House> {
+    let desk = Desk::open(places, arguments.workspace.as_deref())?;
+    let loaded = load_here(&desk)?.map_err(|refusal| BadInput(refusal.to_string()))?;
+    compiled(desk.locations(), complete(loaded, desk.locations(), arguments)?)
+}
+
+/// Loads what counts where a desk stands. A config that is broken is said to be, rather than that no store was found.
+pub fn load_here(desk: &Desk) -> Result<Result<Loaded, Refusal>> {
+    match desk.records() {
+        Ok(store) => Ok(load(desk.locations(), &store)),
+        Err(error) => match load(desk.locations(), &Records::default()) {
+            Ok(_) => Err(error),
+            refused => Ok(refused),
+        },
+    }
+}
+
+/// The policy of these files and records.
+pub fn house(locations: &Locations, arguments: &PolicyArguments, store: &Records) -> Result<House> {
+    compiled(locations, read(locations, arguments, store)?)
+}
+
+fn compiled(locations: &Locations, loaded: Loaded) -> Result<House> {
+    let locations = locations.clone();
     let policy = PolicySet::compile(&loaded.input).map_err(|refused| policy_refused(&refused))?;
     Ok(House { locations, loaded, policy })
 }
@@ -45,15 +65,15 @@ pub fn with_seen_tools(mut house: House) -> Result<House> {
 
 /// Says on stderr what is wrong with files that are used all the same: a broken permissions.json
 /// grants nothing, and whoever wonders why must not have to look for it.
-fn warn(loaded: &Loaded) {
+pub fn warn(loaded: &Loaded) {
     for finding in loaded.findings.iter().filter(|finding| finding.severity != Severity::Note) {
         output::remark(&finding_text(&convert(finding)));
     }
 }
 
 /// Loads the files that count here, with the shipped rules and the catalogs given.
-pub fn read(locations: &Locations, arguments: &PolicyArguments) -> Result<Loaded> {
-    let loaded = load(locations).map_err(|refusal| BadInput(refusal.to_string()))?;
+pub fn read(locations: &Locations, arguments: &PolicyArguments, store: &Records) -> Result<Loaded> {
+    let loaded = load(locations, store).map_err(|refusal| BadInput(refusal.to_string()))?;
     complete(loaded, locations, arguments)
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use toolwarden_core::Records;
 use toolwarden_sources::{Loaded, Locations, Refusal, WorkspaceTrust, load, trust};
 
 use crate::Fault;
@@ -78,6 +79,6 @@ impl Workspace {
     /// # Errors
     /// Nothing does: something is broken or not trusted.
     pub fn load(&self) -> Result<Loaded, Refusal> {
-        load(&self.locations)
+        load(&self.locations, &Records::default())
     }
 }

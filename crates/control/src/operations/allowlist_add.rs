@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{BUILTIN_SERVER, Entry, FETCH_TOOL, Operation as McpOperation, SHELL_TOOL, Side};
 use toolwarden_sources::edit::{self, Added};
+use toolwarden_sources::records::StoredUser;
 use toolwarden_sources::{List, Locations};
 
+use super::allowlist_edit::edit_lists;
 use super::explain_again::{Again, explain_again};
 use crate::clerk::blocking;
 use crate::place::{self, Place};
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -49,8 +51,8 @@ impl Request {
         if self.shell { List::Terminal } else { List::Mcp }
     }
 
-    pub(super) fn user(&self, locations: &Locations) -> String {
-        self.user.clone().unwrap_or_else(|| locations.user.clone())
+    pub(super) fn user(&self, clerk: &Clerk, actor: &Actor) -> String {
+        self.user.clone().unwrap_or_else(|| clerk.whom(actor))
     }
 
     /// What is asked, for the record.
@@ -64,36 +66,40 @@ impl Operation for AllowlistAdd {
     const PATH: &'static str = "/api/v1/allowlist/add";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::User;
     type Request = Request;
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let locations = request.place.locations(&clerk.parts.locations);
-        let (user, list) = (request.user(&locations), request.list());
+        let (user, list) = (request.user(clerk, actor), request.list());
+        actor.must_be(&user, "lists of others")?;
         // What cannot be done is said before anything is written down or changed.
         refuse_useless(&request)?;
-        let findings = {
-            let locations = locations.clone();
-            blocking(move || Ok(place::open(&locations, &[])?.remarks())).await?
-        };
+        let (places, store) = (locations.clone(), clerk.records().await?);
+        let findings = blocking(move || Ok(place::open(&places, &[], &store)?.remarks())).await?;
         if let Some(fault) = list.fault(&request.entry) {
             let entry = shown(&request.entry).into_owned();
             return Err(edit::EditError::Invalid { entry, fault }.into());
         }
         let words = request.words("add", &user);
         let now = clerk.parts.clock.now();
-        let change = move || {
-            let added = edit::add_entry(&locations, &user, list, &request.entry)?;
-            let opened = place::open(&locations, &[])?;
-            let again = explain_again(&opened, &locations, &user, list, &request.entry, now);
-            Ok(Outcome::of(added, request.entry, again, findings))
+        let entry = request.entry.clone();
+        let add = move |locations: &Locations, whose: (&str, &mut StoredUser)| {
+            edit::add_entry(locations, whose, list, &entry)
         };
-        let (mut outcome, not_in_force) = clerk.change(actor, "allowlist_add", &words, change).await?;
-        outcome.not_in_force = not_in_force;
-        if outcome.outcome != "added" {
+        let whose = (locations.clone(), user.clone());
+        let edited = edit_lists(clerk, (actor, "allowlist_add", &words, false), whose, add).await?;
+        if !matches!(edited.outcome, Added::Added { .. }) {
             clerk.nothing_changed(actor, "allowlist_add", &words).await?;
         }
-        Ok(outcome)
+        blocking(move || {
+            let opened = place::open(&locations, &[], &edited.store)?;
+            let again = explain_again(&opened, &locations, &user, list, &request.entry, now);
+            let outcome = Outcome::of(edited.outcome, request.entry, again, findings);
+            Ok(Outcome { not_in_force: edited.not_in_force, ..outcome })
+        })
+        .await
     }
 }
 

@@ -1,10 +1,12 @@
 //! Removes an entry from a user's allowlist wherever they may edit it, and says what still grants it.
 
 use serde::{Deserialize, Serialize};
-use toolwarden_sources::edit;
+use toolwarden_sources::records::StoredUser;
+use toolwarden_sources::{Locations, edit};
 
 use super::allowlist_add::Request;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use super::allowlist_edit::edit_lists;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -24,15 +26,20 @@ impl Operation for AllowlistRemove {
     const PATH: &'static str = "/api/v1/allowlist/remove";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::User;
     type Request = Request;
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let locations = request.place.locations(&clerk.parts.locations);
-        let (user, list) = (request.user(&locations), request.list());
+        let (user, list) = (request.user(clerk, actor), request.list());
+        actor.must_be(&user, "lists of others")?;
         let words = request.words("remove", &user);
-        let change = move || Ok(edit::remove_entry(&locations, &user, list, &request.entry)?);
-        let (removed, not_in_force) = clerk.change(actor, "allowlist_remove", &words, change).await?;
+        let remove = move |locations: &Locations, whose: (&str, &mut StoredUser)| {
+            edit::remove_entry(locations, whose, list, &request.entry)
+        };
+        let edited = edit_lists(clerk, (actor, "allowlist_remove", &words, true), (locations, user), remove).await?;
+        let (removed, not_in_force) = (edited.outcome, edited.not_in_force);
         if removed.places.is_empty() {
             clerk.nothing_changed(actor, "allowlist_remove", &words).await?;
         }

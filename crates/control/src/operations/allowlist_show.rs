@@ -8,7 +8,7 @@ use toolwarden_policy::shell::ShellEntry;
 
 use crate::clerk::blocking;
 use crate::place::{self, Place};
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -48,16 +48,19 @@ pub struct Row {
 impl Operation for AllowlistShow {
     const PATH: &'static str = "/api/v1/allowlist/show";
     const KIND: Kind = Kind::Post;
-    const NEEDS: Needs = Needs::Files;
+    const NEEDS: Needs = Needs::Policy;
+    const FOR: Role = Role::User;
     type Request = Request;
     type Outcome = Outcome;
 
-    async fn run(clerk: &Clerk, _actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let locations = request.place.locations(&clerk.parts.locations);
+        let user = request.user.unwrap_or_else(|| clerk.whom(actor));
+        actor.must_be(&user, "lists of others")?;
+        let store = clerk.records().await?;
         blocking(move || {
-            let opened = place::open(&locations, &request.catalogs)?;
-            let user = request.user.as_deref().unwrap_or(&locations.user);
-            let whose = Whose { input: &opened.loaded.input, user, is_local: user == locations.user };
+            let opened = place::open(&locations, &request.catalogs, &store)?;
+            let whose = Whose { input: &opened.loaded.input, user: &user, is_local: user == locations.user };
             let mut rows = if request.shell { Vec::new() } else { whose.mcp() };
             rows.extend(whose.terminal());
             Ok(Outcome { rows, findings: opened.remarks() })

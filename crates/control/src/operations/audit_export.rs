@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_store::index::{CSV_HEADER, PageCursor};
 
 use crate::selection::Selection;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -48,6 +48,7 @@ impl Operation for AuditExport {
     const PATH: &'static str = "/api/v1/audit/export";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::Index;
+    const FOR: Role = Role::Auditor;
     type Request = Request;
     type Outcome = Outcome;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::selection::Selection;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// At most so many rows come at once; `next` leads on.
 const MOST_ROWS: u32 = 1000;
@@ -37,6 +37,7 @@ impl Operation for AuditQuery {
     const PATH: &'static str = "/api/v1/audit";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::Index;
+    const FOR: Role = Role::Auditor;
     type Request = Request;
     type Outcome = Outcome;
 

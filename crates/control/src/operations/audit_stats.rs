@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_store::index::Stats;
 
 use crate::selection::Selection;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ impl Operation for AuditStats {
     const PATH: &'static str = "/api/v1/audit/stats";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::Index;
+    const FOR: Role = Role::Auditor;
     type Request = Selection;
     type Outcome = Outcome;
 

@@ -5,7 +5,7 @@ use toolwarden_store::journal::{NodeReport, verify};
 
 use super::Nothing;
 use crate::clerk::blocking;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ impl Operation for AuditVerify {
     const PATH: &'static str = "/api/v1/audit/verify";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::IndexAndKey;
+    const FOR: Role = Role::Auditor;
     type Request = Nothing;
     type Outcome = Outcome;
 

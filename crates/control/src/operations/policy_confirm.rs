@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_sources::stored;
 
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ impl Operation for PolicyConfirm {
     const PATH: &'static str = "/api/v1/policy/confirm";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 

@@ -6,7 +6,7 @@ use toolwarden_policy::input::{Launch, ServerInput};
 use super::Nothing;
 use crate::clerk::blocking;
 use crate::place;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, ServerView};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role, ServerView};
 
 /// The operation.
 #[derive(Debug)]
@@ -21,7 +21,8 @@ pub struct Outcome {
 impl Operation for ServersList {
     const PATH: &'static str = "/api/v1/servers";
     const KIND: Kind = Kind::Read;
-    const NEEDS: Needs = Needs::Files;
+    const NEEDS: Needs = Needs::Policy;
+    const FOR: Role = Role::Viewer;
     type Request = Nothing;
     type Outcome = Outcome;
 
@@ -30,8 +31,9 @@ impl Operation for ServersList {
             return Ok(Outcome { servers: servers.list(), findings: Vec::new() });
         }
         let locations = clerk.parts.locations.clone();
+        let store = clerk.records().await?;
         blocking(move || {
-            let opened = place::open(&locations, &[])?;
+            let opened = place::open(&locations, &[], &store)?;
             let servers = opened.loaded.input.servers.iter().map(ServerView::configured).collect();
             Ok(Outcome { servers, findings: opened.remarks() })
         })

@@ -10,7 +10,7 @@ use super::explain_again::explain;
 use super::servers_list::ServersList;
 use crate::clerk::blocking;
 use crate::place;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, ServerView, ToolView};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role, ServerView, ToolView};
 
 /// The operation.
 #[derive(Debug)]
@@ -32,7 +32,8 @@ pub struct Outcome {
 impl Operation for ServersShow {
     const PATH: &'static str = "/api/v1/servers/show";
     const KIND: Kind = Kind::Read;
-    const NEEDS: Needs = Needs::Files;
+    const NEEDS: Needs = Needs::Policy;
+    const FOR: Role = Role::Viewer;
     type Request = Request;
     type Outcome = Outcome;
 
@@ -50,9 +51,10 @@ impl Operation for ServersShow {
         let known = clerk.parts.servers.as_ref().map(|servers| servers.tools(&request.name)).unwrap_or_default();
         let locations = clerk.parts.locations.clone();
         let now = clerk.parts.clock.now();
+        let store = clerk.records().await?;
         let tools = blocking(move || {
             // The server runs whatever the files say by now; then there are no hints.
-            let opened = place::open(&locations, &[]).ok();
+            let opened = place::open(&locations, &[], &store).ok();
             let pins = pins::read(&locations, &request.name).ok();
             let hint = |(name, description): (String, Option<String>)| {
                 let call = Call::mcp(request.name.as_str(), name.as_str(), None);

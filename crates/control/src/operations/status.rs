@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Nothing;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, RefusedPolicy};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, RefusedPolicy, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ impl Operation for Status {
     const PATH: &'static str = "/api/v1/status";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::Files;
+    const FOR: Role = Role::Viewer;
     type Request = Nothing;
     type Outcome = Outcome;
 

@@ -12,10 +12,8 @@ use toolwarden_policy::input::Scope;
 
 use crate::clerk::blocking;
 use crate::place::{self, Place};
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
-/// Rights a person's token can have.
-const RIGHTS: [&str; 5] = ["admin", "approver", "auditor", "user", "viewer"];
 /// More names than any task has; and none longer than a name may be.
 const MOST_NAMES: usize = 200;
 
@@ -69,14 +67,16 @@ impl Operation for TokensIssue {
     const PATH: &'static str = "/api/v1/tokens/issue";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let locations = request.place.locations(&clerk.parts.locations);
         let now = clerk.parts.clock.now();
+        let store = clerk.records().await?;
         let claims = blocking(move || {
-            let opened = place::open(&locations, &[])?;
+            let opened = place::open(&locations, &[], &store)?;
             request.claims(&opened.policy, &locations.user, now)
         })
         .await?;
@@ -132,9 +132,13 @@ impl Request {
             }
         };
         if bearer == Bearer::Person
-            && let Some(unknown) = self.rights.iter().find(|right| !RIGHTS.contains(&right.as_str()))
+            && let Some(unknown) = self.rights.iter().find(|right| Role::parse(right).is_none())
         {
-            return wrong(format!("`{}` is no right; there are {}", shown(unknown), RIGHTS.join(", ")));
+            return wrong(format!(
+                "`{}` is no right; there are {}",
+                shown(unknown),
+                Role::ALL.map(Role::as_str).join(", ")
+            ));
         }
         let owner = || Some(owner.to_owned()).filter(|_| bearer == Bearer::Person);
         Ok(Claims {

@@ -6,7 +6,7 @@ use toolwarden_core::Claims;
 use toolwarden_store::state::{StoredToken, Tokens};
 
 use super::Nothing;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -62,6 +62,7 @@ impl Operation for TokensList {
     const PATH: &'static str = "/api/v1/tokens/list";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::State;
+    const FOR: Role = Role::Admin;
     type Request = Nothing;
     type Outcome = Outcome;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -24,6 +24,7 @@ impl Operation for TokensRevoke {
     const PATH: &'static str = "/api/v1/tokens/revoke";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 

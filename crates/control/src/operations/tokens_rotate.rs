@@ -5,7 +5,7 @@ use toolwarden_core::name::shown;
 
 use super::tokens_issue::{ShownOnce, new_token};
 use super::tokens_revoke::{Request, no_such};
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ impl Operation for TokensRotate {
     const PATH: &'static str = "/api/v1/tokens/rotate";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 

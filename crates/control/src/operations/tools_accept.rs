@@ -8,7 +8,7 @@ use toolwarden_pins::{self as pins, NotAccepted, Waiting, short};
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};
 use crate::seen::{self, Configured};
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -38,18 +38,20 @@ impl Operation for ToolsAccept {
     const PATH: &'static str = "/api/v1/tools/accept";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let (locations, asked) = (clerk.parts.locations.clone(), request.clone());
         let running = Configured::running(clerk);
+        let store = clerk.records().await?;
         let (chosen, waited, configured) = blocking(move || {
             let pins = seen::server(&locations, &asked.server)?;
             let only = asked.name.as_deref().map(|name| seen::definition(&pins, name)).transpose()?;
             let chosen = pins::choose(&pins, only, asked.version.as_deref());
             let chosen = chosen.map_err(|why| refused(&asked, &why))?;
-            let configured = running.or_written(&locations);
+            let configured = running.or_written(&locations, &store);
             let waited = views(&pins, &configured).into_iter().filter_map(|view| as_it_waited(view, &chosen)).collect();
             Ok((chosen, waited, configured))
         })

@@ -8,7 +8,7 @@ use toolwarden_pins::{self as pins, All, ServerPins};
 use crate::clerk::blocking;
 use crate::definitions::{DefinitionView, views};
 use crate::seen::{self, Configured};
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -36,19 +36,21 @@ pub struct Outcome {
 impl Operation for ToolsList {
     const PATH: &'static str = "/api/v1/tools";
     const KIND: Kind = Kind::Read;
-    const NEEDS: Needs = Needs::Files;
+    const NEEDS: Needs = Needs::Policy;
+    const FOR: Role = Role::Viewer;
     type Request = Request;
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, _actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let (locations, running) = (clerk.parts.locations.clone(), Configured::running(clerk));
+        let store = clerk.records().await?;
         blocking(move || {
             let All { readable, unreadable } = match &request.server {
                 // Others may be past reading.
                 Some(server) => All { readable: vec![seen::server(&locations, server)?], unreadable: Vec::new() },
                 None => pins::all(&locations),
             };
-            let configured = running.or_written(&locations);
+            let configured = running.or_written(&locations, &store);
             let mut definitions: Vec<DefinitionView> =
                 readable.iter().flat_map(|pins| views(pins, &configured)).collect();
             let waiting = |all: &[DefinitionView]| all.iter().filter(|one| !one.waiting.is_empty()).count();

@@ -7,7 +7,7 @@ use toolwarden_core::name::shown;
 use toolwarden_sources::trust;
 
 use crate::place::Place;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ impl Operation for TrustAdd {
     const PATH: &'static str = "/api/v1/trust/add";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 

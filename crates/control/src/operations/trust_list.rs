@@ -5,7 +5,7 @@ use toolwarden_sources::trust;
 
 use super::Nothing;
 use crate::clerk::blocking;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ impl Operation for TrustList {
     const PATH: &'static str = "/api/v1/trust";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::Files;
+    const FOR: Role = Role::Admin;
     type Request = Nothing;
     type Outcome = Outcome;
 

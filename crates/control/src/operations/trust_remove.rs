@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_sources::trust;
 
 use super::trust_add::Request;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ impl Operation for TrustRemove {
     const PATH: &'static str = "/api/v1/trust/remove";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
     type Request = Request;
     type Outcome = Outcome;
 

@@ -12,6 +12,7 @@ use crate::entries::List;
 use crate::files::{self, FileError};
 use crate::locations::Locations;
 use crate::readers::permissions;
+use crate::records::StoredUser;
 use crate::stored;
 use crate::tree::LARGEST_FILE;
 use crate::trust::{FileState, TrustRecords, WorkspaceFile};
@@ -41,9 +42,12 @@ pub(super) struct UserFile {
 }
 
 impl Situation {
-    pub(super) fn look(locations: &Locations, user: &str, list: List) -> Result<Self, EditError> {
-        let mut stored_user = stored::user(locations, user)?;
-        let stored = std::mem::take(entries_of(&mut stored_user, list));
+    pub(super) fn look(
+        locations: &Locations,
+        (user, stored): (&str, &mut StoredUser),
+        list: List,
+    ) -> Result<Self, EditError> {
+        let stored = entries_of(stored, list).clone();
         if user != locations.user {
             // The files belong to the operating-system user alone (PERM-1).
             return Ok(Self { user_file: UserFile::none(locations), stored, workspace: None });
@@ -67,7 +71,7 @@ impl Situation {
     }
 
     /// Entries of layers that count which still grant what `text` granted.
-    pub(super) fn granting(&self, locations: &Locations, list: List, text: &str) -> Vec<(String, String)> {
+    pub(super) fn granting(&self, user: &str, list: List, text: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut collect = |entries: &[String], place: &str| {
             let covering = entries.iter().filter(|entry| list.covers(entry, text));
@@ -78,7 +82,7 @@ impl Situation {
             collect(entries, place);
         }
         if matches!(self.target(), Target::Stored) {
-            collect(&self.stored, &stored_place(locations));
+            collect(&self.stored, &stored_place(user));
         }
         found
     }

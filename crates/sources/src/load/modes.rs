@@ -1,4 +1,4 @@
-//! Modes by slug: config over `.roomodes` over the global modes file over the built-in ones (MODE-7).
+//! Modes by slug: config over `.roomodes` over the global modes file over the store over the built-in ones (MODE-7).
 
 use toolwarden_core::{Layer, Origin};
 use toolwarden_policy::input::ModeInput;
@@ -26,6 +26,8 @@ pub(super) fn read(loading: &mut Loading<'_>, config: &ConfigFile) -> Vec<ModeIn
         .iter()
         .map(|(slug, name)| ModeInput::unrestricted(slug, name, Origin::record(Layer::Shipped, "built-in")))
         .collect();
+    let stored = super::records::modes(loading);
+    lay_over(loading, &mut modes, stored);
     let global = read_global(loading);
     lay_over(loading, &mut modes, global);
     let workspace = read_workspace(loading, &modes, config);

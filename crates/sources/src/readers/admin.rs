@@ -75,6 +75,14 @@ pub fn read_bytes(path: &str, bytes: &[u8]) -> Reading<AdminInput> {
     report.finish(input, broken)
 }
 
+/// Reads an admin record that is kept in the store.
+pub(crate) fn read_node(label: &str, root: &Node) -> Reading<AdminInput> {
+    let mut report = Report::strict(label, Layer::Admin);
+    let input = read(&mut report, root);
+    let broken = report.has_errors();
+    report.finish(input, broken)
+}
+
 fn read(report: &mut Report, root: &Node) -> AdminInput {
     let mut admin = AdminInput::default();
     for (key, node) in report.table("admin", root) {

@@ -151,6 +151,19 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
     report.finish(config, broken)
 }
 
+/// Modes as `[modes]` has them, read by themselves; the same for the next two.
+pub(super) fn read_modes(report: &mut Report, node: &Node) -> Vec<ModeInput> {
+    modes::read(report, node)
+}
+
+pub(super) fn read_roles(report: &mut Report, node: &Node) -> Vec<RoleInput> {
+    roles::read(report, node)
+}
+
+pub(super) fn read_servers(report: &mut Report, declared: Declared, node: &Node) -> Vec<ServerDefinition> {
+    servers::read(report, declared, node)
+}
+
 fn read_features(report: &mut Report, node: &Node) -> Features {
     let mut features = Features::default();
     for (key, value) in report.table("features", node) {

@@ -17,7 +17,7 @@ fn fixtures() -> Result<Vec<PathBuf>, std::io::Error> {
 
 /// Where a file of this name stands in a home, and what is needed to have it read.
 fn place(home: &mut Home, name: &str) -> Option<String> {
-    if let Some(record) = ["lists.json", "settings.json", "trust.json"].iter().find(|record| name.ends_with(**record)) {
+    if let Some(record) = ["trust.json"].iter().find(|record| name.ends_with(**record)) {
         return Some(format!("data/{record}"));
     }
     Some(match SourceKind::of(Path::new(name))? {

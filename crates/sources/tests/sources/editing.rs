@@ -3,8 +3,9 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use toolwarden_sources::edit::{Added, EditError, add_entry, remove_entry};
-use toolwarden_sources::{List, stored};
+use toolwarden_sources::List;
+use toolwarden_sources::edit::{Added, EditError, add_entry};
+use toolwarden_sources::records::StoredUser;
 
 use crate::home::{Home, Outcome};
 
@@ -13,15 +14,13 @@ const FILE: &str = "home/.cursor/permissions.json";
 #[test]
 fn allow_4_without_a_file_the_stored_list_is_used() -> Outcome {
     let home = Home::new()?;
-    let added = add_entry(&home.locations, "me", List::Mcp, "github:create_issue")?;
-    assert!(matches!(added, Added::Added { place, .. } if place.ends_with("data/lists.json")));
-    assert_eq!(stored::user(&home.locations, "me")?.mcp_allowlist, ["github:create_issue"]);
+    let added = home.add("me", List::Mcp, "github:create_issue")?;
+    assert!(matches!(added, Added::Added { place, .. } if place == "stored lists of me"));
+    assert_eq!(home.user("me").mcp_allowlist, ["github:create_issue"]);
     assert!(!home.path(FILE).exists());
-    let mode = fs::metadata(home.path("data/lists.json"))?.permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-    let removed = remove_entry(&home.locations, "me", List::Mcp, "GitHub:create_issue")?;
+    let removed = home.remove("me", List::Mcp, "GitHub:create_issue")?;
     assert_eq!((removed.places.len(), removed.still_granted_by.len()), (1, 0));
-    assert!(stored::user(&home.locations, "me")?.mcp_allowlist.is_empty());
+    assert!(home.user("me").mcp_allowlist.is_empty());
     Ok(())
 }
 
@@ -30,15 +29,15 @@ fn allow_4_a_file_that_defines_the_key_is_edited_in_place() -> Outcome {
     let home = Home::new()?;
     home.write(FILE, "{\n  // mine\n  \"mcpAllowlist\": [\n    \"a:b\" // why\n  ]\n}\n")?;
     fs::set_permissions(home.path(FILE), Permissions::from_mode(0o640))?;
-    add_entry(&home.locations, "me", List::Mcp, "c:d")?;
+    home.add("me", List::Mcp, "c:d")?;
     assert_eq!(home.read(FILE)?, "{\n  // mine\n  \"mcpAllowlist\": [\n    \"a:b\", // why\n    \"c:d\"\n  ]\n}\n");
     assert_eq!(fs::metadata(home.path(FILE))?.permissions().mode() & 0o777, 0o640);
     // The other key is not defined, so that list stays stored.
-    let added = add_entry(&home.locations, "me", List::Terminal, "git:status")?;
-    assert!(matches!(added, Added::Added { place, .. } if place.ends_with("lists.json")));
+    let added = home.add("me", List::Terminal, "git:status")?;
+    assert!(matches!(added, Added::Added { place, .. } if place == "stored lists of me"));
     // Nobody else's list is in that file.
-    let added = add_entry(&home.locations, "anna", List::Mcp, "e:f")?;
-    assert!(matches!(added, Added::Added { place, .. } if place.ends_with("lists.json")));
+    let added = home.add("anna", List::Mcp, "e:f")?;
+    assert!(matches!(added, Added::Added { place, .. } if place == "stored lists of anna"));
     assert!(!home.read(FILE)?.contains("e:f"));
     Ok(())
 }
@@ -55,7 +54,7 @@ fn allow_4_what_is_there_or_covered_changes_nothing_and_is_named() -> Outcome {
         (List::Terminal, "git:push", Added::CoveredBy { entry: "git".to_owned(), place: place.clone() }),
         (List::Terminal, "npm:install --foo", Added::CoveredBy { entry: "npm:install*".to_owned(), place }),
     ] {
-        assert_eq!(add_entry(&home.locations, "me", list, entry)?, expected);
+        assert_eq!(home.add("me", list, entry)?, expected);
     }
     assert_eq!(home.read(FILE)?, text);
     Ok(())
@@ -65,12 +64,12 @@ fn allow_4_what_is_there_or_covered_changes_nothing_and_is_named() -> Outcome {
 fn allow_4_invalid_entries_and_broken_files_change_nothing_and_say_why() -> Outcome {
     let home = Home::new()?;
     for (list, entry) in [(List::Mcp, "github"), (List::Mcp, "a:b*"), (List::Terminal, "*"), (List::Terminal, "")] {
-        let error = add_entry(&home.locations, "me", list, entry).err();
+        let error = home.add("me", list, entry).err();
         assert!(matches!(error, Some(EditError::Invalid { .. })), "{entry}");
     }
-    assert!(!home.path("data/lists.json").exists());
+    assert_eq!(home.user("me"), StoredUser::default());
     home.write(FILE, "{\"mcpAllowlist\": [")?;
-    let error = add_entry(&home.locations, "me", List::Mcp, "a:b").err();
+    let error = home.add("me", List::Mcp, "a:b").err();
     assert!(matches!(&error, Some(EditError::Broken { findings, .. }) if !findings.is_empty()));
     assert_eq!(home.read(FILE)?, "{\"mcpAllowlist\": [");
     Ok(())
@@ -81,14 +80,14 @@ fn allow_4_where_only_the_workspace_defines_the_key_the_users_file_is_made() -> 
     let home = Home::new()?;
     home.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"w:*\"]}")?;
     home.trust()?;
-    let added = add_entry(&home.locations, "me", List::Mcp, "a:b")?;
+    let added = home.add("me", List::Mcp, "a:b")?;
     assert!(
         matches!(&added, Added::Added { remark: Some(remark), .. } if remark.contains("defines this list")),
         "{added:?}"
     );
     assert_eq!(home.read(FILE)?, "{\n  \"mcpAllowlist\": [\n    \"a:b\"\n  ]\n}\n");
     assert_eq!(fs::metadata(home.path(FILE))?.permissions().mode() & 0o777, 0o600);
-    let removed = remove_entry(&home.locations, "me", List::Mcp, "w:x")?;
+    let removed = home.remove("me", List::Mcp, "w:x")?;
     assert!(removed.places.is_empty());
     assert_eq!(removed.still_granted_by.len(), 1, "{removed:?}");
     Ok(())
@@ -98,10 +97,10 @@ fn allow_4_where_only_the_workspace_defines_the_key_the_users_file_is_made() -> 
 fn allow_4_removing_says_what_still_grants() -> Outcome {
     let home = Home::new()?;
     home.write(FILE, "{\"mcpAllowlist\": [\"a:b\", \"*:b\", \"A:b\"]}")?;
-    let removed = remove_entry(&home.locations, "me", List::Mcp, "a:b")?;
+    let removed = home.remove("me", List::Mcp, "a:b")?;
     assert_eq!(home.read(FILE)?, "{\"mcpAllowlist\": [\"*:b\"]}");
     assert_eq!(removed.still_granted_by, [("*:b".to_owned(), home.path(FILE).display().to_string())]);
-    let removed = remove_entry(&home.locations, "me", List::Mcp, "x:y")?;
+    let removed = home.remove("me", List::Mcp, "x:y")?;
     assert_eq!((removed.places.len(), removed.still_granted_by.len()), (0, 0));
     Ok(())
 }
@@ -111,12 +110,12 @@ fn allow_4_add_then_remove_leaves_every_byte_on_the_disk() -> Outcome {
     let home = Home::new()?;
     let text = "\u{feff}{\r\n  // head\r\n  \"mcpAllowlist\": [ // open\r\n    \"a:b\" /* x */\r\n    // tail\r\n  ], // close\r\n} // end";
     home.write(FILE, text)?;
-    add_entry(&home.locations, "me", List::Mcp, "c:d")?;
+    home.add("me", List::Mcp, "c:d")?;
     let loaded = home.load()?;
     let entries: Vec<_> =
         loaded.input.local.files.iter().flat_map(|file| file.mcp_allowlist.iter().flatten()).collect();
     assert_eq!(entries.iter().map(|entry| entry.value.as_str()).collect::<Vec<_>>(), ["a:b", "c:d"]);
-    remove_entry(&home.locations, "me", List::Mcp, "c:d")?;
+    home.remove("me", List::Mcp, "c:d")?;
     assert_eq!(home.read(FILE)?, text);
     Ok(())
 }
@@ -126,7 +125,7 @@ fn allow_4_a_linked_file_stays_a_link() -> Outcome {
     let home = Home::new()?;
     home.write("dotfiles/permissions.json", "{\"mcpAllowlist\": []}")?;
     symlink(home.path("dotfiles/permissions.json"), home.path(FILE))?;
-    add_entry(&home.locations, "me", List::Mcp, "a:b")?;
+    home.add("me", List::Mcp, "a:b")?;
     assert!(fs::symlink_metadata(home.path(FILE))?.file_type().is_symlink());
     assert_eq!(home.read("dotfiles/permissions.json")?, "{\"mcpAllowlist\": [\"a:b\"]}");
     Ok(())
@@ -142,9 +141,8 @@ fn allow_4_many_writers_lose_nothing() -> Outcome {
             .map(|writer| {
                 scope.spawn(move || {
                     (0..10).all(|number| {
-                        let in_file = add_entry(locations, "me", List::Mcp, &format!("w{writer}:t{number}"));
-                        let stored = add_entry(locations, "anna", List::Mcp, &format!("w{writer}:t{number}"));
-                        in_file.is_ok() && stored.is_ok()
+                        let entry = format!("w{writer}:t{number}");
+                        add_entry(locations, ("me", &mut StoredUser::default()), List::Mcp, &entry).is_ok()
                     })
                 })
             })
@@ -152,7 +150,6 @@ fn allow_4_many_writers_lose_nothing() -> Outcome {
         writers.into_iter().all(|writer| writer.join().unwrap_or(false))
     });
     assert!(all);
-    assert_eq!(stored::user(locations, "anna")?.mcp_allowlist.len(), 80);
     let loaded = home.load()?;
     let entries: usize = loaded.input.local.files.iter().flat_map(|file| file.mcp_allowlist.iter()).map(Vec::len).sum();
     assert_eq!(entries, 80);

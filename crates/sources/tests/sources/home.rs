@@ -1,14 +1,21 @@
 //! A person's home, config, data and workspace in a directory that vanishes afterwards.
 
+use std::cell::RefCell;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use toolwarden_sources::{Finding, Loaded, Locations, Refusal, WorkspaceTrust, load};
+use toolwarden_core::records::Place as Spot;
+use toolwarden_core::{Record, Records};
+use toolwarden_sources::edit::{Added, EditError, Removed, add_entry, remove_entry};
+use toolwarden_sources::records::{StoredUser, lists_of};
+use toolwarden_sources::{Finding, List, Loaded, Locations, Refusal, WorkspaceTrust, load};
 
 /// Everything one test needs of a disk.
 pub(crate) struct Home {
     root: tempfile::TempDir,
+    /// What the store holds.
+    pub(crate) store: RefCell<Records>,
     pub(crate) locations: Locations,
 }
 
@@ -35,7 +42,7 @@ impl Home {
             system_admin_file: None,
             workspace_trust: WorkspaceTrust::Recorded,
         };
-        Ok(Self { root, locations })
+        Ok(Self { root, locations, store: RefCell::default() })
     }
 
     pub(crate) fn base(&self) -> PathBuf {
@@ -62,7 +69,34 @@ impl Home {
     }
 
     pub(crate) fn load(&self) -> Result<Loaded, Refusal> {
-        load(&self.locations)
+        load(&self.locations, &self.store.borrow())
+    }
+
+    /// Keeps a record.
+    pub(crate) fn keep(&self, place: Spot, content: serde_json::Value) {
+        self.store.borrow_mut().by_place.insert(place, Record { version: 1, content });
+    }
+
+    pub(crate) fn user(&self, user: &str) -> StoredUser {
+        let store = self.store.borrow();
+        let kept = store.get(&lists_of(user)).map(|record| record.content.clone());
+        kept.and_then(|content| serde_json::from_value(content).ok()).unwrap_or_default()
+    }
+
+    /// Changes what is stored for a user, as the clerk does.
+    fn with_user<T>(&self, user: &str, edit: impl FnOnce(&mut StoredUser) -> T) -> T {
+        let mut lists = self.user(user);
+        let done = edit(&mut lists);
+        self.keep(lists_of(user), serde_json::to_value(lists).unwrap_or_default());
+        done
+    }
+
+    pub(crate) fn add(&self, user: &str, list: List, text: &str) -> Result<Added, EditError> {
+        self.with_user(user, |lists| add_entry(&self.locations, (user, lists), list, text))
+    }
+
+    pub(crate) fn remove(&self, user: &str, list: List, text: &str) -> Result<Removed, EditError> {
+        self.with_user(user, |lists| remove_entry(&self.locations, (user, lists), list, text))
     }
 
     /// Trusts the workspace as it is.

@@ -2,9 +2,12 @@
 
 use std::fs;
 
+use serde_json::json;
 use toolwarden_core::Layer;
+use toolwarden_core::records::{Kind, Place as Spot};
 use toolwarden_policy::input::{AutoRunMode, Declared, ModeInput};
-use toolwarden_sources::{Loaded, Refusal, SourceState, WorkspaceTrust, stored};
+use toolwarden_sources::records::lists_of;
+use toolwarden_sources::{Loaded, Refusal, SourceState, WorkspaceTrust};
 
 use crate::home::{Home, Outcome};
 
@@ -148,11 +151,11 @@ fn perm_3_broken_permissions_load_and_everything_else_broken_refuses() -> Outcom
 
     home.write("config/toolwarden.toml", "[auto_run]\nmode = 1\n")?;
     home.write("config/modes.yaml", "- [\n")?;
-    home.write("data/lists.json", "{")?;
+    home.write("data/trust.json", "{")?;
     let Err(Refusal::Faults { findings, .. }) = home.load() else { return Err("not refused".into()) };
     let shown = home.shown(&findings).join("\n");
     for part in
-        ["config/toolwarden.toml:2:8: error:", "config/modes.yaml:", "data/lists.json:1:1:", "permissions.json:1:"]
+        ["config/toolwarden.toml:2:8: error:", "config/modes.yaml:", "data/trust.json:1:1:", "permissions.json:1:"]
     {
         assert!(shown.contains(part), "{part} in {shown}");
     }
@@ -190,7 +193,7 @@ fn gate_9_a_tool_switched_off_on_either_side_is_off() -> Outcome {
         ("mcp.tool.y.enabled", serde_json::json!(false)),
         ("plain", serde_json::json!(2)),
     ] {
-        stored::set_setting(&home.locations, key, Some(value))?;
+        home.keep(Spot::of_house(Kind::Setting, key), value);
     }
     let loaded = home.load()?;
     let value = |key: &str| loaded.input.base.settings.get(key).map(|setting| setting.value.clone());
@@ -204,11 +207,8 @@ fn gate_9_a_tool_switched_off_on_either_side_is_off() -> Outcome {
 #[test]
 fn stored_users_are_loaded_and_their_invalid_entries_told() -> Outcome {
     let home = Home::new()?;
-    stored::change_user(&home.locations, "anna", |user| {
-        user.auto_run_mode = Some(AutoRunMode::RunEverything.into());
-        user.mcp_allowlist.extend(["a:b".to_owned(), "bad".to_owned()]);
-        user.blocks.push("c:d".to_owned());
-    })?;
+    let anna = json!({"auto_run_mode": "run_everything", "mcp_allowlist": ["a:b", "bad"], "blocks": ["c:d"]});
+    home.keep(lists_of("anna"), anna);
     let loaded = home.load()?;
     let anna = loaded.input.users.get("anna").ok_or("no anna")?;
     assert_eq!(anna.auto_run_mode, Some(AutoRunMode::RunEverything));

@@ -6,5 +6,6 @@ mod home;
 mod layers;
 mod properties;
 mod real_files;
+mod stored;
 mod trust;
 mod unusual;

@@ -97,8 +97,8 @@ fn perm_4_a_link_out_of_the_workspace_is_not_followed() -> Outcome {
 #[test]
 fn self_3_records_that_others_can_read_are_refused() -> Outcome {
     let home = Home::new()?;
-    let path = home.write("data/lists.json", r#"{"users": {"me": {"mcp_allowlist": ["*:*"]}}}"#)?;
-    assert_eq!(home.load()?.input.users.len(), 1);
+    let path = home.write("data/trust.json", "{}")?;
+    assert!(home.load().is_ok());
     fs::set_permissions(&path, Permissions::from_mode(0o644))?;
     let refused = home.load().err().map(|refusal| refusal.to_string()).unwrap_or_default();
     assert!(refused.contains("chmod 600"), "{refused}");
@@ -112,7 +112,7 @@ fn self_3_records_that_others_can_read_are_refused() -> Outcome {
 #[test]
 fn self_3_records_of_another_user_are_refused() -> Outcome {
     let mut home = Home::new()?;
-    home.write("data/settings.json", "{}")?;
+    home.write("data/trust.json", "{}")?;
     home.locations.user_id += 1;
     let refused = home.load().err().map(|refusal| refusal.to_string()).unwrap_or_default();
     assert!(refused.contains("belongs to user"), "{refused}");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use sqlx::AnyConnection;
 
-use super::place::Place;
+use super::Place;
 use super::seals::{Part, Seals};
 use super::{Record, Records, StateError, announce, read_all};
 use crate::database::{Database, Engine, Writers, Writing};
@@ -63,7 +63,7 @@ impl<'a> Draft<'a> {
     #[must_use]
     pub fn after(&self) -> Records {
         let mut after = Records { version: self.before.version + 1, by_place: self.before.by_place.clone() };
-        for (place, content) in &self.writes {
+        for (place, content) in self.writes.iter().filter(|(place, content)| !self.is_so(place, content.as_ref())) {
             match content {
                 Some(content) => {
                     let record = Record { version: after.version, content: content.clone() };
@@ -106,6 +106,24 @@ impl<'a> Draft<'a> {
         self.writes.insert(place, None);
     }
 
+    /// Whether a commit would make a version.
+    #[must_use]
+    pub fn changes_anything(&self) -> bool {
+        self.writes.iter().any(|(place, latter)| !self.is_so(place, latter.as_ref()))
+    }
+
+    fn is_so(&self, place: &Place, content: Option<&serde_json::Value>) -> bool {
+        self.before.by_place.get(place).map(|record| &record.content) == content
+    }
+
+    /// Lets it be; others may change something at once.
+    ///
+    /// # Errors
+    /// The database is gone.
+    pub async fn abandon(self) -> Result<(), StateError> {
+        Ok(self.writing.rollback().await?)
+    }
+
     /// Makes it the next version. A draft that changes nothing makes none.
     ///
     /// # Errors
@@ -117,10 +135,8 @@ impl<'a> Draft<'a> {
         reason: Option<&str>,
     ) -> Result<Committed, StateError> {
         let writes = std::mem::take(&mut self.writes);
-        let changed: Vec<_> = writes
-            .into_iter()
-            .filter(|(place, latter)| self.before.by_place.get(place).map(|record| &record.content) != latter.as_ref())
-            .collect();
+        let changed: Vec<_> =
+            writes.into_iter().filter(|(place, latter)| !self.is_so(place, latter.as_ref())).collect();
         if changed.is_empty() {
             self.writing.rollback().await?;
             return Ok(Committed { version: self.before.version, has_changed: false });

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
+use super::Place;
 use super::draft::Draft;
-use super::place::Place;
 use super::seals::{Part, Seals};
 use super::{State, StateError, place};
 use crate::database::DatabaseError;

@@ -10,7 +10,7 @@ use sqlx::Row as _;
 use sqlx::any::AnyRow;
 use toolwarden_core::{Claims, Keyring, Purpose};
 
-use super::place::Place;
+use super::Place;
 use super::{Record, StateError};
 use crate::database::DatabaseError;
 use crate::sql::unsigned;

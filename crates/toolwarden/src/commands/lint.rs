@@ -6,10 +6,10 @@ use anyhow::Result;
 use toolwarden_core::Layer;
 use toolwarden_policy::{Finding, PolicyInput, Severity};
 use toolwarden_sources::readers::{permissions, roomodes};
-use toolwarden_sources::{Refusal, SourceKind, check_file, load};
+use toolwarden_sources::{Refusal, SourceKind, check_file};
 
+use crate::clerk::Desk;
 use crate::cli::{Format, LintArguments, Places, PolicyArguments};
-use crate::environment;
 use crate::output::{self, BadInput, Exit, FindingOut, finding_text};
 use crate::wire;
 
@@ -21,10 +21,10 @@ pub fn run(places: &Places, arguments: &LintArguments) -> Result<Exit> {
 
 /// Everything that counts here, read and compiled.
 pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<Finding>> {
-    let locations = environment::locations(places, arguments.workspace.as_deref())?;
-    match load(&locations) {
+    let desk = Desk::open(places, arguments.workspace.as_deref())?;
+    match wire::load_here(&desk)? {
         Ok(loaded) => {
-            let loaded = wire::complete(loaded, &locations, arguments)?;
+            let loaded = wire::complete(loaded, desk.locations(), arguments)?;
             Ok(merge(&loaded.findings, toolwarden_advice::lint(&loaded.input)))
         }
         Err(Refusal::Faults { findings, .. }) => Ok(findings.iter().map(wire::convert).collect()),

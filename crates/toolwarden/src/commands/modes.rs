@@ -1,9 +1,10 @@
-//! `modes`: list, show and validate per-mode restrictions.
+//! `modes`: list, show, check and change per-mode restrictions.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_control::operations::{ModesDelete, ModesSet, modes_delete, modes_set};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Layer, Sourced, ToolIdentity};
 use toolwarden_policy::input::ModeInput;
@@ -11,7 +12,9 @@ use toolwarden_policy::{Finding, PolicyInput};
 use toolwarden_sources::SourceKind;
 use toolwarden_sources::readers::roomodes;
 
-use crate::cli::{Format, ModesCommand, Places, PolicyArguments};
+use crate::changed;
+use crate::clerk::Desk;
+use crate::cli::{Format, ModeArguments, ModesCommand, Places, PolicyArguments};
 use crate::output::{self, BadInput, Exit};
 use crate::wire::{self, House};
 
@@ -19,8 +22,54 @@ pub fn run(places: &Places, command: &ModesCommand) -> Result<Exit> {
     match command {
         ModesCommand::List { policy, format } => list(&wire::open(places, policy)?, *format),
         ModesCommand::Show { slug, policy, format } => show(&wire::open(places, policy)?, slug, *format),
+        ModesCommand::Set(arguments) => set(places, arguments),
+        ModesCommand::Delete { slug, change, format } => {
+            let desk = Desk::open(places, None)?;
+            let request = modes_delete::Request { name: slug.clone(), terms: change.into() };
+            let done = desk.ask::<ModesDelete>(request)?;
+            changed::say(&done, &format!("mode `{}` is deleted", shown(slug)), format.json.then_some(&done))
+        }
         ModesCommand::Validate { files, policy, format } => validate(places, files, policy, *format),
     }
+}
+
+fn set(places: &Places, arguments: &ModeArguments) -> Result<Exit> {
+    let desk = Desk::open(places, None)?;
+    let outcome = desk.ask::<ModesSet>(modes_set::Request {
+        slug: arguments.slug.clone(),
+        definition: arguments.from.as_deref().map(|path| definition(path, &arguments.slug)).transpose()?,
+        name: arguments.name.clone(),
+        extends: arguments.extends.clone(),
+        groups: arguments.groups.clone(),
+        allow_servers: arguments.allow_server.clone(),
+        disallow_servers: arguments.disallow_server.clone(),
+        inherit_servers: arguments.inherit_server.clone(),
+        allow_tools: arguments.allow_tool.clone(),
+        disallow_tools: arguments.disallow_tool.clone(),
+        inherit_tools: arguments.inherit_tool.clone(),
+        any_server: arguments.any_server,
+        any_tool: arguments.any_tool,
+        terms: (&arguments.change).into(),
+    })?;
+    let said = format!("mode `{}` is set", shown(&outcome.slug));
+    changed::say(&outcome.done, &said, arguments.format.json.then_some(&outcome))
+}
+
+/// A mode of a file: its keys in JSON, or a file of Roo's with a mode of that slug in it.
+fn definition(path: &Path, slug: &str) -> Result<serde_json::Value> {
+    let text = changed::text_of(path)?;
+    if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text)
+        && value.get("customModes").is_none()
+    {
+        return Ok(value);
+    }
+    let reading = roomodes::read_bytes(&path.display().to_string(), Layer::UserFile, text.as_bytes());
+    if let Some(error) = reading.findings.iter().find(|finding| finding.is_error()) {
+        return Err(BadInput(error.to_string()).into());
+    }
+    let found = reading.value.iter().find(|mode| mode.slug == slug);
+    let missing = || BadInput(format!("{}: there is no mode `{}` in it", path.display(), shown(slug)));
+    Ok(toolwarden_sources::records::mode_content(found.ok_or_else(missing)?))
 }
 
 #[derive(Serialize)]
@@ -155,8 +204,12 @@ fn validate(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format
         return super::lint::print(&about_modes, format);
     }
     // The servers configured here say which names are known; the files' modes replace the rest.
-    let locations = crate::environment::locations(places, policy.workspace.as_deref())?;
-    let servers = wire::read(&locations, policy).map(|loaded| loaded.input.servers).unwrap_or_default();
+    let desk = Desk::open(places, policy.workspace.as_deref())?;
+    let servers = desk
+        .records()
+        .and_then(|store| wire::read(desk.locations(), policy, &store))
+        .map(|loaded| loaded.input.servers)
+        .unwrap_or_default();
     let mut input = PolicyInput { servers, ..PolicyInput::default() };
     let mut of_readers = Vec::new();
     for path in files {

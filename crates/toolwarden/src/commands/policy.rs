@@ -1,21 +1,103 @@
-//! `policy confirm`: a person agrees to what files made wider.
+//! `policy`: the versions of what was decided, and agreeing to what files made wider.
 
 use anyhow::Result;
-use toolwarden_control::operations::PolicyConfirm;
-use toolwarden_control::operations::policy_confirm::Request;
+use serde_json::Value;
+use toolwarden_control::operations::policy_diff::View;
+use toolwarden_control::operations::{
+    PolicyConfirm, PolicyDiff, PolicyHistory, PolicyRollback, policy_confirm, policy_diff, policy_history,
+    policy_rollback,
+};
+use toolwarden_core::name::shown;
 
+use crate::changed;
 use crate::clerk::{Desk, warn_of_server};
 use crate::cli::{Places, PolicyCommand};
-use crate::output::{self, Exit};
+use crate::output::{self, Colour, Exit, coloured};
+use crate::table::{self, Cell, Last};
 
 pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
-    let PolicyCommand::Confirm { mark, format } = command;
-    let done = Desk::open(places, None)?.ask::<PolicyConfirm>(Request { mark: mark.to_ascii_lowercase() })?;
-    let exit = warn_of_server(done.not_in_force.as_deref());
-    if format.json {
-        output::json(&done)?;
-    } else if exit == Exit::Done {
-        output::text(&format!("agreed to the policy {}\n", done.mark))?;
+    let desk = Desk::open(places, None)?;
+    match command {
+        PolicyCommand::Confirm { mark, format } => {
+            let done = desk.ask::<PolicyConfirm>(policy_confirm::Request { mark: mark.clone() })?;
+            let exit = warn_of_server(done.not_in_force.as_deref());
+            if format.json {
+                output::json(&done)?;
+            } else {
+                output::text(&format!("agreed to the policy {}\n", done.mark))?;
+            }
+            Ok(exit)
+        }
+        PolicyCommand::History { limit, before, format } => {
+            let request = policy_history::Request { limit: *limit, before: *before };
+            let versions = desk.ask::<PolicyHistory>(request)?.versions;
+            if format.json {
+                output::json(&versions)?
+            } else {
+                output::text(&history(&versions))?
+            }
+            Ok(Exit::Done)
+        }
+        PolicyCommand::Diff { from, to, format } => {
+            let found = desk.ask::<PolicyDiff>(policy_diff::Request { from: *from, to: *to })?;
+            if format.json {
+                output::json(&found)?
+            } else {
+                output::text(&diff(&found))?
+            }
+            Ok(Exit::Done)
+        }
+        PolicyCommand::Rollback { version, change, format } => {
+            let request = policy_rollback::Request { version: *version, terms: change.into() };
+            let done = desk.ask::<PolicyRollback>(request)?;
+            changed::say(&done, &format!("everything is as it was at version {version}"), format.json.then_some(&done))
+        }
     }
-    Ok(exit)
+}
+
+fn history(versions: &[policy_history::View]) -> String {
+    if versions.is_empty() {
+        return "nothing was decided here yet\n".to_owned();
+    }
+    let row = |version: &policy_history::View| {
+        let why = version.reason.as_ref().map(|reason| format!(" ({})", shown(reason))).unwrap_or_default();
+        vec![
+            Cell::plain(version.version.to_string()),
+            Cell::plain(format!("{:.0}", version.time)),
+            Cell::plain(shown(&version.author)),
+            Cell::plain(format!("{}{why}", shown(&version.summary))),
+        ]
+    };
+    table::text(&["VERSION", "TIME", "BY", "WHAT"], versions.iter().map(row).collect(), Last::Whole)
+}
+
+fn diff(found: &policy_diff::Outcome) -> String {
+    let mut text = format!("from version {} to version {}\n", found.from, found.to);
+    if found.changes.is_empty() {
+        text.push_str("nothing changed\n");
+    }
+    for View { kind, owner, name, before, after } in &found.changes {
+        let owner = if owner.is_empty() { String::new() } else { format!(" of {}", shown(owner)) };
+        text.push_str(&format!("{kind} `{}`{owner}\n", shown(name)));
+        for (sign, side, colour) in [("-", before, Colour::Red), ("+", after, Colour::Green)] {
+            for line in side.iter().flat_map(lines) {
+                text.push_str(&coloured(&format!("  {sign} {line}"), colour));
+                text.push('\n');
+            }
+        }
+    }
+    for words in &found.widens {
+        text.push_str(&format!("newly allowed: {}\n", shown(words)));
+    }
+    text
+}
+
+/// One line for each key.
+fn lines(content: &Value) -> Vec<String> {
+    match content {
+        Value::Object(entries) => {
+            entries.iter().map(|(key, value)| format!("{}: {}", shown(key), shown(&value.to_string()))).collect()
+        }
+        other => vec![shown(&other.to_string()).into_owned()],
+    }
 }

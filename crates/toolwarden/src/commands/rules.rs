@@ -1,19 +1,35 @@
-//! `rules`: list and check Cedar rules.
+//! `rules`: list, check and store Cedar rules.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_control::operations::{RulesAdd, RulesRemove, modes_delete, rules_add};
 use toolwarden_core::name::shown;
 use toolwarden_policy::rules::Rules;
 use toolwarden_policy::servers::Servers;
 
+use crate::changed;
+use crate::clerk::Desk;
 use crate::cli::{Format, Places, PolicyArguments, RulesCommand};
 use crate::output::{self, Exit};
 use crate::wire::{self, House};
 
 pub fn run(places: &Places, command: &RulesCommand) -> Result<Exit> {
     match command {
+        RulesCommand::Add { name, file, change, format } => {
+            let desk = Desk::open(places, None)?;
+            let request =
+                rules_add::Request { name: name.clone(), text: changed::text_of(file)?, terms: change.into() };
+            let done = desk.ask::<RulesAdd>(request)?;
+            changed::say(&done, &format!("rules `{}` are stored", shown(name)), format.json.then_some(&done))
+        }
+        RulesCommand::Remove { name, change, format } => {
+            let desk = Desk::open(places, None)?;
+            let request = modes_delete::Request { name: name.clone(), terms: change.into() };
+            let done = desk.ask::<RulesRemove>(request)?;
+            changed::say(&done, &format!("rules `{}` are removed", shown(name)), format.json.then_some(&done))
+        }
         RulesCommand::List { policy, format } => list(&wire::open(places, policy)?, *format),
         RulesCommand::Check { files, policy, format } => check(places, files, policy, *format),
     }
@@ -56,8 +72,8 @@ fn list(house: &House, format: Format) -> Result<Exit> {
 
 /// The rules here, or the given files instead of them, against the schema of the tools known here.
 fn check(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format: Format) -> Result<Exit> {
-    let locations = crate::environment::locations(places, policy.workspace.as_deref())?;
-    let loaded = wire::read(&locations, policy)?;
+    let desk = Desk::open(places, policy.workspace.as_deref())?;
+    let loaded = wire::read(desk.locations(), policy, &desk.records()?)?;
     let mut rule_files = loaded.input.base.rules.clone();
     if !files.is_empty() {
         rule_files.clear();

@@ -4,31 +4,35 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio::sync::watch;
-use toolwarden_core::{Layer, Origin};
+use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_doors::{Listener, Workers, serve};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
 use toolwarden_sources::ServerDefinition;
 
 use crate::cli::{Places, PolicyArguments, ServeArguments};
+use crate::environment;
 use crate::output::{self, Exit};
-use crate::serving::{self, Readiness};
+use crate::serving::{self, Base, Readiness};
 use crate::wire::{self, House};
 
 pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
     let demo = arguments.demo;
-    let house = with_demo(wire::open(places, &policy)?, demo)?;
+    let locations = environment::locations(places, policy.workspace.as_deref())?;
+    // Beside the workers: accepting connections, the control socket, the index.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let base = runtime.block_on(Base::open(&locations))?;
+    let house = with_demo(wire::house(&locations, &policy, &base.records())?, demo)?;
+    wire::warn(&house.loaded);
     serving::log_to_stderr(&house.loaded.config)?;
     serving::make_room_for_connections();
-    let places = places.clone();
-    let reload = move || with_demo(wire::open_quietly(&places, &policy)?, demo);
+    let reload = move |store: &Records| with_demo(wire::house(&locations, &policy, store)?, demo);
     let address = serving::listen_address(&house.loaded.config, arguments.listen)?;
     let tls = serving::tls(&house)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = Arc::new(Workers::start(cores).context("cannot start a thread")?);
-    // Beside the workers: accepting connections, the control socket, the index.
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async move {
+    runtime.block_on(async move {
         let names: Vec<String> = house.loaded.definitions.iter().map(|one| one.input.name.clone()).collect();
         let listener = Listener::bind(address).await.with_context(|| {
             format!(
@@ -41,7 +45,7 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
             Some(tls) => listener.with_tls(tls),
             None => listener,
         };
-        let running = serving::start(house, "serve").await?;
+        let running = serving::start(base, house, "serve").await?;
         let (stop, stopping) = watch::channel(false);
         let (taking, readiness) = (running.taking(reload), Readiness::from_environment());
         // Before anybody is told that it is there: until then this signal would end the process.

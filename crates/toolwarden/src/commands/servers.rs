@@ -1,15 +1,20 @@
-//! `servers list` and `servers show`: the upstream servers, how they are doing, and their tools.
+//! `servers`: the upstream servers, how they are doing, and their tools; adding, removing and switching them.
 
 use anyhow::Result;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use toolwarden_control::operations::servers_show::Request;
-use toolwarden_control::operations::{Nothing, ServersList, ServersShow};
+use toolwarden_control::operations::{
+    Nothing, ServersAdd, ServersList, ServersRemove, ServersShow, ServersSwitch, servers_add, servers_remove,
+    servers_switch,
+};
 use toolwarden_control::{ServerView, ToolView};
 use toolwarden_core::name::shown;
 
+use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{Places, ServersCommand};
-use crate::output::{self, Colour, Exit, coloured, in_one_line, remark_text};
+use crate::cli::{ChangeArguments, Format, Places, ServerArguments, ServersCommand};
+use crate::output::{self, BadInput, Colour, Exit, coloured, in_one_line, remark_text};
 use crate::table::{self, Cell, Last};
 
 /// One server with its tools, as scripts read it.
@@ -31,6 +36,14 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
             listed.findings.iter().for_each(|finding| output::remark(&remark_text(finding)));
             if format.json { output::json(&listed.servers)? } else { output::text(&list(&listed.servers))? }
         }
+        ServersCommand::Add(arguments) => return add(&desk, arguments),
+        ServersCommand::Remove { name, user, change, format } => {
+            let request = servers_remove::Request { name: name.clone(), user: user.clone(), terms: change.into() };
+            let done = desk.ask::<ServersRemove>(request)?;
+            return changed::say(&done, &format!("server `{}` is removed", shown(name)), format.json.then_some(&done));
+        }
+        ServersCommand::Enable { name, change, format } => return switch(&desk, name, true, (change, *format)),
+        ServersCommand::Disable { name, change, format } => return switch(&desk, name, false, (change, *format)),
         ServersCommand::Show { name, format } => {
             let found = desk.ask::<ServersShow>(Request { name: name.clone() })?;
             found.findings.iter().for_each(|finding| output::remark(&remark_text(finding)));
@@ -50,6 +63,53 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+fn switch(desk: &Desk, name: &str, enabled: bool, (change, format): (&ChangeArguments, Format)) -> Result<Exit> {
+    let request = servers_switch::Request { name: name.to_owned(), enabled, terms: change.into() };
+    let done = desk.ask::<ServersSwitch>(request)?;
+    let said = format!("server `{}` is {}", shown(name), if enabled { "on" } else { "off" });
+    changed::say(&done, &said, format.json.then_some(&done))
+}
+
+fn add(desk: &Desk, arguments: &ServerArguments) -> Result<Exit> {
+    let mut definition = match arguments.from.as_deref().map(changed::json_of).transpose()? {
+        None => Map::new(),
+        Some(Value::Object(whole)) => whole,
+        Some(_) => return Err(BadInput("the definition of a server is a table".to_owned()).into()),
+    };
+    if let Some((command, rest)) = arguments.command.split_first() {
+        definition.insert("command".to_owned(), command.as_str().into());
+        definition.insert("args".to_owned(), rest.to_vec().into());
+    }
+    if let Some(url) = &arguments.url {
+        definition.insert("url".to_owned(), url.as_str().into());
+    }
+    for (key, pairs, between) in [("headers", &arguments.header, ':'), ("env", &arguments.env, '=')] {
+        let mut table = Map::new();
+        for pair in pairs {
+            let Some((name, value)) = pair.split_once(between) else {
+                let name = shown(pair.split([':', '=']).next().unwrap_or_default()).into_owned();
+                return Err(BadInput(format!("`{name}…` in {key} is not NAME{between}VALUE")).into());
+            };
+            table.insert(name.trim().to_owned(), value.trim().into());
+        }
+        if !table.is_empty() {
+            definition.insert(key.to_owned(), Value::Object(table));
+        }
+    }
+    if definition.is_empty() {
+        return Err(BadInput("say how it is reached: --url URL, or a command after --".to_owned()).into());
+    }
+    let outcome = desk.ask::<ServersAdd>(servers_add::Request {
+        name: arguments.name.clone(),
+        user: arguments.user.clone(),
+        definition,
+        replace: arguments.replace,
+        terms: (&arguments.change).into(),
+    })?;
+    let said = format!("server `{}` is added", shown(&outcome.name));
+    changed::say(&outcome.done, &said, arguments.format.json.then_some(&outcome))
 }
 
 fn list(servers: &[ServerView]) -> String {

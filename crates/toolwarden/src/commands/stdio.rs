@@ -1,12 +1,13 @@
 //! `toolwarden stdio`: the MCP door on stdin and stdout, for clients that start a process.
 
 use anyhow::Result;
+use toolwarden_core::Records;
 use toolwarden_doors::stdio;
 use toolwarden_gateway::{Credential, Scope};
 
 use crate::cli::{Places, PolicyArguments, StdioArguments};
 use crate::output::{BadInput, Exit};
-use crate::serving::{self, Readiness};
+use crate::serving::{self, Base, Readiness};
 use crate::{environment, wire};
 
 /// Where a client that starts this process puts its token: never into a message (GATE-1).
@@ -14,7 +15,11 @@ const TOKEN: &str = "TOOLWARDEN_TOKEN";
 
 pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
-    let house = wire::open(places, &policy)?;
+    let locations = environment::locations(places, policy.workspace.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let base = runtime.block_on(Base::open(&locations))?;
+    let house = wire::house(&locations, &policy, &base.records())?;
+    wire::warn(&house.loaded);
     serving::log_to_stderr(&house.loaded.config)?;
     let scope = match &arguments.server {
         None => Scope::All,
@@ -26,11 +31,9 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let mode = arguments.mode.clone();
     // Without a token it is whoever started the process.
     let credential = environment::shown_credential(TOKEN).map_or(Credential::Local, Credential::Token);
-    let places = places.clone();
-    let reload = move || wire::open_quietly(&places, &policy);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let reload = move |store: &Records| wire::house(&locations, &policy, store);
     let outcome = runtime.block_on(async move {
-        let running = serving::start(house, "stdio").await?;
+        let running = serving::start(base, house, "stdio").await?;
         // A person who is told to run `toolwarden allow` expects it to act without a restart.
         let (stop, stopping) = tokio::sync::watch::channel(false);
         let taking = running.taking(reload);

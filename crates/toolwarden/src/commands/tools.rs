@@ -1,4 +1,4 @@
-//! `tools list|diff|accept`: what was accepted of servers' definitions, what changed, and a person's consent.
+//! `tools`: switch and scope; what was accepted of servers' definitions, what changed, and a person's consent.
 
 mod comparison;
 mod listing;
@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::Serialize;
 use toolwarden_control::DefinitionView;
-use toolwarden_control::operations::{ToolsAccept, ToolsList, tools_accept, tools_list};
+use toolwarden_control::operations::{ToolsAccept, ToolsList, ToolsSet, tools_accept, tools_list, tools_set};
 use toolwarden_core::name::shown;
 
+use crate::changed;
 use crate::clerk::{Desk, warn_of_server};
-use crate::cli::{Places, ToolsCommand};
+use crate::cli::{ChangeArguments, Format, Places, ToolsCommand};
 use crate::commands::tools::comparison::{diff, with_changes};
 use crate::commands::tools::listing::list;
 use crate::output::{self, BadInput, Exit};
@@ -28,6 +29,22 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
                 output::text(&list(&found.definitions))?
             }
             Ok(warn_of_unreadable(&found.unreadable))
+        }
+        ToolsCommand::Enable { tool, change, format } => switch(&desk, tool, true, (change, *format)),
+        ToolsCommand::Disable { tool, change, format } => switch(&desk, tool, false, (change, *format)),
+        ToolsCommand::Scope { tool, scope, change, format } => {
+            let request = tools_set::Request {
+                tool: tool.clone(),
+                scope: Some(scope.clone()),
+                terms: change.into(),
+                ..tools_set::Request::default()
+            };
+            let outcome = desk.ask::<ToolsSet>(request)?;
+            let said = match &outcome.scope {
+                Some(scope) => format!("{} is for {}", shown(&outcome.tool), scope_words(scope)),
+                None => format!("{} has no scope of its own any more", shown(&outcome.tool)),
+            };
+            changed::say(&outcome.done, &said, format.json.then_some(&outcome))
         }
         ToolsCommand::Diff { definition, format } => {
             let (server, name) = match definition {
@@ -71,6 +88,32 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
             Ok(exit)
         }
     }
+}
+
+fn scope_words(scope: &str) -> &str {
+    match scope {
+        "both" => "agents of both sides",
+        "pm" => "agents of the pm side",
+        _ => "agents of the sandbox side",
+    }
+}
+
+fn switch(desk: &Desk, tool: &str, enabled: bool, (change, format): (&ChangeArguments, Format)) -> Result<Exit> {
+    let request = tools_set::Request {
+        tool: tool.to_owned(),
+        enabled: Some(enabled),
+        terms: change.into(),
+        ..tools_set::Request::default()
+    };
+    let outcome = desk.ask::<ToolsSet>(request)?;
+    let said = format!("{} is switched {}", shown(&outcome.tool), if enabled { "on" } else { "off for everyone" });
+    let exit = changed::say(&outcome.done, &said, format.json.then_some(&outcome))?;
+    if outcome.still_off_by.is_empty() {
+        return Ok(exit);
+    }
+    let others: Vec<_> = outcome.still_off_by.iter().map(|source| shown(source)).collect();
+    output::remark(&format!("but it stays off: it is switched off by {}, too", others.join(" and ")));
+    Ok(Exit::Failed)
 }
 
 /// What waits, as scripts read it.

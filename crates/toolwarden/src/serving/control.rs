@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
 use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers};
+use toolwarden_core::Records;
 use toolwarden_gateway::Gateway;
 
 use super::taking::{Came, Taking, looks};
@@ -20,19 +21,22 @@ use crate::environment::SystemClock;
 use crate::wire::House;
 
 /// The records the command line writes.
-const RECORDS: [&str; 4] = ["lists.json", "trust.json", "settings.json", "confirmed.json"];
+const RECORDS: [&str; 2] = ["trust.json", "confirmed.json"];
 /// How often they are looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Reads the policy again, from the files that counted at the start.
-pub trait Reload: Fn() -> Result<House> + Send + Sync + 'static {}
+/// Reads the policy again, from the files that counted at the start and what the store holds by now.
+pub trait Reload: Fn(&Records) -> Result<House> + Send + Sync + 'static {}
 
-impl<F: Fn() -> Result<House> + Send + Sync + 'static> Reload for F {}
+impl<F: Fn(&Records) -> Result<House> + Send + Sync + 'static> Reload for F {}
 
 impl Running {
     /// Who puts policies in force that are read again.
     pub fn taking<R: Reload>(&self, reload: R) -> Arc<Taking<R>> {
-        Arc::new(Taking::new(&self.gateway, reload, &self.locations, &self.start))
+        let taking = Taking::new((&self.gateway, self.feed.clone()), reload, &self.locations, &self.start);
+        let taking = Arc::new(taking);
+        tokio::spawn(follow_store(self.feed.versions(), Arc::downgrade(&taking)));
+        taking
     }
 
     /// Opens the control socket and serves it until told to stop.
@@ -166,6 +170,17 @@ async fn follow(mut changes: Follower, taking: Arc<Taking<impl Reload>>) {
             tell_refusal(error);
         }
         changes.took(change, taken.err());
+    }
+}
+
+/// Takes over what was decided anywhere: at another gateway, or by a command beside this one.
+async fn follow_store(mut versions: watch::Receiver<u64>, taking: Weak<Taking<impl Reload>>) {
+    while versions.changed().await.is_ok() {
+        let version = *versions.borrow_and_update();
+        let Some(taking) = taking.upgrade() else { return };
+        if let Err(error) = taking.follow(version).await {
+            tell_refusal(&format!("{error:#}"));
+        }
     }
 }
 

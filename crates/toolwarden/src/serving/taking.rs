@@ -13,6 +13,7 @@ use toolwarden_core::name::shown;
 use toolwarden_gateway::Gateway;
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_sources::{Loaded, Locations, ScreeningRules, ServerDefinition, stored};
+use toolwarden_store::state::Feed;
 
 use super::control::Reload;
 use crate::environment;
@@ -35,12 +36,14 @@ pub struct Start {
     pub looks: Vec<Look>,
     asks: bool,
     fixed: Fixed,
+    /// Of what the store held.
+    version: u64,
 }
 
 impl Start {
     pub fn of(loaded: &Loaded, locations: &Locations) -> Self {
         let files = watched(loaded, locations);
-        Self { looks: looks(&files), files, asks: asks(loaded), fixed: fixed(loaded) }
+        Self { looks: looks(&files), files, asks: asks(loaded), fixed: fixed(loaded), version: loaded.input.version }
     }
 }
 
@@ -52,6 +55,7 @@ fn asks(loaded: &Loaded) -> bool {
 /// Takes policies over.
 pub struct Taking<R> {
     gateway: Weak<Gateway>,
+    feed: Arc<Feed>,
     reload: Arc<R>,
     in_force: Mutex<InForce>,
     at_start: Fixed,
@@ -67,15 +71,18 @@ struct InForce {
     asks: bool,
     /// Something wider was read since, and waits: it must not come in with what the clerk is asked for.
     another_waits: bool,
+    /// Of what the store holds.
+    version: u64,
 }
 
 impl<R: Reload> Taking<R> {
-    pub fn new(gateway: &Arc<Gateway>, reload: R, locations: &Locations, start: &Start) -> Self {
+    pub fn new((gateway, feed): (&Arc<Gateway>, Arc<Feed>), reload: R, locations: &Locations, start: &Start) -> Self {
         let files = start.files.iter().cloned().zip(start.looks.iter().copied());
         let (files, looks) = files.filter(|(file, _)| !is_the_clerks(file, locations)).unzip();
-        let in_force = InForce { looks, files, asks: start.asks, another_waits: false };
+        let in_force = InForce { looks, files, asks: start.asks, another_waits: false, version: start.version };
         Self {
             gateway: Arc::downgrade(gateway),
+            feed,
             reload: Arc::new(reload),
             in_force: Mutex::new(in_force),
             at_start: start.fixed.clone(),
@@ -86,6 +93,14 @@ impl<R: Reload> Taking<R> {
         self.gateway.upgrade()
     }
 
+    /// Takes over a version of the store, unless that is done already.
+    pub async fn follow(&self, version: u64) -> Result<()> {
+        if self.in_force.lock().await.version >= version {
+            return Ok(());
+        }
+        self.take_over(Came::ByClerk).await.map(drop)
+    }
+
     /// Reads the policy again and puts it in force; gives the files it was looked for in. One that cannot be
     /// used, or has to wait, changes nothing.
     pub async fn take_over(&self, came: Came) -> Result<Vec<PathBuf>> {
@@ -94,8 +109,9 @@ impl<R: Reload> Taking<R> {
         let before = looks(&in_force.files);
         // Beside what the clerk was asked for, a file may have changed.
         let came = if before == in_force.looks && !in_force.another_waits { came } else { Came::ByFile };
-        let reload = self.reload.clone();
-        let read = tokio::task::spawn_blocking(move || reload()).await.map_err(|error| anyhow!(error)).flatten();
+        let (reload, store) = (self.reload.clone(), self.feed.known().records.clone());
+        let version = store.version;
+        let read = tokio::task::spawn_blocking(move || reload(&store)).await.map_err(|error| anyhow!(error)).flatten();
         let gateway = self.gateway.upgrade().context("the server is stopping")?;
         let taken = read.and_then(|house| {
             let files = watched(&house.loaded, &house.locations);
@@ -116,7 +132,7 @@ impl<R: Reload> Taking<R> {
             let others = files.iter().filter(|file| !is_the_clerks(file, &house.locations));
             let others: Vec<PathBuf> = others.cloned().collect();
             let looks = if others == in_force.files { before } else { looks(&others) };
-            *in_force = InForce { files: others, looks, asks, another_waits: false };
+            *in_force = InForce { files: others, looks, asks, another_waits: false, version };
             Ok(files)
         });
         let reloads = &gateway.telemetry().reloads;

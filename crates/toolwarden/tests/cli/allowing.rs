@@ -37,7 +37,7 @@ fn allow_4_goes_to_the_stored_list_where_no_file_defines_the_key() {
         let mode =
             |path: &str| std::fs::metadata(house.path(path)).map(|data| data.permissions().mode() & 0o777).unwrap_or(0);
         assert_eq!(mode("home/.local/share/toolwarden"), 0o700);
-        assert_eq!(mode("home/.local/share/toolwarden/lists.json"), 0o600);
+        assert_eq!(mode("home/.local/share/toolwarden/toolwarden.sqlite"), 0o600);
     }
 }
 

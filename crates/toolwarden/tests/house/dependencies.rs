@@ -38,7 +38,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ),
     ("gateway", &["core", "policy", "mcp", "pins", "conversations", "refusals", "steps"]),
     ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
-    ("control", &["core", "policy", "sources", "store", "pins"]),
+    ("control", &["core", "policy", "sources", "store", "pins", "advice"]),
     ("console", &["core", "control"]),
     (
         "toolwarden",

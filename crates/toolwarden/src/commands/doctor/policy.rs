@@ -1,5 +1,6 @@
 //! Whether the config is found, the policy compiles, and the workspace's files are trusted.
 
+use toolwarden_core::Records;
 use toolwarden_core::name::shown;
 use toolwarden_policy::Severity;
 use toolwarden_sources::{Loaded, Locations, Refusal, SourceState, load};
@@ -11,8 +12,12 @@ use crate::output::finding_text;
 use crate::wire;
 
 /// The checks, and what was loaded where that went well.
-pub(super) fn check(locations: &Locations, arguments: &PolicyArguments) -> (Vec<Check>, Option<Loaded>) {
-    let loaded = match load(locations) {
+pub(super) fn check(
+    locations: &Locations,
+    arguments: &PolicyArguments,
+    store: &Records,
+) -> (Vec<Check>, Option<Loaded>) {
+    let loaded = match load(locations, store) {
         Ok(loaded) => loaded,
         Err(Refusal::Untrusted { path, directory }) => {
             let path = shown(&path.to_string_lossy()).into_owned();

@@ -1,8 +1,10 @@
-//! Where a record stands: what it is, whose, and its name.
+//! What people decided, as records: each at a place, all of them at a version. Kept in the store, read by whoever
+//! builds the judge.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use toolwarden_core::name::shown;
+use crate::name::shown;
 
 /// What a record is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +41,8 @@ impl Kind {
         }
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
@@ -71,5 +74,32 @@ impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} `{}`", self.kind.as_str(), shown(&self.name))?;
         if self.owner.is_empty() { Ok(()) } else { write!(formatter, " of {}", shown(&self.owner)) }
+    }
+}
+
+/// One record as it counts now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The version that wrote it.
+    pub version: u64,
+    pub content: serde_json::Value,
+}
+
+/// All records, and how far they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Records {
+    pub version: u64,
+    pub by_place: BTreeMap<Place, Record>,
+}
+
+impl Records {
+    /// The records of a kind, in order of owner and name.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = (&Place, &Record)> {
+        self.by_place.iter().filter(move |(place, _)| place.kind == kind)
+    }
+
+    #[must_use]
+    pub fn get(&self, place: &Place) -> Option<&Record> {
+        self.by_place.get(place)
     }
 }

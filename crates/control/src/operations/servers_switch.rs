@@ -1,0 +1,84 @@
+//! Switches a server off or on, wherever it is defined.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolwarden_core::Layer;
+use toolwarden_core::name::{registration_key, shown};
+use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_sources::records::is_switch_only;
+
+use crate::deciding::{Done, Terms};
+use crate::editing::{Editing, not_there, table};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The operation.
+#[derive(Debug)]
+pub struct ServersSwitch;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// As `servers list` shows it.
+    pub name: String,
+    pub enabled: bool,
+    pub terms: Terms,
+}
+
+impl Operation for ServersSwitch {
+    const PATH: &'static str = "/api/v1/servers/switch";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::User;
+    type Request = Request;
+    type Outcome = Done;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Done, ControlError> {
+        let Request { name, enabled, terms } = request;
+        let records = clerk.records().await?;
+        // A user's own server stands under their name.
+        let own = records.of(Sort::Server).map(|(spot, _)| spot).find(|spot| {
+            !spot.owner.is_empty() && registration_key(&super::servers_add::full_name(spot)) == registration_key(&name)
+        });
+        let spot = match own {
+            Some(spot) => {
+                actor.must_be(&spot.owner, "servers of others")?;
+                spot.clone()
+            }
+            None => {
+                actor.must_administer("servers of the whole house")?;
+                Spot::of_house(Sort::Server, name.as_str())
+            }
+        };
+        let words = format!("switch the server `{}` {}", shown(&name), if enabled { "on" } else { "off" });
+        let editing = Editing { actor, operation: "servers_switch", terms: &terms, spot, words, narrows: !enabled };
+        clerk
+            .edit_record(editing, |content, before| {
+                let servers = &before.loaded.input.servers;
+                let known = servers.iter().find(|known| registration_key(&known.name) == registration_key(&name));
+                if known.is_none() && content.is_none() && !before.is_blind {
+                    let message = format!("no server is called `{}`", shown(&name));
+                    return Err(not_there(message, "see `toolwarden servers list`"));
+                }
+                let is_stored = content.is_some_and(|content| !is_switch_only(content));
+                let of_file = known.filter(|known| known.origin.layer != Layer::Settings);
+                if let Some(known) = of_file.filter(|known| enabled && !known.enabled && content.is_none()) {
+                    let message = format!(
+                        "the server `{}` is off at {}: switch it on there",
+                        shown(&known.name),
+                        shown(&known.origin.to_string())
+                    );
+                    return Err(ControlError::BadInput(message));
+                }
+                if !is_stored {
+                    return Ok((!enabled).then(|| json!({ "enabled": false })));
+                }
+                let mut definition = table(content);
+                match enabled {
+                    true => definition.remove("enabled"),
+                    false => definition.insert("enabled".to_owned(), false.into()),
+                };
+                Ok(Some(Value::Object(definition)))
+            })
+            .await
+    }
+}

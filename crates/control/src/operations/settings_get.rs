@@ -1,0 +1,90 @@
+//! System settings, and where each comes from; with the auto-run mode of a user among them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_core::{Origin, Sourced};
+use toolwarden_sources::records::{label, lists_of};
+
+use crate::clerk::blocking;
+use crate::place;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The key of a user's own auto-run mode (ALLOW-6).
+pub const AUTO_RUN_MODE: &str = "auto_run.mode";
+
+/// The operation.
+#[derive(Debug)]
+pub struct SettingsGet;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// Only this one.
+    pub key: Option<String>,
+    /// Whose auto-run mode; none = of who asks.
+    pub user: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub settings: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub key: String,
+    pub value: Value,
+    /// Where it is set; `default` where nobody did.
+    pub source: String,
+    /// The version of its record, for `if_version`; 0 where it is in no record.
+    pub version: u64,
+}
+
+impl Operation for SettingsGet {
+    const PATH: &'static str = "/api/v1/settings";
+    const KIND: Kind = Kind::Read;
+    const NEEDS: Needs = Needs::Policy;
+    const FOR: Role = Role::Viewer;
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let user = request.user.unwrap_or_else(|| clerk.whom(actor));
+        let (locations, store) = (clerk.parts.locations.clone(), clerk.records().await?);
+        blocking(move || {
+            let opened = place::open(&locations, &[], &store)?;
+            let version_of = |spot: &Spot| store.get(spot).map_or(0, |record| record.version);
+            let row = |(key, value): (&String, &Sourced<Value>)| Row {
+                key: key.clone(),
+                value: value.value.clone(),
+                source: value.origin.to_string(),
+                version: version_of(&Spot::of_house(Sort::Setting, key.as_str())),
+            };
+            let base = &opened.loaded.input.base;
+            let mut settings: Vec<Row> = base.settings.iter().map(row).collect();
+            let stored = opened.loaded.input.users.get(&user).and_then(|user| user.auto_run_mode);
+            let spot = lists_of(&user);
+            settings.push(Row {
+                key: AUTO_RUN_MODE.to_owned(),
+                value: stored.unwrap_or(base.auto_run.mode).as_str().into(),
+                source: if stored.is_some() { label(&spot) } else { of_config(&opened) },
+                version: version_of(&spot),
+            });
+            settings.sort_by(|one, other| one.key.cmp(&other.key));
+            if let Some(key) = &request.key {
+                settings.retain(|row| row.key == *key);
+            }
+            Ok(Outcome { settings })
+        })
+        .await
+    }
+}
+
+/// The config has one mode for everybody who stored none.
+fn of_config(opened: &place::Opened) -> String {
+    let path = opened.loaded.config_path.as_ref();
+    path.map_or("default".to_owned(), |path| {
+        Origin::record(toolwarden_core::Layer::Config, path.to_string_lossy()).to_string()
+    })
+}

@@ -1,0 +1,136 @@
+//! Switches a tool off or on for everyone (GATE-9), or says which side of the house may use it (GATE-7).
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::Origin;
+use toolwarden_core::name::{registration_key, shown};
+use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_sources::records::{StoredTool, label};
+
+use crate::deciding::{Done, Terms};
+use crate::editing::Editing;
+use crate::place::Opened;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The operation.
+#[derive(Debug)]
+pub struct ToolsSet;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// `SERVER:TOOL`; a bare name is that tool on every server, and `SERVER:*` every tool of a server.
+    pub tool: String,
+    pub enabled: Option<bool>,
+    /// `sandbox`, `pm`, `both`; `none` takes back what was set.
+    pub scope: Option<String>,
+    pub terms: Terms,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// As it is written down.
+    pub tool: String,
+    pub enabled: bool,
+    pub scope: Option<String>,
+    /// What else keeps it off, though it was switched on here.
+    pub still_off_by: Vec<String>,
+    pub done: Done,
+}
+
+impl Operation for ToolsSet {
+    const PATH: &'static str = "/api/v1/tools/set";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        if request.enabled.is_none() && request.scope.is_none() {
+            return Err(ControlError::BadInput("say whether the tool is on, or its scope".to_owned()));
+        }
+        let narrows = request.enabled == Some(false) && request.scope.is_none();
+        let before = match clerk.opened((*clerk.records().await?).clone()).await {
+            Err(_) if narrows => Opened::blind()?,
+            opened => opened?,
+        };
+        let tool = as_registered(&before, &request.tool);
+        let spot = Spot::of_house(Sort::Tool, tool.as_str());
+        let words = words(&request, &tool);
+        let mut kept = StoredTool::default();
+        let editing =
+            Editing { actor, operation: "tools_set", terms: &request.terms, spot: spot.clone(), words, narrows };
+        let done = clerk
+            .edit_record(editing, |content, _| {
+                let read = content.map(|content| serde_json::from_value(content.clone())).transpose();
+                kept = read.map_err(|error| ControlError::BadInput(error.to_string()))?.unwrap_or_default();
+                if let Some(enabled) = request.enabled {
+                    kept.enabled = (!enabled).then_some(false);
+                }
+                if let Some(scope) = &request.scope {
+                    kept.scope = (scope != "none").then(|| scope.clone());
+                }
+                let content = serde_json::to_value(&kept).map_err(|error| ControlError::BadInput(error.to_string()))?;
+                Ok((!kept.says_nothing()).then_some(content))
+            })
+            .await?;
+        let own = label(&spot);
+        let mut still_off_by: Vec<String> =
+            if request.enabled == Some(true) { offs(&before, &tool) } else { Vec::new() };
+        still_off_by.retain(|source| *source != own);
+        Ok(Outcome { tool, enabled: kept.enabled != Some(false), scope: kept.scope, still_off_by, done })
+    }
+}
+
+fn words(request: &Request, tool: &str) -> String {
+    let tool = shown(tool);
+    let mut said = Vec::new();
+    said.extend(request.enabled.map(|on| format!("switch `{tool}` {}", if on { "on" } else { "off" })));
+    said.extend(request.scope.as_ref().map(|scope| format!("scope of `{tool}`: {}", shown(scope))));
+    said.join(", ")
+}
+
+/// The server's name as it is registered, where it is written in another way; a server nobody knows yet as written.
+pub(super) fn as_registered(opened: &Opened, written: &str) -> String {
+    let Some((server, tool)) = written.split_once(':') else { return written.to_owned() };
+    let servers = &opened.loaded.input.servers;
+    let same = servers.iter().find(|known| registration_key(&known.name) == registration_key(server));
+    format!("{}:{tool}", same.map_or(server, |known| &known.name))
+}
+
+/// Everything else that switches a tool off.
+fn offs(opened: &Opened, written: &str) -> Vec<String> {
+    let (server, tool) = written.split_once(':').map_or((None, written), |(server, tool)| (Some(server), tool));
+    let mut found: Vec<&Origin> = Vec::new();
+    for known in opened.loaded.input.servers.iter().filter(|known| server.is_none_or(|server| known.name == server)) {
+        let off = |(name, _): &(&String, _)| name.eq_ignore_ascii_case(tool);
+        let said = known.tools.iter().filter(off).filter(|(_, input)| input.enabled == Some(false));
+        found.extend(said.filter_map(|(_, input)| input.origin.as_ref()));
+        let listed = known.disabled_tools.iter().filter(|name| name.value.eq_ignore_ascii_case(tool));
+        found.extend(listed.map(|name| &name.origin));
+    }
+    let mut sources: Vec<String> = found.into_iter().map(ToString::to_string).collect();
+    let switches = &opened.loaded.input.base.settings;
+    let mut named: Vec<(String, String)> = Vec::new();
+    for (key, value) in switches {
+        let source = || value.origin.to_string();
+        if key == "mcp.tools.disabled" {
+            let listed = value.value.as_array().into_iter().flatten().filter_map(|name| name.as_str());
+            named.extend(listed.map(|name| (name.to_owned(), source())));
+        } else if value.value == serde_json::Value::Bool(false)
+            && let Some(name) = key.strip_prefix("mcp.tool.").and_then(|key| key.strip_suffix(".enabled"))
+        {
+            named.push((name.to_owned(), source()));
+        }
+    }
+    let names_it = |text: &str| match text.split_once(':') {
+        None => text.eq_ignore_ascii_case(tool),
+        Some((of, name)) => {
+            server.is_some_and(|server| of == "*" || of.eq_ignore_ascii_case(server))
+                && (name == "*" || name.eq_ignore_ascii_case(tool))
+        }
+    };
+    sources.extend(named.into_iter().filter(|(text, _)| names_it(text)).map(|(_, source)| source));
+    sources.dedup();
+    sources
+}

@@ -1,0 +1,106 @@
+//! Records of the store, read like the sections of the config they could stand in.
+
+use serde::de::DeserializeOwned;
+use toolwarden_core::records::Place as Spot;
+use toolwarden_core::{Layer, name};
+use toolwarden_policy::input::{AdminInput, Declared, ModeInput, RoleInput, Scope};
+
+use super::config;
+use super::server::ServerDefinition;
+use crate::records::{StoredTool, label};
+use crate::report::{Reading, Report};
+use crate::tree::{Key, Node, Place, Value};
+
+/// A record of ours that is a plain structure. One that does not fit was written by another version.
+pub(crate) fn plain<T: DeserializeOwned + Default>(spot: &Spot, content: &serde_json::Value) -> Reading<T> {
+    let mut report = Report::strict(&label(spot), Layer::Settings);
+    match T::deserialize(content) {
+        Ok(value) => report.finish(value, false),
+        Err(error) => {
+            report.error(Place::default(), "record_refused", error.to_string());
+            report.finish(T::default(), true)
+        }
+    }
+}
+
+pub(crate) fn mode(spot: &Spot, content: &serde_json::Value) -> Reading<Option<ModeInput>> {
+    one(spot, content, |report, table| config::read_modes(report, table))
+}
+
+pub(crate) fn role(spot: &Spot, content: &serde_json::Value) -> Reading<Option<RoleInput>> {
+    one(spot, content, |report, table| config::read_roles(report, table))
+}
+
+/// A server of the house counts as the operator's; one of a user is that user's alone, and its name begins with theirs.
+pub(crate) fn server(spot: &Spot, content: &serde_json::Value) -> Reading<Option<ServerDefinition>> {
+    let declared = if spot.owner.is_empty() { Declared::ByOperator } else { Declared::ByUser };
+    one(spot, content, |report, table| config::read_servers(report, declared, table))
+}
+
+/// `{"enabled": false}`: whether a server that is defined elsewhere is on.
+pub(crate) fn switch(spot: &Spot, content: &serde_json::Value) -> Reading<bool> {
+    let mut report = Report::strict(&label(spot), Layer::Settings);
+    let mut enabled = true;
+    for (key, value) in report.table(&spot.name, &Node::from_json(content)) {
+        match key.text.as_str() {
+            "enabled" => enabled = report.boolean("enabled", value) == Some(true),
+            _ => {
+                report.error(key.place, "no_launch", "the server has neither a command nor a URL");
+                report.help("give one of them");
+            }
+        }
+    }
+    let broken = report.has_errors();
+    report.finish(enabled, broken)
+}
+
+/// Switch and scope of a tool. A bare name has no scope: scopes are of one server's tool.
+pub(crate) fn tool(spot: &Spot, content: &serde_json::Value) -> Reading<StoredTool> {
+    let mut reading = plain::<StoredTool>(spot, content);
+    let mut report = Report::strict(&label(spot), Layer::Settings);
+    let (server, tool) = spot.name.split_once(':').map_or((None, &*spot.name), |(server, tool)| (Some(server), tool));
+    for part in server.into_iter().chain([tool]) {
+        // `server:*` is every tool of a server.
+        if part != "*"
+            && let Err(fault) = name::check(part)
+        {
+            report.error(Place::default(), "invalid_name", format!("`{}` names no tool: {fault}", name::shown(part)));
+        }
+    }
+    if let Some(scope) = &reading.value.scope {
+        if Scope::parse(scope).is_none() {
+            report.error(Place::default(), "unknown_value", format!("`{}` is no scope", name::shown(scope)));
+            report.help("sandbox, pm or both");
+        }
+        if server.is_none_or(|server| server == "*") || tool == "*" {
+            report.error(Place::default(), "no_server", "a scope is of one tool of one server: write SERVER:TOOL");
+        }
+    }
+    let broken = report.has_errors();
+    reading.findings.extend(report.finish((), broken).findings);
+    reading.broken |= broken;
+    reading
+}
+
+pub(crate) fn admin(spot: &Spot, content: &serde_json::Value) -> Reading<AdminInput> {
+    super::admin::read_node(&label(spot), &Node::from_json(content))
+}
+
+/// The name by which a stored server is known.
+pub(crate) fn server_name(spot: &Spot) -> String {
+    if spot.owner.is_empty() { spot.name.clone() } else { format!("{}.{}", spot.owner, spot.name) }
+}
+
+/// Reads a section of the config that holds only this record.
+fn one<T>(
+    spot: &Spot,
+    content: &serde_json::Value,
+    read: impl FnOnce(&mut Report, &Node) -> Vec<T>,
+) -> Reading<Option<T>> {
+    let mut report = Report::strict(&label(spot), Layer::Settings);
+    let key = Key { text: server_name(spot), place: Place::default() };
+    let table = Node { value: Value::Table(vec![(key, Node::from_json(content))]), place: Place::default() };
+    let found = read(&mut report, &table).pop();
+    let broken = report.has_errors();
+    report.finish(found, broken)
+}
