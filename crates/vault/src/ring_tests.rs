@@ -8,7 +8,9 @@ use toolwarden_core::{Keyring, KeyringError, Purpose};
 
 use super::{Ring, RingError};
 use crate::kit::{KNOWN, Outcome, Process, known_master, master, tells_of};
-use crate::{Backend, FileKeyring, KEY_FILE, KeySource, Master, StoredKey, add_waiting, make_current, root_of};
+use crate::{
+    Backend, FileKeyring, KEY_FILE, KeySource, Master, StoredKey, add_waiting, head_of, make_current, root_of,
+};
 
 /// A ring whose third root is current, and what it was made of.
 fn third() -> Outcome<(Master, Vec<StoredKey>, Ring)> {
@@ -47,6 +49,8 @@ fn a_sealed_value_opens_only_as_it_was_made() -> Outcome {
             assert_eq!(ring.open(purpose, b"anna", &renamed), Err(KeyringError::NotAuthentic));
         }
     }
+    let sealed = ring.seal(Purpose::Token, b"", b"plain")?;
+    assert!(sealed.starts_with(&head_of(3)) && root_of(&head_of(7)) == Some(7));
     assert_eq!(root_of(b""), None);
     assert_eq!(root_of(&[1, 0, 0, 0, 1, 9]), None, "another format");
     Ok(())

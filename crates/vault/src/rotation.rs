@@ -1,9 +1,10 @@
 //! Rotation without a stop: steps from one list of stored keys to the next.
 //!
 //! A new root: `add_waiting`, then every replica takes the list; `make_current`, then every replica takes
-//! it again; then what names a former root is sealed again. A new master: `rewrap`. The caller stores each
-//! list in one transaction. A step done twice changes nothing, so whoever comes after a crash asks
-//! `next_step` and goes on. Former roots stay, sealed: they open, verify and mark, and seal nothing.
+//! it again; then what names a former root is sealed again, and `retire` says that this is done. A new master:
+//! `rewrap`. The caller stores each list in one transaction. A step done twice changes nothing, so whoever comes
+//! after a crash asks `next_step` and goes on. Former and retired roots stay, sealed: they open, verify and mark,
+//! and seal nothing.
 
 use crate::master::Master;
 use crate::ring::{RingError, fresh_root};
@@ -12,12 +13,12 @@ use crate::stored_key::{KeyState, StoredKey, in_order};
 /// What is left to do of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing was ever rotated, so nothing is left.
+    /// No rotation was begun, or the last one is over.
     Nothing,
     /// Every replica takes the list; then `make_current` with this number.
     MakeCurrent { id: u32 },
     /// Every replica takes the list; then values whose `root_of` is another number are sealed again. When
-    /// there are none, the rotation is over.
+    /// there are none, `retire` ends the rotation.
     SealAgain { current: u32 },
 }
 
@@ -28,9 +29,10 @@ pub enum Step {
 pub fn next_step(stored: &[StoredKey]) -> Result<Step, RingError> {
     let keys = in_order(stored)?;
     let with = |state| keys.iter().find(|key| key.state == state).map(|key| key.id);
+    let has_former = with(KeyState::Former).is_some();
     Ok(match (with(KeyState::Waiting), with(KeyState::Current)) {
         (Some(id), _) => Step::MakeCurrent { id },
-        (None, Some(current)) if keys.len() > 1 => Step::SealAgain { current },
+        (None, Some(current)) if has_former => Step::SealAgain { current },
         (None, _) => Step::Nothing,
     })
 }
@@ -67,7 +69,7 @@ pub fn make_current(stored: &[StoredKey], id: u32) -> Result<Vec<StoredKey>, Rin
     let moved = keys.into_iter().map(|key| {
         let state = if key.id == id {
             KeyState::Current
-        } else if key.id < id {
+        } else if key.id < id && key.state != KeyState::Retired {
             KeyState::Former
         } else {
             key.state
@@ -75,6 +77,19 @@ pub fn make_current(stored: &[StoredKey], id: u32) -> Result<Vec<StoredKey>, Rin
         StoredKey { state, ..key.clone() }
     });
     Ok(moved.collect())
+}
+
+/// Says that the store holds nothing of former roots any more. They are kept: what they signed and marked
+/// elsewhere is checked for years.
+///
+/// # Errors
+/// The list is not one that rotation made.
+pub fn retire(stored: &[StoredKey]) -> Result<Vec<StoredKey>, RingError> {
+    let retired = in_order(stored)?.into_iter().map(|key| {
+        let state = if key.state == KeyState::Former { KeyState::Retired } else { key.state };
+        StoredKey { state, ..key.clone() }
+    });
+    Ok(retired.collect())
 }
 
 /// Seals every root by another master. Roots stay what they are, so rings in use go on as before; a

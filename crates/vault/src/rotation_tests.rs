@@ -2,7 +2,7 @@
 
 use toolwarden_core::{Keyring, Purpose};
 
-use super::{Step, add_waiting, make_current, next_step, rewrap};
+use super::{Step, add_waiting, make_current, next_step, retire, rewrap};
 use crate::kit::{Outcome, Process, master};
 use crate::{Backend, KeySource, KeyState, Master, Ring, RingError, StoredKey, root_of};
 
@@ -28,7 +28,10 @@ impl Store {
             Step::SealAgain { current } => {
                 let ring = Ring::open(master, &self.keys)?;
                 let left = self.rows.iter_mut().zip(0u8..).find(|(row, _)| root_of(row) != Some(current));
-                let Some((row, number)) = left else { return Ok(false) };
+                let Some((row, number)) = left else {
+                    self.keys = retire(&self.keys)?;
+                    return Ok(true);
+                };
                 let plain = ring.open(Purpose::Record, &[number], row)?;
                 *row = ring.seal(Purpose::Record, &[number], &plain)?;
             }
@@ -80,7 +83,7 @@ fn vault_4_a_rotation_resumes_after_a_kill_between_any_two_steps() -> Outcome {
             }
             steps += 1;
         }
-        assert_eq!(steps, 5, "one new current key, four rows");
+        assert_eq!(steps, 6, "one new current key, four rows, and the former key retired");
         assert_eq!(replica.current(), round + 1);
         assert!(store.rows.iter().all(|row| root_of(row) == Some(round + 1)));
     }
@@ -98,6 +101,15 @@ fn a_step_done_twice_changes_nothing() -> Outcome {
     let current = make_current(&waiting, 2)?;
     assert_eq!(make_current(&current, 2)?, current);
     assert_eq!(next_step(&current)?, Step::SealAgain { current: 2 });
+    let over = retire(&current)?;
+    assert_eq!(
+        (retire(&over)?, make_current(&over, 2)?, next_step(&over)?),
+        (over.clone(), over.clone(), Step::Nothing)
+    );
+    let next = add_waiting(&master, &over)?;
+    assert_eq!((retire(&next)?, next_step(&next)?), (next.clone(), Step::MakeCurrent { id: 3 }));
+    let states: Vec<KeyState> = make_current(&next, 3)?.iter().map(|key| key.state).collect();
+    assert_eq!(states, [KeyState::Retired, KeyState::Former, KeyState::Current]);
     let refused = |id, state| Err(RingError::NotWaiting { id, state });
     assert_eq!(make_current(&current, 1), refused(1, Some(KeyState::Former)));
     assert_eq!(make_current(&current, 3), refused(3, None));

@@ -20,6 +20,13 @@ pub fn root_of(sealed: &[u8]) -> Option<u32> {
     rest.first_chunk().map(|number| u32::from_be_bytes(*number))
 }
 
+/// How every value of a root begins, for whoever looks for these without opening them.
+#[must_use]
+pub fn head_of(root: u32) -> [u8; HEAD] {
+    let [a, b, c, d] = root.to_be_bytes();
+    [FORMAT, a, b, c, d]
+}
+
 pub(crate) fn seal(
     key: &LessSafeKey,
     root: u32,

@@ -19,12 +19,14 @@ pub enum KeyState {
     Waiting,
     /// Seals and signs.
     Current,
-    /// Opens and verifies what it made.
+    /// Opens and verifies what it made; values of it may be left in the store.
     Former,
+    /// The same, and every value of the store that could be opened was sealed again by a later root.
+    Retired,
 }
 
 impl KeyState {
-    pub const ALL: [Self; 3] = [Self::Waiting, Self::Current, Self::Former];
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Current, Self::Former, Self::Retired];
 
     /// The stable word for a row.
     #[must_use]
@@ -33,6 +35,7 @@ impl KeyState {
             Self::Waiting => "waiting",
             Self::Current => "current",
             Self::Former => "former",
+            Self::Retired => "retired",
         }
     }
 
@@ -148,18 +151,20 @@ impl FromStr for SealedBy {
 }
 
 /// The keys in the order of their numbers, if they are a list that rotation can have made: every number
-/// from 1 on, first those that were, then the one that is, then at most one that waits.
+/// from 1 on, first those that are retired, then those that were, the one that is, and at most one that waits.
 pub(crate) fn in_order(keys: &[StoredKey]) -> Result<Vec<&StoredKey>, RingError> {
     let mut keys: Vec<&StoredKey> = keys.iter().collect();
     keys.sort_by_key(|key| key.id);
     if !keys.iter().zip(1..).all(|(key, id)| key.id == id) {
         return Err(RingError::Incomplete { why: "their numbers are not 1, 2, 3 .. without a gap" });
     }
-    let former = keys.iter().take_while(|key| key.state == KeyState::Former).count();
-    let later: Vec<KeyState> = keys.iter().skip(former).map(|key| key.state).collect();
-    match later.as_slice() {
-        [KeyState::Current] | [KeyState::Current, KeyState::Waiting] => Ok(keys),
-        _ => Err(RingError::Incomplete { why: "they are not former keys, one current key, and at most one waiting" }),
+    let mut later = keys.iter().map(|key| key.state).skip_while(|state| *state == KeyState::Retired);
+    let current = later.by_ref().find(|state| *state != KeyState::Former);
+    match (current, later.next(), later.next()) {
+        (Some(KeyState::Current), None | Some(KeyState::Waiting), None) => Ok(keys),
+        _ => Err(RingError::Incomplete {
+            why: "they are not retired and former keys, one current key, and at most one waiting",
+        }),
     }
 }
 

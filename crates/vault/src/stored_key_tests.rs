@@ -12,18 +12,21 @@ fn list(states: &[(u32, KeyState)]) -> Vec<StoredKey> {
 
 #[test]
 fn only_lists_that_rotation_makes_are_whole() {
-    use KeyState::{Current, Former, Waiting};
-    let whole: [&[_]; 5] = [
+    use KeyState::{Current, Former, Retired, Waiting};
+    let whole: [&[_]; 8] = [
         &[(1, Current)],
         &[(1, Current), (2, Waiting)],
         &[(2, Current), (1, Former)],
         &[(1, Former), (2, Former), (3, Current)],
         &[(3, Waiting), (2, Current), (1, Former)],
+        &[(1, Retired), (2, Current)],
+        &[(1, Retired), (2, Current), (3, Waiting)],
+        &[(1, Retired), (2, Former), (3, Current)],
     ];
     for states in whole {
         assert!(in_order(&list(states)).is_ok(), "{states:?}");
     }
-    let broken: [&[_]; 11] = [
+    let broken: [&[_]; 14] = [
         &[],
         &[(0, Current)],
         &[(2, Current)],
@@ -35,6 +38,9 @@ fn only_lists_that_rotation_makes_are_whole() {
         &[(1, Waiting), (2, Current)],
         &[(1, Current), (2, Waiting), (3, Waiting)],
         &[(1, Former), (3, Current)],
+        &[(1, Retired)],
+        &[(1, Former), (2, Retired), (3, Current)],
+        &[(1, Current), (2, Retired)],
     ];
     for states in broken {
         assert!(matches!(in_order(&list(states)), Err(RingError::Incomplete { .. })), "{states:?}");
