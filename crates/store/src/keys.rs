@@ -1,5 +1,7 @@
 //! The rows of sealed roots. What they mean is the vault's matter; here they are kept, all or none.
 
+use std::fmt;
+
 use sqlx::{AnyConnection, Row as _};
 
 use crate::database::{Database, DatabaseError, Writers};
@@ -12,6 +14,75 @@ pub struct KeyRow {
     /// Which master key sealed it.
     pub master: String,
     pub sealed: Vec<u8>,
+}
+
+/// Where a rotation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// There is none, or the last one is over.
+    Settled,
+    /// Its root waits until every gateway knows it.
+    Waiting,
+    /// Its root seals; what former roots sealed is sealed again.
+    Sealing,
+}
+
+/// Where the roots stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub phase: Phase,
+    /// The root of the rotation; the one that seals where there is none.
+    pub root: u32,
+}
+
+/// From where the master key comes, as people are told it. Nothing of the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MasterKey {
+    /// The stable word of the place.
+    pub backend: &'static str,
+    /// What the config says.
+    pub source: String,
+    /// In words, with a path or a name where there is one.
+    pub place: String,
+    /// Tells the key from others.
+    pub mark: String,
+    /// Not where whoever has the data has the key, too.
+    pub is_protected: bool,
+}
+
+/// Why rows of roots cannot be used, or no next ones made. Says nothing of a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RootsError(pub String);
+
+/// What the rows mean, for whoever holds the master key: brought by the porch, because the store knows no keys.
+pub trait Roots: fmt::Debug + Send + Sync {
+    /// Uses what is kept now from here on. Older rows than those in use change nothing.
+    ///
+    /// # Errors
+    /// Another master key sealed them, or they are not whole; what was in use stays so.
+    fn take(&self, kept: &[KeyRow]) -> Result<(), RootsError>;
+
+    /// Where these rows stand.
+    ///
+    /// # Errors
+    /// They are not whole.
+    fn standing(&self, kept: &[KeyRow]) -> Result<Standing, RootsError>;
+
+    /// The rows one step on: settled ones get a root that waits, a waiting root becomes the one that seals,
+    /// and former ones are retired.
+    ///
+    /// # Errors
+    /// They are not whole, or not this master key's.
+    fn advanced(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError>;
+
+    /// How everything begins that is sealed now.
+    fn head(&self) -> Vec<u8>;
+
+    /// The root that sealed a value, by its beginning; none where no root can have.
+    fn root_of(&self, head: &[u8]) -> Option<u32>;
+
+    fn master_key(&self) -> MasterKey;
 }
 
 impl Database {
@@ -34,23 +105,14 @@ impl Database {
             writing.rollback().await?;
             return Ok(false);
         }
-        sqlx::query("DELETE FROM keys").execute(writing.connection()).await?;
-        for key in latter {
-            sqlx::query("INSERT INTO keys (id, state, master, sealed) VALUES ($1, $2, $3, $4)")
-                .bind(i64::from(key.id))
-                .bind(&key.state)
-                .bind(&key.master)
-                .bind(key.sealed.clone())
-                .execute(writing.connection())
-                .await?;
-        }
-        sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'keys'").execute(writing.connection()).await?;
+        write(writing.connection(), latter).await?;
+        crate::state::announce(self.engine(), writing.connection()).await?;
         writing.commit().await?;
         Ok(true)
     }
 }
 
-async fn read(connection: &mut AnyConnection) -> Result<Vec<KeyRow>, DatabaseError> {
+pub(crate) async fn read(connection: &mut AnyConnection) -> Result<Vec<KeyRow>, DatabaseError> {
     let query = sqlx::query("SELECT id, state, master, sealed FROM keys ORDER BY id");
     let rows = query.fetch_all(connection).await?;
     let mut keys = Vec::with_capacity(rows.len());
@@ -61,4 +123,20 @@ async fn read(connection: &mut AnyConnection) -> Result<Vec<KeyRow>, DatabaseErr
         keys.push(KeyRow { id, state, master, sealed: row.try_get("sealed")? });
     }
     Ok(keys)
+}
+
+/// Puts these rows in the place of all others.
+pub(crate) async fn write(connection: &mut AnyConnection, keys: &[KeyRow]) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM keys").execute(&mut *connection).await?;
+    for key in keys {
+        sqlx::query("INSERT INTO keys (id, state, master, sealed) VALUES ($1, $2, $3, $4)")
+            .bind(i64::from(key.id))
+            .bind(&key.state)
+            .bind(&key.master)
+            .bind(key.sealed.clone())
+            .execute(&mut *connection)
+            .await?;
+    }
+    sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'keys'").execute(connection).await?;
+    Ok(())
 }

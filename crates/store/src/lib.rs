@@ -13,5 +13,5 @@ pub mod state;
 pub use database::{Database, DatabaseError, Engine, Location};
 pub use index::{Index, IndexError};
 pub use journal::{Health, Journal, JournalError, JournalOptions, Receipt, Recovery, SyncLevel};
-pub use keys::KeyRow;
+pub use keys::{KeyRow, MasterKey, Phase, Roots, RootsError, Standing};
 pub use state::{State, StateError};

@@ -6,6 +6,7 @@
 mod draft;
 mod feed;
 mod history;
+mod roots;
 mod seals;
 mod tokens;
 
@@ -18,11 +19,13 @@ use toolwarden_core::Keyring;
 pub use toolwarden_core::records::{Kind, Place, Record, Records};
 
 use crate::database::{Database, DatabaseError, Engine, Writing};
+use crate::keys::RootsError;
 use crate::sql::{signed, unsigned};
 
 pub use draft::{Author, Committed, Draft};
-pub use feed::{Feed, Known};
+pub use feed::{EVERYBODY_KNOWS, Feed, Known};
 pub use history::{Change, Version};
+pub use roots::{Inventory, Sealed, SealedAgain};
 use seals::Seals;
 pub use tokens::{Counted, StoredToken, Tokens};
 
@@ -43,6 +46,8 @@ pub enum StateError {
     Token(String),
     #[error("the key cannot be used")]
     Key,
+    #[error(transparent)]
+    Roots(#[from] RootsError),
     #[error("the stored {place} was changed meanwhile: it was read at version {expected} and is at version {found}")]
     Stale { place: Place, expected: u64, found: u64 },
     #[error("there is no version {0}")]
@@ -60,6 +65,7 @@ impl From<sqlx::Error> for StateError {
 struct Counters {
     policy: u64,
     tokens: u64,
+    keys: u64,
 }
 
 /// The state in a database. Clones share it.
@@ -67,12 +73,14 @@ struct Counters {
 pub struct State {
     database: Database,
     seals: Seals,
+    /// Without these, the keyring is what it is.
+    known: Option<Arc<roots::Known>>,
 }
 
 impl State {
     #[must_use]
     pub fn over(database: Database, keyring: Arc<dyn Keyring>) -> Self {
-        Self { database, seals: Seals::new(keyring) }
+        Self { database, seals: Seals::new(keyring), known: None }
     }
 
     /// How far the state is. Cheap: this is asked again and again.
@@ -93,6 +101,7 @@ impl State {
             match name.as_str() {
                 "policy" => counters.policy = unsigned(value),
                 "tokens" => counters.tokens = unsigned(value),
+                "keys" => counters.keys = unsigned(value),
                 _ => {}
             }
         }
@@ -105,7 +114,7 @@ impl State {
     /// The database cannot be read, or a record was not sealed for its place.
     pub async fn records(&self) -> Result<Records, StateError> {
         // One transaction, so that the records belong to the version.
-        let mut transaction = self.database.begin_reading().await?;
+        let mut transaction = self.begin_reading().await?;
         let records = read_all(&mut transaction, &self.seals).await?;
         transaction.commit().await?;
         Ok(records)
@@ -116,7 +125,7 @@ impl State {
     /// # Errors
     /// As `records`; what is known stays as it was.
     pub async fn catch_up(&self, known: &mut Records) -> Result<Vec<Place>, StateError> {
-        let mut transaction = self.database.begin_reading().await?;
+        let mut transaction = self.begin_reading().await?;
         let query = "SELECT DISTINCT changes.kind, changes.owner, changes.name, records.version, records.sealed \
                      FROM changes LEFT JOIN records ON records.kind = changes.kind AND records.owner = changes.owner \
                      AND records.name = changes.name WHERE changes.version > $1";
@@ -145,7 +154,7 @@ impl State {
 
     /// Tells other gateways, where the database can, that something is new once this is committed.
     async fn announce(&self, writing: &mut Writing) -> Result<(), StateError> {
-        announce(self.database.engine(), writing.connection()).await
+        Ok(announce(self.database.engine(), writing.connection()).await?)
     }
 
     /// Begins a change. Nobody else changes anything until it is committed or dropped.
@@ -153,7 +162,7 @@ impl State {
     /// # Errors
     /// The database cannot be written.
     pub async fn change(&self) -> Result<Draft<'_>, StateError> {
-        Draft::begin(&self.database, &self.seals).await
+        Draft::begin(self.begin_writing().await?, self.database.engine(), &self.seals).await
     }
 }
 
@@ -166,7 +175,7 @@ async fn counter(connection: &mut AnyConnection, name: &str) -> Result<u64, Stat
     Ok(unsigned(row.try_get(0)?))
 }
 
-async fn announce(engine: Engine, connection: &mut AnyConnection) -> Result<(), StateError> {
+pub(crate) async fn announce(engine: Engine, connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     if engine == Engine::Postgres {
         sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(connection).await?;
     }

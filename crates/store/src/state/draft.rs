@@ -11,7 +11,7 @@ use sqlx::AnyConnection;
 use super::Place;
 use super::seals::{Part, Seals};
 use super::{Record, Records, StateError, announce, read_all};
-use crate::database::{Database, Engine, Writers, Writing};
+use crate::database::{Engine, Writing};
 use crate::sql::signed;
 
 /// Who changes something, from where, and when.
@@ -43,10 +43,9 @@ pub struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) async fn begin(database: &Database, seals: &'a Seals) -> Result<Self, StateError> {
-        let mut writing = database.begin_writing(Writers::OfState).await?;
+    pub(super) async fn begin(mut writing: Writing, engine: Engine, seals: &'a Seals) -> Result<Self, StateError> {
         let before = read_all(writing.connection(), seals).await?;
-        Ok(Self { writing, seals, engine: database.engine(), before, writes: BTreeMap::new() })
+        Ok(Self { writing, seals, engine, before, writes: BTreeMap::new() })
     }
 
     pub(super) fn connection(&mut self) -> &mut AnyConnection {

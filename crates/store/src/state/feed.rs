@@ -12,10 +12,14 @@ use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{CHANNEL, Counters, Records, State, StateError, Tokens};
+use super::{CHANNEL, Records, State, StateError, Tokens};
 
 /// How often the counters are read in any case.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// After this long every gateway has read what is new: twelve intervals, because some of them may be busy. Sealed rows
+/// wait for nobody, whoever reads them learns their root before; but what gateways seal for clients comes back to
+/// another gateway without a look at the store.
+pub const EVERYBODY_KNOWS: Duration = Duration::from_secs(3);
 /// How long a reading may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait before hearing is tried again.
@@ -128,7 +132,9 @@ impl Shared {
         let asked = self.begun.elapsed();
         let counters = self.state.counters().await?;
         let known = self.known.load_full();
-        if counters != (Counters { policy: known.records.version, tokens: known.tokens.version }) {
+        // Before what they sealed is read, and also if nothing else is new.
+        self.state.learn_roots_at(counters.keys).await?;
+        if (counters.policy, counters.tokens) != (known.records.version, known.tokens.version) {
             let mut next = (*known).clone();
             self.state.catch_up_tokens(Arc::make_mut(&mut next.tokens)).await?;
             // Tokens first, and for themselves: a record that cannot be read must not keep one valid.

@@ -51,8 +51,10 @@ impl State {
     /// # Errors
     /// There is no such version, the database cannot be read, or history was not sealed for its place.
     pub async fn changes(&self, from: u64, to: u64) -> Result<Vec<Change>, StateError> {
-        let mut connection = self.database.pool.acquire().await?;
-        changes(&mut connection, &self.seals, from, to).await
+        let mut transaction = self.begin_reading().await?;
+        let changes = changes(&mut transaction, &self.seals, from, to).await?;
+        transaction.commit().await?;
+        Ok(changes)
     }
 
     /// A draft that would make everything as it was at a version.

@@ -77,6 +77,27 @@ impl Seals {
         serde_json::from_slice(&text).map_err(|_| StateError::Token(id.to_owned()))
     }
 
+    /// The same content, sealed by the root that seals now; none where it does not open.
+    pub(super) fn again(
+        &self,
+        part: Part,
+        version: u64,
+        place: &Place,
+        sealed: &[u8],
+    ) -> Result<Option<Vec<u8>>, StateError> {
+        self.sealed_again(Purpose::Record, &binding(part, version, place), sealed)
+    }
+
+    /// The same for a token, also for one that says what this version does not understand.
+    pub(super) fn token_again(&self, id: &str, digest: &str, sealed: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        self.sealed_again(Purpose::Token, &token_binding(id, digest), sealed)
+    }
+
+    fn sealed_again(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
+        let Ok(plain) = self.keyring.open(purpose, bound_to, sealed) else { return Ok(None) };
+        self.keyring.seal(purpose, bound_to, &plain).map(Some).map_err(|_| StateError::Key)
+    }
+
     /// The record of a row with `version` and `sealed`.
     pub(super) fn record(&self, place: &Place, row: &AnyRow) -> Result<Record, StateError> {
         let version = unsigned(row.try_get("version")?);

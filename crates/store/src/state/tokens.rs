@@ -13,7 +13,7 @@ use toolwarden_core::{Claims, Digest};
 
 use super::draft::Author;
 use super::{State, StateError, counter};
-use crate::database::{DatabaseError, Writers};
+use crate::database::DatabaseError;
 use crate::sql::{signed, unsigned};
 
 /// A token as it is kept.
@@ -82,8 +82,8 @@ impl State {
         digest: Digest,
         claims: &Claims,
     ) -> Result<(), StateError> {
+        let mut writing = self.begin_writing().await?;
         let sealed = self.seals.seal_token(id, &digest.to_string(), claims)?;
-        let mut writing = self.database.begin_writing(Writers::OfState).await?;
         let version = next(writing.connection()).await?;
         sqlx::query(
             "INSERT INTO tokens (id, digest, sealed, issued_us, issued_by, calls, version) \
@@ -106,7 +106,7 @@ impl State {
     /// # Errors
     /// The database cannot be written.
     pub async fn revoke_token(&self, id: &str, at: Timestamp) -> Result<bool, StateError> {
-        let mut writing = self.database.begin_writing(Writers::OfState).await?;
+        let mut writing = self.begin_writing().await?;
         let version = next(writing.connection()).await?;
         let query = "UPDATE tokens SET revoked_us = $1, version = $2 WHERE id = $3 AND revoked_us IS NULL";
         let query = sqlx::query(query).bind(at.as_microsecond()).bind(signed(version)).bind(id);
@@ -124,7 +124,7 @@ impl State {
     /// # Errors
     /// The database cannot be written.
     pub async fn rotate_token(&self, id: &str, digest: Digest) -> Result<bool, StateError> {
-        let mut writing = self.database.begin_writing(Writers::OfState).await?;
+        let mut writing = self.begin_writing().await?;
         let found = sqlx::query("SELECT * FROM tokens WHERE id = $1 AND revoked_us IS NULL").bind(id);
         let Some(row) = found.fetch_optional(writing.connection()).await? else { return Ok(false) };
         let token = self.token(&row)?;
@@ -163,7 +163,7 @@ impl State {
     /// # Errors
     /// The database cannot be read.
     pub async fn catch_up_tokens(&self, known: &mut Tokens) -> Result<bool, StateError> {
-        let mut transaction = self.database.begin_reading().await?;
+        let mut transaction = self.begin_reading().await?;
         let version = counter(&mut transaction, "tokens").await?;
         let query = sqlx::query("SELECT * FROM tokens WHERE version > $1").bind(signed(known.version));
         let rows = query.fetch_all(&mut *transaction).await?;

@@ -6,6 +6,7 @@ mod indexing;
 mod journaling;
 mod kit;
 mod properties;
+mod roots;
 mod state;
 mod tampering;
 mod tokens;
