@@ -87,7 +87,7 @@ impl Actor {
     }
 
     fn refused(&self, what: &str) -> ControlError {
-        ControlError::Forbidden(format!("{what} are changed by those with the right `admin`"))
+        ControlError::Forbidden(format!("{what} are for those with the right `admin`"))
     }
 
     /// The door written in the record.

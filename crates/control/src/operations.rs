@@ -40,6 +40,8 @@ pub mod tools_set;
 pub mod trust_add;
 pub mod trust_list;
 pub mod trust_remove;
+pub mod vault_rotate_key;
+pub mod vault_status;
 
 pub use admin_set::AdminSet;
 pub use admin_show::AdminShow;
@@ -79,6 +81,8 @@ pub use tools_set::ToolsSet;
 pub use trust_add::TrustAdd;
 pub use trust_list::TrustList;
 pub use trust_remove::TrustRemove;
+pub use vault_rotate_key::VaultRotateKey;
+pub use vault_status::VaultStatus;
 
 /// A request that says nothing.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
@@ -133,5 +137,7 @@ pub fn all(visitor: &mut impl Visitor) {
         TrustAdd,
         TrustList,
         TrustRemove,
+        VaultRotateKey,
+        VaultStatus,
     );
 }

@@ -19,8 +19,12 @@ use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use crate::cli::Places;
 use crate::environment::{self, SystemClock};
+use crate::keys::Keys;
 use crate::output::{self, BadInput, remark_text};
 use crate::{keys, store};
+
+/// How often somebody who waits is told so.
+const TICK: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The way to the clerk.
 pub struct Desk {
@@ -28,6 +32,8 @@ pub struct Desk {
     locations: Locations,
     /// Kept open between questions, for those who ask again and again.
     store: OnceCell<Store>,
+    /// Nobody types a passphrase twice for one command.
+    keys: OnceCell<Arc<Keys>>,
 }
 
 /// The store, as it was opened here.
@@ -41,7 +47,7 @@ impl Desk {
     pub fn open(places: &Places, workspace: Option<&Path>) -> Result<Self> {
         let locations = environment::locations(places, workspace)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { runtime, locations, store: OnceCell::new() })
+        Ok(Self { runtime, locations, store: OnceCell::new(), keys: OnceCell::new() })
     }
 
     /// Where the person stands, for requests that depend on it.
@@ -56,13 +62,28 @@ impl Desk {
 
     /// Asks the running server where one answers, else does the operation here.
     pub fn ask<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
+        self.runtime.block_on(self.answer::<O>(request))
+    }
+
+    /// The same for what takes a while: tells again and again that it is still waited for.
+    pub fn ask_waiting<O: Operation>(&self, request: O::Request, mut tick: impl FnMut()) -> Result<O::Outcome> {
         self.runtime.block_on(async {
-            let socket = self.locations.data_dir.join(SOCKET_NAME);
-            match line::connect(&socket).await? {
-                Some(stream) => line::ask::<O>(stream, &request, &socket).await?.map_err(|fault| failed(&fault)),
-                None => self.here::<O>(request).await,
+            let mut answer = std::pin::pin!(self.answer::<O>(request));
+            loop {
+                tokio::select! {
+                    answer = &mut answer => return answer,
+                    () = tokio::time::sleep(TICK) => tick(),
+                }
             }
         })
+    }
+
+    async fn answer<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
+        let socket = self.locations.data_dir.join(SOCKET_NAME);
+        match line::connect(&socket).await? {
+            Some(stream) => line::ask::<O>(stream, &request, &socket).await?.map_err(|fault| failed(&fault)),
+            None => self.here::<O>(request).await,
+        }
     }
 
     /// Asks only a running server; none where no server answers.
@@ -91,7 +112,7 @@ impl Desk {
             Needs::Files => {}
             Needs::Policy => {
                 if store::exists(&self.locations, &store::here(&self.locations)?)? {
-                    state = Some(self.state(self.keyring().await?).await?);
+                    state = Some(self.state().await?);
                 }
             }
             Needs::Index => index = Some(self.index().await?),
@@ -108,10 +129,10 @@ impl Desk {
                     keyring = self.key_file()?;
                 }
             },
-            Needs::State => state = Some(self.state(self.keyring().await?).await?),
+            Needs::State => state = Some(self.state().await?),
             Needs::Journal => {
                 let opened = self.keyring().await?;
-                state = Some(self.state(opened.clone()).await?);
+                state = Some(self.state().await?);
                 journal = Some(self.journal(&opened)?);
                 keyring = Some(opened);
             }
@@ -161,13 +182,20 @@ impl Desk {
         self.store.get_or_try_init(open).await
     }
 
-    async fn state(&self, keyring: Arc<dyn Keyring>) -> Result<State> {
-        store::state(&self.locations, &self.store().await?.database, keyring).await
+    async fn state(&self) -> Result<State> {
+        store::state(&self.locations, &self.store().await?.database, self.keys().await?).await
+    }
+
+    async fn keys(&self) -> Result<&Arc<Keys>> {
+        let open = || async {
+            let store = self.store().await?;
+            keys::open(&self.locations, &store.choice, &store.database).await.map(Arc::new)
+        };
+        self.keys.get_or_try_init(open).await
     }
 
     async fn keyring(&self) -> Result<Arc<dyn Keyring>> {
-        let store = self.store().await?;
-        Ok(keys::open(&self.locations, &store.choice, &store.database).await?.ring)
+        Ok(self.keys().await?.ring.clone())
     }
 
     /// The keys a journal was signed with; none where nothing was recorded yet.

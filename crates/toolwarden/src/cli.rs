@@ -3,6 +3,7 @@
 mod audit;
 mod changes;
 mod tokens;
+mod vault;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub use changes::{
     AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
 };
 pub use tokens::{IssueArguments, TokensCommand};
+pub use vault::VaultCommand;
 
 /// The gate between AI agents and the tools they call.
 #[derive(Debug, Parser)]
@@ -72,6 +74,8 @@ pub enum Command {
     Tools(ToolsCommand),
     #[command(subcommand)]
     Tokens(TokensCommand),
+    #[command(subcommand)]
+    Vault(VaultCommand),
     #[command(subcommand)]
     Audit(AuditCommand),
     Doctor(DoctorArguments),

@@ -21,6 +21,7 @@ mod stdio;
 mod tokens;
 mod tools;
 mod trust;
+mod vault;
 
 use anyhow::Result;
 
@@ -49,6 +50,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Servers(command) => servers::run(&places, &command),
         Command::Tools(command) => tools::run(&places, &command),
         Command::Tokens(command) => tokens::run(&places, &command),
+        Command::Vault(command) => vault::run(&places, &command),
         Command::Audit(command) => audit::run(&places, &command),
         Command::Doctor(arguments) => doctor::run(&places, &arguments),
         Command::Completions { shell } => reference::completions(shell),

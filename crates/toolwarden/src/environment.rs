@@ -135,6 +135,11 @@ pub fn ask_secret(words: &str) -> std::io::Result<Secret> {
     Ok(Secret::new(line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
+/// Whether somebody sees what is remarked while it is.
+pub fn is_watched() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stderr())
+}
+
 /// Colours only on a terminal, and not where people asked for none.
 pub fn wants_colour() -> bool {
     use std::io::IsTerminal;

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use toolwarden_core::Secret;
+use toolwarden_core::name::shown;
 use toolwarden_sources::{Locations, StoreChoice};
-use toolwarden_store::{Database, KeyRow};
-use toolwarden_vault::{Asking, KEY_FILE, KeySource, KeyState, Master, Ring, StoredKey, Supplies};
+use toolwarden_store::{Database, KeyRow, MasterKey, Phase, Roots, RootsError, Standing};
+use toolwarden_vault::{
+    Asking, Backend, KEY_FILE, KeySource, KeyState, Master, Ring, RingError, Step, StoredKey, Supplies, add_waiting,
+    head_of, make_current, next_step, retire, root_of,
+};
 
 use crate::environment;
 use crate::output::BadInput;
@@ -16,9 +20,13 @@ use crate::output::BadInput;
 const PASSPHRASE: &str = "TOOLWARDEN_PASSPHRASE";
 
 /// The keys, and what opened them.
+#[derive(Debug)]
 pub struct Keys {
     pub ring: Arc<Ring>,
     pub master: Master,
+    source: KeySource,
+    /// Where a relative path of a key file starts.
+    directory: PathBuf,
 }
 
 /// Opens the keys of a store; makes the first ones of a new store.
@@ -27,20 +35,23 @@ pub struct Keys {
 /// The master key cannot be had, or is not the one that sealed the store.
 pub async fn open(locations: &Locations, choice: &StoreChoice, database: &Database) -> Result<Keys> {
     let source = source(choice)?;
+    let directory = if choice.key.is_some() { choice.directory.clone() } else { locations.config_dir.clone() };
+    let keys =
+        |ring, master| Keys { ring: Arc::new(ring), master, source: source.clone(), directory: directory.clone() };
     let rows = database.keys().await?;
     if rows.is_empty() {
         refuse_to_start_anew(locations, &source)?;
-        let master = obtain(locations, choice, source.clone(), Vec::new()).await?;
+        let master = obtain(&directory, &source, Vec::new()).await?;
         let (ring, first) = Ring::first(&master)?;
         if database.replace_keys(&[], &[row(&first)]).await? {
-            return Ok(Keys { ring: Arc::new(ring), master });
+            return Ok(keys(ring, master));
         }
     }
     // There are some, or another process was first.
-    let stored = stored(&database.keys().await?)?;
-    let master = obtain(locations, choice, source, stored.clone()).await?;
-    let ring = Arc::new(Ring::open(&master, &stored)?);
-    Ok(Keys { ring, master })
+    let master = obtain(&directory, &source, stored(&database.keys().await?)?).await?;
+    // Once more: whoever types a passphrase takes their time, and a rotation may go on meanwhile.
+    let ring = Ring::open(&master, &stored(&database.keys().await?)?)?;
+    Ok(keys(ring, master))
 }
 
 /// A record without the key that signed it means that the key was lost: a new one would only say that everything
@@ -73,21 +84,17 @@ pub fn source(choice: &StoreChoice) -> Result<KeySource> {
 }
 
 /// Blocks for a keyring, or for whoever types a passphrase: on a thread for such work.
-async fn obtain(
-    locations: &Locations,
-    choice: &StoreChoice,
-    source: KeySource,
-    stored: Vec<StoredKey>,
-) -> Result<Master> {
-    let directory = if choice.key.is_some() { choice.directory.clone() } else { locations.config_dir.clone() };
-    let got = tokio::task::spawn_blocking(move || source.obtain(&Process { directory }, &stored)).await?;
+async fn obtain(directory: &Path, source: &KeySource, stored: Vec<StoredKey>) -> Result<Master> {
+    let (process, source) = (Process { directory: directory.to_path_buf() }, source.clone());
+    let got = tokio::task::spawn_blocking(move || source.obtain(&process, &stored)).await?;
     Ok(got?)
 }
 
-pub fn stored(rows: &[KeyRow]) -> Result<Vec<StoredKey>> {
+fn stored(rows: &[KeyRow]) -> Result<Vec<StoredKey>, RootsError> {
     let stored = |row: &KeyRow| {
         let state = KeyState::from_word(&row.state);
-        let state = state.ok_or_else(|| anyhow!("the store holds a key in the unknown state `{}`", row.state))?;
+        let unknown = || RootsError(format!("the store holds a key in the unknown state `{}`", shown(&row.state)));
+        let state = state.ok_or_else(unknown)?;
         Ok(StoredKey { id: row.id, state, master: row.master.clone(), sealed: row.sealed.clone() })
     };
     rows.iter().map(stored).collect()
@@ -96,6 +103,67 @@ pub fn stored(rows: &[KeyRow]) -> Result<Vec<StoredKey>> {
 fn row(key: &StoredKey) -> KeyRow {
     let (master, sealed) = (key.master.clone(), key.sealed.clone());
     KeyRow { id: key.id, state: key.state.as_str().to_owned(), master, sealed }
+}
+
+impl Roots for Keys {
+    fn take(&self, kept: &[KeyRow]) -> Result<(), RootsError> {
+        let former = self.ring.current();
+        self.ring.take(&self.master, &stored(kept)?).map_err(|error| told(&error))?;
+        let current = self.ring.current();
+        if current != former {
+            tracing::info!("root {current} seals from now on, in the place of root {former}");
+        }
+        Ok(())
+    }
+
+    fn standing(&self, kept: &[KeyRow]) -> Result<Standing, RootsError> {
+        let stored = stored(kept)?;
+        let (phase, root) = match next_step(&stored).map_err(|error| told(&error))? {
+            Step::MakeCurrent { id } => (Phase::Waiting, id),
+            Step::SealAgain { current } => (Phase::Sealing, current),
+            // Nobody waits, so the last one is the one that seals.
+            Step::Nothing => (Phase::Settled, stored.iter().map(|key| key.id).max().unwrap_or_default()),
+        };
+        Ok(Standing { phase, root })
+    }
+
+    fn advanced(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError> {
+        let stored = stored(kept)?;
+        let next = match next_step(&stored).map_err(|error| told(&error))? {
+            Step::Nothing => add_waiting(&self.master, &stored),
+            Step::MakeCurrent { id } => make_current(&stored, id),
+            Step::SealAgain { .. } => retire(&stored),
+        };
+        Ok(next.map_err(|error| told(&error))?.iter().map(row).collect())
+    }
+
+    fn head(&self) -> Vec<u8> {
+        head_of(self.ring.current()).to_vec()
+    }
+
+    fn root_of(&self, head: &[u8]) -> Option<u32> {
+        root_of(head)
+    }
+
+    fn master_key(&self) -> MasterKey {
+        let backend = self.master.backend();
+        let place = match (&self.source, backend) {
+            (KeySource::Environment(name), _) => format!("the variable {name}"),
+            (KeySource::File(path), _) => shown(&self.directory.join(path).to_string_lossy()).into_owned(),
+            (_, Backend::File) => shown(&self.directory.join(KEY_FILE).to_string_lossy()).into_owned(),
+            (_, Backend::Passphrase) => "a passphrase".to_owned(),
+            (_, Backend::BasicText) => "nowhere: it is published, and protects nothing".to_owned(),
+            (_, backend) if backend.is_keyring() => "the keyring of the desktop".to_owned(),
+            (_, _) => "this process".to_owned(),
+        };
+        let mark = self.master.mark().to_owned();
+        let source = shown(&self.source.to_string()).into_owned();
+        MasterKey { backend: backend.as_str(), source, place, mark, is_protected: backend.is_protected() }
+    }
+}
+
+fn told(error: &RingError) -> RootsError {
+    RootsError(error.to_string())
 }
 
 /// What this process gives to sources.

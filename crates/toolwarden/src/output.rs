@@ -93,6 +93,12 @@ pub fn remark(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// The same, and the line goes on.
+pub fn remark_begun(text: &str) {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{text}").and_then(|()| err.flush());
+}
+
 /// As much of a text as fits.
 pub fn shorten(text: &str, width: usize) -> String {
     if text.chars().count() <= width {

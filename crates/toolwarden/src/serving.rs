@@ -87,10 +87,10 @@ impl Base {
     pub async fn open(locations: &Locations) -> Result<Self> {
         let choice = store::here(locations)?;
         let (database, index) = store::open(locations, &choice).await?;
-        let keys = keys::open(locations, &choice, &database).await?;
+        let keys = Arc::new(keys::open(locations, &choice, &database).await?);
         let is_protected = keys.master.is_protected();
-        let keyring: Arc<dyn Keyring> = keys.ring;
-        let state = store::state(locations, &database, keyring.clone()).await?;
+        let keyring: Arc<dyn Keyring> = keys.ring.clone();
+        let state = store::state(locations, &database, &keys).await?;
         let feed = Arc::new(Feed::start(state.clone()).await?);
         Ok(Self { database, index, keyring, is_protected, state, feed })
     }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use toolwarden_core::Keyring;
 use toolwarden_sources::{Locations, StoreChoice, earlier, load_store, make_data_directory};
 use toolwarden_store::journal::origin;
 use toolwarden_store::state::Author;
 use toolwarden_store::{Database, Index, Location, State};
 
 use crate::environment;
+use crate::keys::Keys;
 use crate::output::BadInput;
 use crate::serving::filled;
 
@@ -46,8 +46,8 @@ pub async fn open(locations: &Locations, choice: &StoreChoice) -> Result<(Databa
 ///
 /// # Errors
 /// Such files cannot be read, or the database cannot be written.
-pub async fn state(locations: &Locations, database: &Database, keyring: Arc<dyn Keyring>) -> Result<State> {
-    let state = State::over(database.clone(), keyring);
+pub async fn state(locations: &Locations, database: &Database, keys: &Arc<Keys>) -> Result<State> {
+    let state = State::over(database.clone(), keys.ring.clone()).with_roots(keys.clone());
     let earlier = earlier::read(locations)?;
     if !earlier.is_empty() {
         let mut draft = state.change().await?;

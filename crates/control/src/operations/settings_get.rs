@@ -51,6 +51,7 @@ impl Operation for SettingsGet {
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let user = request.user.unwrap_or_else(|| clerk.whom(actor));
+        actor.must_be(&user, "auto-run modes of others")?;
         let (locations, store) = (clerk.parts.locations.clone(), clerk.records().await?);
         blocking(move || {
             let opened = place::open(&locations, &[], &store)?;

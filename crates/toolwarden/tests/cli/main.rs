@@ -18,6 +18,7 @@ mod pinning;
 mod recording;
 mod reference;
 mod restarting;
+mod rotating;
 mod server;
 mod signals;
 mod socket;

@@ -17,6 +17,7 @@ fn every_command_has_help_with_an_example() {
         "trust",
         "audit",
         "servers",
+        "vault",
         "doctor",
     ] {
         let ran = house.run(&[command, "--help"]);

@@ -1,12 +1,16 @@
 //! The clerk's operations by themselves: recorded before they are done, announced after, or not done.
 
+mod deciding;
+mod table;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use tempfile::TempDir;
 use toolwarden_control::operations::{
     AllowlistAdd, AllowlistRemove, AuditQuery, AuditVerify, Nothing, PolicyRecords, ServersShow, ToolsAccept,
-    ToolsList, TrustAdd, TrustList, allowlist_add, audit_query, servers_show, tools_accept, tools_list, trust_add,
+    ToolsList, TrustAdd, TrustList, VaultRotateKey, VaultStatus, allowlist_add, audit_query, servers_show,
+    tools_accept, tools_list, trust_add, vault_rotate_key,
 };
 use toolwarden_control::{Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, Via};
 use toolwarden_core::json::Part;
@@ -14,7 +18,9 @@ use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
 use toolwarden_pins::{Book, Kind, Sighting};
 use toolwarden_policy::input::{Declared, ServerInput};
 use toolwarden_sources::{Locations, ServerDefinition, WorkspaceTrust};
-use toolwarden_store::{Database, Index, Journal, JournalOptions, Location, State};
+use toolwarden_store::{
+    Database, Index, Journal, JournalOptions, KeyRow, Location, MasterKey, Phase, Roots, RootsError, Standing, State,
+};
 use toolwarden_vault::FileKeyring;
 
 #[derive(Debug)]
@@ -54,12 +60,54 @@ impl Servers for OneServer {
     }
 }
 
+/// Roots that are numbers only: the clerk knows no more of them.
+#[derive(Debug)]
+struct Numbers;
+
+impl Roots for Numbers {
+    fn take(&self, _kept: &[KeyRow]) -> Result<(), RootsError> {
+        Ok(())
+    }
+
+    fn standing(&self, kept: &[KeyRow]) -> Result<Standing, RootsError> {
+        let last = kept.last().ok_or(RootsError("there are no roots".to_owned()))?;
+        let phase = if last.state == "waiting" { Phase::Waiting } else { Phase::Settled };
+        Ok(Standing { phase, root: last.id })
+    }
+
+    fn advanced(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError> {
+        let mut next = kept.to_vec();
+        match next.last_mut() {
+            Some(last) if last.state == "waiting" => "current".clone_into(&mut last.state),
+            _ => next.push(key(2, "waiting")),
+        }
+        Ok(next)
+    }
+
+    fn head(&self) -> Vec<u8> {
+        vec![0; 5]
+    }
+
+    fn root_of(&self, _head: &[u8]) -> Option<u32> {
+        None
+    }
+
+    fn master_key(&self) -> MasterKey {
+        let (source, place, mark) = ("plaintext".to_owned(), "nowhere".to_owned(), "00".to_owned());
+        MasterKey { backend: "basic_text", source, place, mark, is_protected: false }
+    }
+}
+
+fn key(id: u32, state: &str) -> KeyRow {
+    KeyRow { id, state: state.to_owned(), master: String::new(), sealed: vec![0] }
+}
+
 /// A clerk over a fresh directory; the directory lives as long as this.
 struct Office {
     clerk: Clerk,
     actor: Actor,
     locations: Locations,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 async fn office(records: bool) -> Office {
@@ -86,6 +134,7 @@ async fn office(records: bool) -> Office {
         keyring.clone().filter(|_| records).and_then(|keyring| Journal::open(&options, keyring, Arc::new(Noon)).ok());
     let database = Database::open(&Location::File(data_dir.join("toolwarden.sqlite"))).await.ok();
     let state = database.clone().zip(keyring.clone()).map(|(database, keyring)| State::over(database, keyring));
+    let state = state.map(|state| state.with_roots(Arc::new(Numbers)));
     let index = database.map(Index::over);
     let clerk = Clerk::new(ClerkParts {
         locations: locations.clone(),
@@ -98,7 +147,7 @@ async fn office(records: bool) -> Office {
         servers: Some(Arc::new(OneServer)),
         address: None,
     });
-    Office { clerk, actor: Actor::owner("ada", Via::ControlSocket), locations, _directory: directory }
+    Office { clerk, actor: Actor::owner("ada", Via::ControlSocket), locations, directory }
 }
 
 impl Office {
@@ -140,6 +189,11 @@ impl Office {
             tools_accept::Request { server: "gw".to_owned(), name: None, version: version.map(str::to_owned) };
         let done = self.run::<ToolsAccept>(request).await.map_err(|error| format!("{error:?}"))?;
         Ok(done.accepted.into_iter().map(|one| one.name).collect())
+    }
+
+    /// Writes the config that counts.
+    fn config(&self, text: &str) {
+        assert!(std::fs::write(self.locations.config_dir.join("toolwarden.toml"), text).is_ok());
     }
 
     /// How many records the store holds.
@@ -289,4 +343,34 @@ async fn gate_12_everything_of_a_server_is_accepted_as_it_was_shown_or_not_at_al
     );
     office.sees(&["fifth"]);
     assert_eq!(office.accepts(None).await, Ok(vec!["fifth".to_owned()]), "of one there is no doubt");
+}
+
+#[tokio::test]
+async fn vault_4_a_rotation_is_recorded_step_by_step_or_not_begun() {
+    for records in [false, true] {
+        let office = office(records).await;
+        let file = Location::File(office.directory.path().join("data/toolwarden.sqlite"));
+        let Ok(database) = Database::open(&file).await else { unreachable!("it was opened before") };
+        assert!(database.replace_keys(&[], &[key(1, "current")]).await.is_ok_and(|replaced| replaced));
+        let step = |root| office.run::<VaultRotateKey>(vault_rotate_key::Request { root });
+        let begun = step(None).await;
+        let states = database.keys().await.map(|keys| keys.iter().map(|key| key.state.clone()).collect::<Vec<_>>());
+        if !records {
+            assert!(begun.is_err_and(|error| error.to_string().contains("the journal is needed")));
+            assert_eq!(states.ok(), Some(vec!["current".to_owned()]));
+            continue;
+        }
+        assert!(begun.is_ok_and(|begun| begun.root == 2 && begun.state == "waiting"));
+        assert_eq!(states.ok(), Some(vec!["current".to_owned(), "waiting".to_owned()]));
+        let status = office.run::<VaultStatus>(Nothing {}).await;
+        assert!(status.is_ok_and(|status| {
+            status.warning.is_some() && status.rotation.is_some_and(|rotation| rotation.state == "waiting")
+        }));
+        // Whoever goes on says with what; what is over is not begun anew.
+        assert!(step(Some(2)).await.is_ok_and(|done| done.is_done()));
+        assert!(step(Some(2)).await.is_ok_and(|done| done.is_done()));
+        assert!(step(Some(3)).await.is_err_and(|error| error.code() == "bad_input"));
+        let added = "a root after root 1 is added, and waits until every gateway knows it";
+        assert_eq!(office.details().await, ["root 2 is to seal in the place of the former one", added]);
+    }
 }

@@ -1,0 +1,51 @@
+//! Who may ask for what: every operation and everybody who can come, as one table. An operation that has no row here
+//! fails the build.
+
+use toolwarden_control::operations::{self, Visitor};
+use toolwarden_control::{Actor, Operation, Role, Via};
+
+/// The columns: each has only that role. Agents and whoever is nobody have none.
+const COLUMNS: [(&str, Option<Role>); 7] = [
+    ("anonymous", None),
+    ("agent token", None),
+    ("viewer", Some(Role::Viewer)),
+    ("user", Some(Role::User)),
+    ("auditor", Some(Role::Auditor)),
+    ("approver", Some(Role::Approver)),
+    ("admin", Some(Role::Admin)),
+];
+
+#[derive(Default)]
+struct Table(Vec<String>);
+
+impl Visitor for Table {
+    fn visit<O: Operation>(&mut self) {
+        let may = |role: Option<Role>| {
+            let actor = Actor { user: "ada".to_owned(), via: Via::Token, roles: role.into_iter().collect() };
+            if actor.is(O::FOR) { "yes" } else { "-" }
+        };
+        let cells = COLUMNS.map(|(_, role)| format!("{:<13}", may(role)));
+        self.0.push(format!("{:<34}{}", O::PATH, cells.concat()).trim_end().to_owned());
+    }
+}
+
+#[test]
+fn gate_17_every_operation_is_for_those_the_table_says() {
+    let mut table = Table::default();
+    operations::all(&mut table);
+    let heading = format!("{:<34}{}", "", COLUMNS.map(|(name, _)| format!("{name:<13}")).concat());
+    insta::assert_snapshot!("roles", format!("{}\n{}", heading.trim_end(), table.0.join("\n")));
+}
+
+/// The files of operations are the operations: one that is forgotten in the list has no door, and no row.
+#[test]
+fn every_file_of_an_operation_is_in_the_list() {
+    let mut table = Table::default();
+    operations::all(&mut table);
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/operations");
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_operation =
+        |path: &std::path::Path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("impl Operation for "));
+    let operations = files.filter(|file| is_operation(&file.path())).count();
+    assert_eq!(table.0.len(), operations);
+}
