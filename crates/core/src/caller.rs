@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
+use crate::token::{Bearer, Claims};
+
 /// Whether a human or an agent stands behind the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallerKind {
@@ -71,6 +73,36 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Whoever carries a token of this id that is good for this. A person's token of `local_user` is that user's.
+    #[must_use]
+    pub fn of_token(id: &str, claims: &Claims, local_user: &str) -> Self {
+        let Claims { bearer, role, user, groups, task, project, run, job, session, modes, .. } = claims.clone();
+        let kind = match bearer {
+            Bearer::Agent => CallerKind::Agent,
+            Bearer::Person if user.as_deref() == Some(local_user) => CallerKind::LocalPerson,
+            Bearer::Person => CallerKind::Person,
+        };
+        Self {
+            kind,
+            user,
+            groups,
+            role,
+            mode: None,
+            context: Context { task, project, run, job, session },
+            token: TokenClaims {
+                id: Some(id.to_owned()),
+                standing: Standing::Good,
+                is_anonymous: false,
+                digest: None,
+                workspace: claims.workspace.clone(),
+                modes,
+                task_tools: claims.task_tools.clone(),
+                expires_at: claims.expires_at,
+                calls_left: claims.max_calls,
+            },
+        }
+    }
+
     /// The operating-system user at this machine, without a mode.
     #[must_use]
     pub fn local_person(user: impl Into<String>) -> Self {

@@ -23,6 +23,7 @@ use crate::locations::Locations;
 use crate::readers::SourceKind;
 use crate::readers::config::{ConfigFile, StoreSection};
 use crate::readers::server::ServerDefinition;
+use crate::records::lay_over;
 use crate::report::Reading;
 use crate::trust::{FileState, TrustRecords, WorkspaceFile};
 
@@ -176,7 +177,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
         users: records::users(&mut loading),
         local: LocalInput { user: locations.user.clone(), files, workspace: loading.workspace.clone() },
     };
-    records::scope_tools(&mut loading, &mut input.servers);
+    input.servers.iter_mut().for_each(|server| lay_over(store, server));
     loading.narrow(&mut input);
     loading.finish(input, chosen, definitions)
 }

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::records::{Kind, Place};
-use toolwarden_core::{Layer, Origin, Sourced, ToolIdentity};
-use toolwarden_policy::input::{AutoRunMode, ModeInput, UserInput};
+use toolwarden_core::{Layer, Origin, Records, Sourced, ToolIdentity};
+use toolwarden_policy::input::{AutoRunMode, ModeInput, Scope, ServerInput, UserInput};
 
 use crate::finding::Finding;
 use crate::readers::record;
@@ -162,6 +162,24 @@ pub fn mode_content(mode: &ModeInput) -> serde_json::Value {
 #[must_use]
 pub fn is_switch_only(content: &serde_json::Value) -> bool {
     ["command", "url"].iter().all(|key| content.get(key).is_none())
+}
+
+/// Lays over a server what the store says of it: scopes of its tools, and that it is off.
+pub fn lay_over(store: &Records, server: &mut ServerInput) {
+    for (place, kept) in store.of(Kind::Tool) {
+        let Some((_, tool)) = place.name.split_once(':').filter(|(of, _)| *of == server.name) else { continue };
+        let said = record::tool(place, &kept.content).value;
+        if let Some(scope) = said.scope.as_deref().and_then(Scope::parse) {
+            let input = server.tools.entry(tool.to_owned()).or_default();
+            input.scope = Some(scope);
+            input.origin.get_or_insert_with(|| Origin::record(Layer::Settings, label(place)));
+        }
+    }
+    let switch = store.get(&Place::of_house(Kind::Server, server.name.as_str()));
+    if switch.is_some_and(|switch| switch.content.get("enabled").is_some_and(|on| *on != serde_json::Value::Bool(true)))
+    {
+        server.enabled = false;
+    }
 }
 
 /// What is wrong with a record, read by itself.

@@ -9,10 +9,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use toolwarden_core::{
-    Bearer, Caller, CallerKind, Claims, Context, Decision, Reason, ShownToken, Stage, Standing, TokenClaims, Weakness,
-    weak,
-};
+use toolwarden_core::{Caller, Decision, Reason, ShownToken, Stage, Standing, Weakness, weak};
 use toolwarden_policy::Explanation;
 use toolwarden_refusals::{Denial, Refusal};
 use toolwarden_store::State;
@@ -150,31 +147,9 @@ impl Known {
     }
 
     fn caller(&self, token: &StoredToken) -> Caller {
-        let Claims { bearer, role, user, groups, task, project, run, job, session, modes, .. } = token.claims.clone();
-        let kind = match bearer {
-            Bearer::Agent => CallerKind::Agent,
-            Bearer::Person if user.as_deref() == Some(&self.local_user) => CallerKind::LocalPerson,
-            Bearer::Person => CallerKind::Person,
-        };
-        Caller {
-            kind,
-            user,
-            groups,
-            role,
-            mode: None,
-            context: Context { task, project, run, job, session },
-            token: TokenClaims {
-                id: Some(token.id.clone()),
-                standing: Standing::Good,
-                is_anonymous: false,
-                digest: Some(token.digest.clone()),
-                workspace: token.claims.workspace.clone(),
-                modes,
-                task_tools: token.claims.task_tools.clone(),
-                expires_at: token.claims.expires_at,
-                calls_left: token.claims.max_calls,
-            },
-        }
+        let mut caller = Caller::of_token(&token.id, &token.claims, &self.local_user);
+        caller.token.digest = Some(token.digest.clone());
+        caller
     }
 }
 

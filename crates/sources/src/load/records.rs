@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use toolwarden_core::name::registration_key;
 use toolwarden_core::records::{Kind, Place as Spot, Record};
 use toolwarden_core::{Entry, Layer, Origin, Sourced, name};
-use toolwarden_policy::input::{AdminInput, ModeInput, RoleInput, RuleFile, Scope, ServerInput, UserInput};
+use toolwarden_policy::input::{AdminInput, ModeInput, RoleInput, RuleFile, UserInput};
 use toolwarden_policy::roles::canonical as canonical_role;
 
 use super::{Loading, SourceState};
@@ -110,20 +110,6 @@ pub(super) fn settings(loading: &mut Loading<'_>, config: &ConfigFile) -> Settin
         }
     }
     settings
-}
-
-/// Scopes that were set for tools, over what the config says of them.
-pub(super) fn scope_tools(loading: &mut Loading<'_>, servers: &mut [ServerInput]) {
-    for (spot, kept) in loading.stored(Kind::Tool) {
-        let said = record::tool(spot, &kept.content).value;
-        let Some(scope) = said.scope.as_deref().and_then(Scope::parse) else { continue };
-        let Some((server, tool)) = spot.name.split_once(':') else { continue };
-        for known in servers.iter_mut().filter(|known| known.name == server) {
-            let input = known.tools.entry(tool.to_owned()).or_default();
-            input.scope = Some(scope);
-            input.origin.get_or_insert_with(|| Origin::record(Layer::Settings, label(spot)));
-        }
-    }
 }
 
 /// Settings that switch tools off for everyone (GATE-9).

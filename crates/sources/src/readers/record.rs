@@ -24,11 +24,11 @@ pub(crate) fn plain<T: DeserializeOwned + Default>(spot: &Spot, content: &serde_
 }
 
 pub(crate) fn mode(spot: &Spot, content: &serde_json::Value) -> Reading<Option<ModeInput>> {
-    one(spot, content, |report, table| config::read_modes(report, table))
+    one(spot, content, config::read_modes)
 }
 
 pub(crate) fn role(spot: &Spot, content: &serde_json::Value) -> Reading<Option<RoleInput>> {
-    one(spot, content, |report, table| config::read_roles(report, table))
+    one(spot, content, config::read_roles)
 }
 
 /// A server of the house counts as the operator's; one of a user is that user's alone, and its name begins with theirs.

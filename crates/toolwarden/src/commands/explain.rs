@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_control::operations::{Nothing, TokensList};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
-use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason};
+use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason, Standing};
 use toolwarden_pins as pins;
 use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
 
+use crate::clerk::Desk;
 use crate::cli::{ExplainArguments, Places};
 use crate::environment;
 use crate::output::{self, BadInput, Colour, Exit, coloured};
 use crate::wire::{self, House};
 
 pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
-    if let Some(id) = &arguments.as_token {
-        let message =
-            format!("there is no token `{}`: this version stores none yet; use --role and --user instead", shown(id));
-        return Err(BadInput(message).into());
-    }
     let house = wire::with_seen_tools(wire::open(places, &arguments.policy)?)?;
     let call = call(&house, arguments)?;
     let mut query = Query::new(
-        Arc::new(caller(&house, arguments)),
+        Arc::new(match &arguments.as_token {
+            Some(id) => bearer(places, &house, id, arguments)?,
+            None => caller(&house, arguments),
+        }),
         call,
         Door::Explain,
         arguments.time.unwrap_or_else(environment::now),
@@ -99,6 +99,21 @@ fn flat(house: &House, name: &str) -> Result<(String, String)> {
             Err(BadInput(format!("`{}` may mean {}: write SERVER:TOOL", shown(name), names.join(" or "))).into())
         }
     }
+}
+
+/// Whoever carries a stored token, with what is left of it.
+fn bearer(places: &Places, house: &House, id: &str, arguments: &ExplainArguments) -> Result<Caller> {
+    let desk = Desk::open(places, arguments.policy.workspace.as_deref())?;
+    let tokens = desk.ask::<TokensList>(Nothing {})?.tokens;
+    let missing = || BadInput(format!("there is no token `{}`; see `toolwarden tokens list`", shown(id)));
+    let token = tokens.iter().find(|token| token.id == id).ok_or_else(missing)?;
+    let mut caller = Caller::of_token(id, &token.claims, &house.locations.user);
+    if token.state == "revoked" {
+        caller.token.standing = Standing::Revoked;
+    }
+    caller.token.calls_left = token.claims.max_calls.map(|most| most.saturating_sub(token.calls));
+    caller.mode.clone_from(&arguments.mode);
+    Ok(caller)
 }
 
 /// CORE-7: the local person, another person, or a token of a role.

@@ -8,7 +8,7 @@ use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_doors::{Listener, Workers, serve};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
-use toolwarden_sources::ServerDefinition;
+use toolwarden_sources::{ServerDefinition, records};
 
 use crate::cli::{Places, PolicyArguments, ServeArguments};
 use crate::environment;
@@ -23,11 +23,12 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     // Beside the workers: accepting connections, the control socket, the index.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let base = runtime.block_on(Base::open(&locations))?;
-    let house = with_demo(wire::house(&locations, &policy, &base.records())?, demo)?;
+    let store = base.records();
+    let house = with_demo(wire::house(&locations, &policy, &store)?, demo, &store)?;
     wire::warn(&house.loaded);
     serving::log_to_stderr(&house.loaded.config)?;
     serving::make_room_for_connections();
-    let reload = move |store: &Records| with_demo(wire::house(&locations, &policy, store)?, demo);
+    let reload = move |store: &Records| with_demo(wire::house(&locations, &policy, store)?, demo, store);
     let address = serving::listen_address(&house.loaded.config, arguments.listen)?;
     let tls = serving::tls(&house)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -90,7 +91,7 @@ fn announce(scheme: &str, address: std::net::SocketAddr, servers: &[String]) -> 
 }
 
 /// A server to try things with, where none is configured: this program itself, keeping notes in memory.
-fn with_demo(mut house: House, demo: bool) -> Result<House> {
+fn with_demo(mut house: House, demo: bool, store: &Records) -> Result<House> {
     if !demo || !house.loaded.definitions.is_empty() {
         return Ok(house);
     }
@@ -98,6 +99,7 @@ fn with_demo(mut house: House, demo: bool) -> Result<House> {
     let mut input = ServerInput::new("notes", Origin::record(Layer::Config, "--demo"), Declared::ByOperator);
     input.launch =
         Launch::Command { command: program.to_string_lossy().into_owned(), arguments: vec!["demo-server".to_owned()] };
+    records::lay_over(store, &mut input);
     house.loaded.definitions.push(ServerDefinition::of(input.clone()));
     house.loaded.input.servers.push(input);
     house.policy = PolicySet::compile(&house.loaded.input).map_err(|refused| wire::policy_refused(&refused))?;

@@ -262,6 +262,28 @@ fn gate_3_two_gateways_on_one_database_know_the_same_tokens() {
     assert_eq!(nodes.len(), 2, "{nodes:?}");
 }
 
+#[test]
+fn gate_16_what_is_decided_at_one_gateway_acts_at_the_other() {
+    let cluster = Cluster::start();
+    assert!(cluster.is_ok(), "{cluster:?}");
+    let Ok(cluster) = cluster else { unreachable!("asserted") };
+    let [one, other] = replicas(&cluster);
+    let (here, there) = (Server::start(&one), Server::start(&other));
+    let (_, token) = issue(&one, &worker(&[]));
+    assert!(eventually(|| is_read(&read(&there, &token))));
+    assert_eq!(one.run(&["tools", "disable", "notes:read_note"]).code, 0);
+    assert!(!is_read(&read(&here, &token)), "where it was decided it acts at once");
+    assert!(eventually(|| !is_read(&read(&there, &token))), "{}", read(&there, &token));
+    assert!((0..20).all(|_| !is_read(&read(&there, &token))), "and it stays so");
+    assert_eq!(other.run(&["policy", "rollback", "0"]).code, 0);
+    assert!(is_read(&read(&there, &token)));
+    assert!(eventually(|| is_read(&read(&here, &token))));
+    let versions = one.json(&["policy", "history"]);
+    let doors = |version: &Value| version.get("summary").and_then(Value::as_str).map(str::to_owned);
+    let said: Vec<_> = versions.as_array().into_iter().flatten().filter_map(doors).collect();
+    assert_eq!(said, ["go back to version 0", "switch `notes:read_note` off"]);
+}
+
 /// A request of a session, with a token.
 fn head(method: &str, token: &str, session: Option<&str>, length: usize) -> String {
     let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();

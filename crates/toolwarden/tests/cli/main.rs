@@ -27,3 +27,4 @@ mod storing;
 mod tailing;
 mod trusting;
 mod unseen;
+mod walking;

@@ -48,6 +48,10 @@ impl Server {
         Self { child, address: address.unwrap_or_default() }
     }
 
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Calls a tool of the demo server, and gives the text of its result.
     pub fn call(&self, tool: &str, arguments: &Value) -> String {
         let answer = self.rpc("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
