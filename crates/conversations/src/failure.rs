@@ -41,6 +41,12 @@ pub enum Failure {
     GivenUp,
     #[error("the policy changed while the call was on its way; whether it had an effect is not known")]
     TakenAway,
+    /// What was judged is not what would be reached.
+    #[error("the server was taken away, or is reached otherwise since, so that nothing was sent; try again")]
+    Replaced,
+    /// The same with a call that had left.
+    #[error("the server was taken away, or is reached otherwise since; whether the call had an effect is not known")]
+    Withdrawn,
     #[error("the server has forgotten the conversation; try again")]
     Forgotten,
     #[error("the server is busy with other calls of yours that wait for an answer")]
@@ -83,7 +89,7 @@ impl Failure {
             Self::Timeout => Status::Timeout,
             Self::TooLarge | Self::TooDeep => Status::TooLarge,
             Self::OverLimit { what, .. } => what.status(),
-            Self::Died | Self::Lost | Self::TakenAway => Status::Unknown,
+            Self::Died | Self::Lost | Self::TakenAway | Self::Withdrawn => Status::Unknown,
             Self::GivenUp => Status::Cancelled,
             Self::Answered { .. } => Status::ToolError,
             Self::Unreachable(_)
@@ -93,6 +99,7 @@ impl Failure {
             | Self::OtherEra(_)
             | Self::NeedsAuth
             | Self::Wordless { .. }
+            | Self::Replaced
             | Self::Forgotten
             | Self::Busy => Status::UpstreamError,
         }

@@ -123,7 +123,7 @@ pub async fn greet_over_http(
     id: &Id,
     edits: &[Edit<'_>],
 ) -> Result<(Arc<HttpLink>, Opened), Failure> {
-    let link = HttpLink::opening(http.clone());
+    let link = HttpLink::opening(upstream, http);
     let reply = link.request(hello, id, edits, None, upstream.bounds().silence).await?;
     if reply.status.as_u16() == 401 || reply.status.as_u16() == 403 {
         return Err(Failure::NeedsAuth);

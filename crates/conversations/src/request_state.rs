@@ -52,6 +52,8 @@ struct Plain {
     run: String,
     number: u64,
     server: String,
+    /// Of the server as it was defined then.
+    definition: u64,
     call: String,
     round: u8,
     /// Milliseconds since this gateway started.
@@ -73,6 +75,8 @@ pub struct Opened {
 pub struct Bound<'a> {
     pub caller: &'a Caller,
     pub server: &'a str,
+    /// A server that is defined otherwise since is none the state belongs to.
+    pub definition: u64,
     pub method: &'a str,
     pub params: Option<&'a Part>,
 }
@@ -162,6 +166,7 @@ impl States {
             run: self.run.clone(),
             number: self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
             server: bound.server.to_owned(),
+            definition: bound.definition,
             call: bound.call(),
             round,
             expires: self.after(self.life),
@@ -192,6 +197,9 @@ impl States {
         }
         if plain.server != bound.server || plain.call != bound.call() {
             return Err(Unusable("it belongs to another call"));
+        }
+        if plain.definition != bound.definition {
+            return Err(Unusable("the server is reached otherwise since; make the call again"));
         }
         if self.after(Duration::ZERO) > plain.expires {
             return Err(Unusable("it has expired; make the call again"));

@@ -23,7 +23,7 @@ use toolwarden_mcp::{Id, Version};
 use crate::flight::{Flight, FlightGuard};
 use crate::scope::Scope;
 use crate::stream_log::StreamLog;
-use crate::upstreams::{Link, is_at_or_under};
+use crate::upstreams::{Link, Upstream, is_at_or_under};
 
 pub use self::parked::Parked;
 
@@ -97,7 +97,8 @@ pub struct ClientSession {
     pub scope: Scope,
     pub push: Push,
     agreed: OnceLock<Agreed>,
-    links: Mutex<HashMap<Arc<str>, Link>>,
+    /// By the number of the server: one that is defined otherwise is another one.
+    links: Mutex<HashMap<u64, (Arc<str>, Link)>>,
     flights: Mutex<HashMap<Id, Arc<Flight>>>,
     /// Told when the session is over.
     gone: Notify,
@@ -113,7 +114,7 @@ pub struct ClientSession {
     /// The log level the client set, raw: told to modern servers with each request.
     level: Mutex<Option<String>>,
     /// Who listens to modern servers for this session, to be told when it watches something else.
-    listening: Mutex<HashMap<Arc<str>, mpsc::Sender<Refresh>>>,
+    listening: Mutex<HashMap<u64, mpsc::Sender<Refresh>>>,
     numbers: AtomicU64,
     used: Mutex<Instant>,
     /// Messages of one line that are handled at the same time.
@@ -197,24 +198,36 @@ impl ClientSession {
         self.agreed().map_or(Version::LATEST_LEGACY, |agreed| agreed.version)
     }
 
-    pub fn link(&self, server: &str) -> Option<Link> {
-        lock(&self.links).get(server).cloned()
+    pub fn link(&self, upstream: &Upstream) -> Option<Link> {
+        lock(&self.links).get(&upstream.number).map(|(_, link)| link.clone())
     }
 
-    pub fn keep_link(&self, server: Arc<str>, link: Link) {
-        lock(&self.links).insert(server, link.clone());
-        // Opened for a session that ended meanwhile: whoever ended it did not see it.
-        if let (true, Ok(runtime)) = (self.is_over(), tokio::runtime::Handle::try_current()) {
+    pub fn keep_link(&self, upstream: &Upstream, link: Link) {
+        lock(&self.links).insert(upstream.number, (upstream.name.clone(), link.clone()));
+        // Opened for a session that ended meanwhile, or with a server that did: whoever ended it did not see it.
+        let is_late = self.is_over() || upstream.is_over();
+        if let (true, Ok(runtime)) = (is_late, tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move { link.close().await });
         }
     }
 
-    pub fn forget_link(&self, server: &str) {
-        lock(&self.links).remove(server);
+    pub fn forget_link(&self, upstream: &Upstream) {
+        lock(&self.links).remove(&upstream.number);
+    }
+
+    /// Lets go of a server that was taken away, or is defined otherwise; gives what is to be closed.
+    pub fn leaves(&self, upstream: &Upstream) -> Option<Link> {
+        lock(&self.listening).remove(&upstream.number);
+        let (_, link) = lock(&self.links).remove(&upstream.number)?;
+        if let Link::Http(http) = &link {
+            // Whoever follows its stream ends.
+            http.forget();
+        }
+        Some(link)
     }
 
     pub fn links(&self) -> Vec<(Arc<str>, Link)> {
-        lock(&self.links).iter().map(|(server, link)| (server.clone(), link.clone())).collect()
+        lock(&self.links).values().cloned().collect()
     }
 
     /// Puts a request on the list; none where one of that id is still on its way.
@@ -341,8 +354,12 @@ impl ClientSession {
     }
 
     /// Who listens to a modern server for this session; `start` makes one where there is none.
-    pub fn listener(&self, server: &Arc<str>, start: impl FnOnce() -> mpsc::Sender<Refresh>) -> mpsc::Sender<Refresh> {
-        lock(&self.listening).entry(server.clone()).or_insert_with(start).clone()
+    pub fn listener(
+        &self,
+        upstream: &Upstream,
+        start: impl FnOnce() -> mpsc::Sender<Refresh>,
+    ) -> mpsc::Sender<Refresh> {
+        lock(&self.listening).entry(upstream.number).or_insert_with(start).clone()
     }
 
     /// Whether the session has ended.

@@ -9,15 +9,14 @@ mod http;
 mod may_ask;
 mod older;
 mod pipe;
+mod set;
 mod shared;
 mod stdio;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -35,6 +34,7 @@ pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under, tagged};
 pub use http::{HttpLink, News, failure as http_failure};
 pub use may_ask::MayAsk;
 pub use older::{Older, Seat, Turn};
+pub use set::{Next, Set, Tenure, Upstreams};
 pub use stdio::{Ending, Last, Opened, StdioLink, StdioReply, TakesQuestions, agreed_version};
 
 use self::pipe::{Lines, Pipe};
@@ -102,15 +102,20 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct Upstream {
     pub name: Arc<str>,
-    /// Which of the configured servers it is.
-    pub place: usize,
+    /// No other has it, be it one of the same name.
+    pub number: u64,
     /// How it is called behind the common door.
     pub alias: Alias,
     reach: Reach,
     /// Instead of it, as long as nobody accepted what starts it.
     barred: Reach,
-    /// As it was written when the gateway started.
-    pub launch: Launch,
+    /// And once it is defined otherwise.
+    replaced: Reach,
+    /// As it is written.
+    pub definition: ServerDefinition,
+    tenure: Tenure,
+    /// Every line to it, whoever uses it.
+    open: Mutex<Vec<Weak<StdioLink>>>,
     pub may_ask: MayAsk,
     pub scribe: Scribe,
     audience: Arc<dyn Audience>,
@@ -169,50 +174,11 @@ impl Drop for OpenLine {
     }
 }
 
-/// All servers, by name.
-#[derive(Debug)]
-pub struct Upstreams {
-    by_name: HashMap<Arc<str>, Arc<Upstream>>,
-    order: Vec<Arc<Upstream>>,
-}
-
-impl Upstreams {
-    pub fn new(
-        definitions: &[ServerDefinition],
-        bounds: &Bounds<'_>,
-        scribe: &Scribe,
-        audience: &Arc<dyn Audience>,
-    ) -> Self {
-        let mut upstreams = Self { by_name: HashMap::new(), order: Vec::new() };
-        for definition in definitions {
-            // The first definition of a name counts; the judge refuses names with rivals.
-            let name: Arc<str> = definition.input.name.as_str().into();
-            if let Entry::Vacant(place) = upstreams.by_name.entry(name) {
-                let taken: Vec<_> = upstreams.order.iter().map(|one| one.alias.clone()).collect();
-                let alias = Alias::among(&definition.input.name, &taken);
-                let called = (upstreams.order.len(), alias);
-                let upstream = place.insert(Arc::new(Upstream::new(definition, bounds, called, (scribe, audience))));
-                upstreams.order.push(upstream.clone());
-            }
-        }
-        upstreams
-    }
-
-    pub fn get(&self, server: &str) -> Option<&Arc<Upstream>> {
-        self.by_name.get(server)
-    }
-
-    /// In the order they were configured.
-    pub fn all(&self) -> &[Arc<Upstream>] {
-        &self.order
-    }
-}
-
 impl Upstream {
     fn new(
         definition: &ServerDefinition,
         bounds: &Bounds<'_>,
-        (place, alias): (usize, Alias),
+        (number, alias): (u64, Alias),
         told: (&Scribe, &Arc<dyn Audience>),
     ) -> Self {
         let (scribe, audience) = told;
@@ -225,10 +191,13 @@ impl Upstream {
                  `toolwarden tools accept {0}:server/launch`",
                 name::shown(&name)
             )),
+            replaced: Reach::Nothing("it was taken away, or is reached otherwise since; try again".to_owned()),
             name,
-            place,
+            number,
             alias,
-            launch: definition.input.launch.clone(),
+            definition: definition.clone(),
+            tenure: Tenure::default(),
+            open: Mutex::default(),
             may_ask: MayAsk::from_config(connection.may_ask.as_deref()),
             scribe: scribe.clone(),
             audience: audience.clone(),
@@ -243,7 +212,8 @@ impl Upstream {
             olders: older::Olders::default(),
             probing: tokio::sync::Mutex::default(),
             health: Mutex::new(Health {
-                state: if definition.input.enabled { ServerState::Idle } else { ServerState::Disabled },
+                // Whether it is switched on, the policy says.
+                state: ServerState::Idle,
                 detail: None,
                 last_failure: None,
                 backoff: Backoff::new(),
@@ -259,7 +229,13 @@ impl Upstream {
 
     /// How it is reached, if it may be.
     pub fn reach(&self) -> &Reach {
-        if self.audience.may_start(&self.name) { &self.reach } else { &self.barred }
+        if self.is_over() {
+            &self.replaced
+        } else if self.audience.may_start(&self.name) {
+            &self.reach
+        } else {
+            &self.barred
+        }
     }
 
     /// What a call is held to that nothing narrower is said of.
@@ -314,6 +290,9 @@ impl Upstream {
     /// Whether a caller may hear this news of the server: of tasks only its own, and of anything only what
     /// the policy permits now (GATE-19).
     pub fn may_tell(&self, news: &Notification, caller: &Arc<Caller>) -> bool {
+        if self.is_over() {
+            return false;
+        }
         // Progress belongs to a call, which is judged itself.
         if &*news.method == "notifications/progress" {
             return true;
@@ -344,16 +323,14 @@ impl Upstream {
 
     /// Whether a caller may have to do with the server at all, as of now.
     pub fn is_open_to(&self, caller: &Arc<Caller>) -> bool {
-        self.audience.may_hear(caller, &self.name, None)
+        !self.is_over() && self.audience.may_hear(caller, &self.name, None)
     }
 
     /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,
     /// a child is shared.
     pub async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {
         match self.reach() {
-            Reach::Http(http) if self.speaks_modern().await? => {
-                Ok(Link::Http(Arc::new(HttpLink::modern(http.clone()))))
-            }
+            Reach::Http(http) if self.speaks_modern().await? => Ok(Link::Http(Arc::new(HttpLink::modern(self, http)))),
             Reach::Http(_) => Err(Failure::OtherEra(OLDER)),
             Reach::Command(_) if self.known_modern() == Some(false) => Err(Failure::OtherEra(OLDER)),
             Reach::Command(_) => self.modern_child().await.map(Link::Stdio),
@@ -410,7 +387,9 @@ impl Upstream {
         })?;
         self.works();
         self.audience.may_have_changed(&self.name);
-        Ok(StdioLink::over(self, opened, era))
+        let link = StdioLink::over(self, opened, era);
+        self.register(&link)?;
+        Ok(link)
     }
 
     /// A child ended after this long; the next one waits.

@@ -29,6 +29,8 @@ mod patience;
 mod pinned;
 mod pipe;
 mod recorder;
+mod replacing;
+mod replacing_children;
 mod resuming;
 mod screening;
 mod standing;

@@ -17,6 +17,7 @@ use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Form, Message, Method, Treatment, Version, compose};
 
+pub(crate) use self::opening::conversation;
 use crate::pipeline::{drop_foreign, pass, stop};
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::Answer;
@@ -106,7 +107,7 @@ async fn onward(
 /// The servers this caller may reach, in the order they are configured.
 fn reachable(gateway: &Gateway, arrival: &Arrival) -> Vec<Arc<Upstream>> {
     let is_open = |upstream: &&Arc<Upstream>| may_reach(gateway, &arrival.caller, &upstream.name);
-    gateway.upstreams.all().iter().filter(is_open).cloned().collect()
+    gateway.upstreams.now().all().iter().filter(is_open).cloned().collect()
 }
 
 /// The same with their aliases.

@@ -49,7 +49,7 @@ pub(crate) async fn open(gateway: &Arc<Gateway>, asked: &Asked, hello: &Outbound
     let client = hello.params().and_then(|params| params.member("clientInfo"));
     session.agree(Agreed { version, capabilities, client });
     belongs(&link, &asked.upstream, &cut, &session);
-    session.keep_link(asked.upstream.name.clone(), link);
+    session.keep_link(&asked.upstream, link);
     let body = compose::result(id, &with_version(&said, version));
     Ok(Answer::Message(Reply { status: StatusCode::OK, body, session: Some(session.id.clone()) }))
 }

@@ -17,9 +17,9 @@ use toolwarden_mcp::{Era, Id, Message};
 use crate::{aggregate, bridge, opening, shared};
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{self, Answer};
-use toolwarden_steps::arrival::{Arrival, Course, shape_of};
+use toolwarden_steps::arrival::{Arrival, Course, Via, shape_of};
 use toolwarden_steps::audit::Trail;
-use toolwarden_steps::decide::{Judged, decide};
+use toolwarden_steps::decide::{Judged, decide, may_reach};
 use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
@@ -88,7 +88,27 @@ async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail
         }
         Resolved::Foreign(what) => return Ok(drop_foreign(what, trail).await),
     };
+    open_again(gateway, &asked).await?;
     pass(gateway, &asked, trail).await
+}
+
+/// A client on a pipe says `initialize` once: where its server is defined otherwise since, it is greeted with what
+/// was agreed then. Every other client opens a session anew.
+async fn open_again(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Refusal> {
+    let Some(session) = asked.arrival.session.as_ref().filter(|_| asked.arrival.via == Via::Stdio) else {
+        return Ok(());
+    };
+    let is_open = session.agreed().is_none() || session.link(&asked.upstream).is_some();
+    if is_open || asked.id.is_none() || asked.arrival.version.era() == Era::Modern {
+        return Ok(());
+    }
+    let server = &asked.upstream.name;
+    // Whoever may not reach it, or not yet, is told so by the judge.
+    if !may_reach(gateway, &asked.arrival.caller, server) || !gateway.pins.may_start(server) {
+        return Ok(());
+    }
+    let opening = Box::pin(aggregate::conversation(gateway, session, &asked.upstream));
+    opening.await.map(drop).map_err(Refusal::Upstream)
 }
 
 /// A message that speaks of what is not its caller's own reaches nobody, and is recorded (GATE-19).

@@ -11,7 +11,7 @@ use toolwarden_steps::resolve::{Asked, text_member};
 
 pub(crate) fn answered(asked: &Asked) -> Option<Answer> {
     let session = asked.arrival.session.as_ref()?;
-    let Some(Link::Stdio(child)) = session.link(&asked.upstream.name) else {
+    let Some(Link::Stdio(child)) = session.link(&asked.upstream) else {
         if &*asked.method == "resources/unsubscribe" {
             forget(asked);
         }

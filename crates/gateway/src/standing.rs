@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use http::{HeaderValue, StatusCode};
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::ClientSession;
@@ -53,14 +54,14 @@ pub async fn standing_stream(
     let session = weak::is(Weakness::Sessions).then(others).flatten().unwrap_or_else(|| session.clone());
     let Scope::One(server) = session.scope.clone() else { return Ok(Standing::Own(session)) };
     let upstream = gateway.upstreams.get(&server);
-    match (session.link(&server), upstream) {
+    match (upstream.as_ref().and_then(|upstream| session.link(upstream)), upstream) {
         (Some(link), Some(upstream)) if link.era() == Era::Modern => {
             // Its news come another way, and are kept for this stream.
-            listen_for(gateway, &session, upstream);
+            listen_for(gateway, &session, &upstream);
             Ok(Standing::Own(session))
         }
-        (Some(Link::Http(http)), Some(upstream)) => stream_of(gateway, session, upstream, http, last).await,
-        (Some(Link::Http(_)), None) => Err(Refusal::SessionGone),
+        (Some(Link::Http(http)), Some(upstream)) => stream_of(gateway, session, &upstream, http, last).await,
+        (_, None) => Err(Refusal::SessionGone),
         _ => Ok(Standing::Own(session)),
     }
 }
@@ -81,8 +82,10 @@ async fn stream_of(
     match (reply.status, reply.body) {
         (StatusCode::OK, ReplyBody::Events(body)) => {
             let caller = session.caller.clone();
-            let heard = Heard::standalone(session, upstream.clone(), Link::Http(http));
-            let events = stream_events(body, heard);
+            let heard = Heard::standalone(session, upstream.clone(), Link::Http(http.clone()));
+            // A server that is defined otherwise since is not heard any more, whatever it says.
+            let over = Box::pin(async move { http.until_over().await });
+            let events = Box::pin(stream_events(body, heard).take_until(over));
             let events = visible::with_news(gateway, &caller, &Scope::One(upstream.name.clone()), events);
             Ok(Standing::Server(while_reachable(gateway, caller, upstream.name.clone(), events)))
         }

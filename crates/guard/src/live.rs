@@ -25,6 +25,15 @@ pub struct Live {
     changes: watch::Sender<()>,
 }
 
+/// What is known of a server that a policy names.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Its tools, as they were accepted.
+    pub tools: Vec<ToolDefinition>,
+    /// Whether it is the one that is reached now: what it listed counts on.
+    pub is_same: bool,
+}
+
 impl Live {
     pub fn new(policy: PolicySet, servers: Vec<ServerInput>) -> Self {
         Self { policy: ArcSwap::from_pointee(policy), servers: Mutex::new(servers), changes: watch::Sender::new(()) }
@@ -48,8 +57,9 @@ impl Live {
         self.changes.send_replace(());
     }
 
-    /// Takes over a whole new policy as the next version; catalogs learned so far stay known. `seen` says what
-    /// is known of a server that comes back.
+    /// Takes over a whole new policy as the next version; catalogs learned so far stay known, but of servers that
+    /// are reached otherwise. `seen` says what is known of a server that comes back. `first` is done once nothing
+    /// stands in the way any more, and before anything is judged by it.
     ///
     /// # Errors
     /// A rule that does not fit the tools that are known.
@@ -57,10 +67,12 @@ impl Live {
         &self,
         policy: &PolicySet,
         servers: Vec<ServerInput>,
-        seen: impl Fn(&str) -> Vec<ToolDefinition>,
+        seen: impl Fn(&str) -> Seen,
+        first: impl FnOnce(),
     ) -> Result<(), Refused> {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         let (next, servers) = self.next(policy, servers, &held, seen)?;
+        first();
         self.policy.store(Arc::new(next));
         *held = servers;
         drop(held);
@@ -76,7 +88,7 @@ impl Live {
         &self,
         policy: &PolicySet,
         servers: Vec<ServerInput>,
-        seen: impl Fn(&str) -> Vec<ToolDefinition>,
+        seen: impl Fn(&str) -> Seen,
     ) -> Result<PolicySet, Refused> {
         let held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         self.next(policy, servers, &held, seen).map(|(next, _)| next)
@@ -87,34 +99,49 @@ impl Live {
         policy: &PolicySet,
         mut servers: Vec<ServerInput>,
         held: &[ServerInput],
-        seen: impl Fn(&str) -> Vec<ToolDefinition>,
+        seen: impl Fn(&str) -> Seen,
     ) -> Result<(PolicySet, Vec<ServerInput>), Refused> {
         for server in &mut servers {
-            let known = held.iter().find(|known| known.name == server.name && known.launch == server.launch);
-            if server.catalog.is_none() {
-                server.catalog = known.and_then(|known| known.catalog.clone());
+            if server.catalog.is_some() {
+                continue;
             }
+            let Seen { tools, is_same } = seen(&server.name);
+            let is_known = |known: &&ServerInput| known.name == server.name && known.launch == server.launch;
+            let known = held.iter().find(is_known).filter(|_| is_same);
+            server.catalog = known.and_then(|known| known.catalog.clone());
             if server.catalog.is_none() {
-                server.catalog = Some(seen(&server.name)).filter(|seen| !seen.is_empty());
+                server.catalog = Some(tools).filter(|seen| !seen.is_empty());
             }
         }
         let version = self.policy.load().version() + 1;
         Ok((policy.with_servers(version, &servers)?, servers))
     }
 
+    /// The servers as they are configured, without what they list.
+    pub fn configured(&self) -> Vec<ServerInput> {
+        let held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter().map(|server| ServerInput { catalog: None, ..server.clone() }).collect()
+    }
+
     /// Learns tools of a server. Tools are added or replaced, not forgotten: lists differ between
     /// clients, and whether a tool is still there is for its server to say.
-    pub fn learn(&self, server: &str, listed: &[ToolDefinition]) {
-        self.take(server, listed, false);
+    ///
+    /// Nothing is learned where the server is another one by now, which `is_it` is asked at a moment at which none
+    /// takes its place.
+    pub fn learn(&self, server: &str, listed: &[ToolDefinition], is_it: impl FnOnce() -> bool) {
+        self.take(server, listed, false, is_it);
     }
 
     /// The same, and what was made by the former snapshot counts no more, whether anything is new or not.
     pub fn renew(&self, server: &str, listed: &[ToolDefinition]) {
-        self.take(server, listed, true);
+        self.take(server, listed, true, || true);
     }
 
-    fn take(&self, server: &str, listed: &[ToolDefinition], mut changed: bool) {
+    fn take(&self, server: &str, listed: &[ToolDefinition], mut changed: bool, is_it: impl FnOnce() -> bool) {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_it() {
+            return;
+        }
         let former: Vec<_> =
             held.iter().filter(|input| input.name == server).map(|input| input.catalog.clone()).collect();
         for input in held.iter_mut().filter(|input| input.name == server) {

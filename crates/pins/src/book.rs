@@ -4,28 +4,30 @@
 //! brings is compared under the server's own lock, which is held for moments; only news is written, by one
 //! writer of the server at a time, under the data directory's lock.
 
+mod open;
 mod refresh;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use toolwarden_core::json::Part;
-use toolwarden_core::{Caller, Keyring, Weakness, weak};
+use toolwarden_core::{Caller, Weakness, weak};
 use toolwarden_policy::Definition;
 use toolwarden_policy::input::ToolDefinition;
+use toolwarden_sources::Locations;
 use toolwarden_sources::stored::StoredError;
-use toolwarden_sources::{Locations, ServerDefinition};
 
 use crate::accepted::Accepted;
 use crate::file::{self, Stamp};
 use crate::irregular::{Irregular, Regular};
 use crate::looks::Looks;
 use crate::sighting::{Noted, Shown, Sighted, Sighting};
-use crate::{Changes, Given, Kind, ServerPins, Standing, launch};
+use crate::{Changes, Given, Kind, ServerPins, Standing};
+
+pub use self::open::Next;
 
 /// So many callers who saw an accepted version are remembered for each definition that waits.
 const MOST_CALLERS: usize = 10_000;
@@ -35,7 +37,7 @@ const MOST_CALLERS: usize = 10_000;
 pub struct Book {
     /// None where nothing is kept beyond this process.
     locations: Option<Locations>,
-    shelves: HashMap<Arc<str>, Shelf>,
+    shelves: ArcSwap<HashMap<Arc<str>, Arc<Shelf>>>,
     irregular: ArcSwap<HashMap<Arc<str>, Irregular>>,
     /// How often that changed.
     moves: AtomicU64,
@@ -45,7 +47,10 @@ pub struct Book {
 
 #[derive(Debug)]
 struct Shelf {
-    changes: Changes,
+    /// Whether changes need nobody's consent.
+    follows: AtomicBool,
+    /// Whether its server is one of those there are.
+    is_open: AtomicBool,
     accepted: ArcSwap<Accepted>,
     /// Held by whoever writes, for as long as a disk takes: nobody waits for it who only asks.
     writing: Mutex<()>,
@@ -70,54 +75,8 @@ struct State {
 }
 
 impl Book {
-    /// The pins of these servers, and what starts them compared with what was accepted.
-    ///
-    /// # Errors
-    /// A record cannot be read or written.
-    pub fn open(
-        locations: Option<Locations>,
-        definitions: &[ServerDefinition],
-        keyring: &dyn Keyring,
-        now: Timestamp,
-    ) -> Result<Self, StoredError> {
-        let mut book = Self {
-            locations,
-            shelves: HashMap::new(),
-            irregular: ArcSwap::default(),
-            moves: AtomicU64::new(0),
-            marks: RandomState::new(),
-            noted: Vec::new(),
-        };
-        for definition in definitions {
-            let changes = if definition.follows_changes { Changes::Follow } else { Changes::Wait };
-            let shelf = Shelf {
-                changes,
-                accepted: ArcSwap::default(),
-                writing: Mutex::default(),
-                state: Mutex::default(),
-                looks: Looks::default(),
-            };
-            let server: Arc<str> = definition.input.name.as_str().into();
-            shelf.state().pins.server = server.to_string();
-            // The first definition of a name counts.
-            book.shelves.entry(server).or_insert(shelf);
-        }
-        for definition in definitions {
-            let Ok(text) = Part::composed(launch::text(definition, keyring)) else { continue };
-            let server: Arc<str> = definition.input.name.as_str().into();
-            let caller = Arc::new(Caller::local_person(String::new()));
-            let sighting = Sighting {
-                server: server.clone(),
-                kind: Kind::Launch,
-                caller,
-                pages: vec![text],
-                is_whole: true,
-                after: 0,
-            };
-            let seen = book.record(&sighting, now)?;
-            book.noted.extend(seen.noted.into_iter().map(|one| (server.clone(), one)));
-        }
-        Ok(book)
+    fn shelf(&self, server: &str) -> Option<Arc<Shelf>> {
+        self.shelves.load().get(server).cloned()
     }
 
     /// What was put on record when it was opened; gives it once.
@@ -133,16 +92,16 @@ impl Book {
     /// What a look comes to, if there is nothing new in it.
     #[must_use]
     pub fn sight(&self, sighting: &Sighting) -> Option<Sighted> {
-        let Some(shelf) = self.shelves.get(&sighting.server) else { return Some(Sighted::default()) };
-        let given = sighting.given();
+        let Some(shelf) = self.shelf(&sighting.server) else { return Some(Sighted::default()) };
+        let (given, changes) = (sighting.given(), shelf.changes());
         let state = shelf.state();
         let section = state.pins.section(sighting.kind);
-        let is_news = |given: &Given<'_>| section.is_news(given, shelf.changes);
-        let is_behind = sighting.is_whole && shelf.changes == Changes::Follow && section.has_left_over(&given);
+        let is_news = |given: &Given<'_>| section.is_news(given, changes);
+        let is_behind = sighting.is_whole && changes == Changes::Follow && section.has_left_over(&given);
         if section.baseline.is_none() || is_behind || given.iter().flatten().any(is_news) {
             return None;
         }
-        Some(self.seen(shelf, state, sighting, &given, Vec::new()))
+        Some(self.seen(&shelf, state, sighting, &given, Vec::new()))
     }
 
     /// The same where something is to be written first. Blocks.
@@ -150,11 +109,11 @@ impl Book {
     /// # Errors
     /// It cannot be written: then nothing was seen.
     pub fn record(&self, sighting: &Sighting, now: Timestamp) -> Result<Sighted, StoredError> {
-        let Some(shelf) = self.shelves.get(&sighting.server) else { return Ok(Sighted::default()) };
+        let Some(shelf) = self.shelf(&sighting.server) else { return Ok(Sighted::default()) };
         let given = sighting.given();
-        let edit = |pins: &mut ServerPins| record(pins, sighting, &given, shelf.changes, now);
+        let edit = |pins: &mut ServerPins| record(pins, sighting, &given, shelf.changes(), now);
         let _writing = shelf.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (noted, mut state) = match &self.locations {
+        let (noted, state) = match &self.locations {
             Some(locations) => {
                 let (noted, on_disk) = file::change(locations, &sighting.server, edit)?;
                 let mut state = shelf.state();
@@ -162,7 +121,7 @@ impl Book {
                     refresh::tell_gone(locations, &sighting.server);
                 }
                 // What others changed before is still to be taken over, and told, when it is looked for.
-                if state.stamp == on_disk.before || sighting.kind == Kind::Launch {
+                if state.stamp == on_disk.before {
                     state.stamp = on_disk.stamp;
                 } else {
                     state.is_untold = true;
@@ -175,12 +134,9 @@ impl Book {
                 (edit(&mut state.pins).0, state)
             }
         };
-        if sighting.kind == Kind::Launch {
-            state.launch = given.iter().flatten().map(|given| given.digest.clone()).next();
-        }
         // What is on disk may be news although none of it was put there just now: others write it, too.
-        self.take_in(&sighting.server, shelf, &state);
-        Ok(self.seen(shelf, state, sighting, &given, noted))
+        self.take_in(&sighting.server, &shelf, &state);
+        Ok(self.seen(&shelf, state, sighting, &given, noted))
     }
 
     fn seen(
@@ -240,7 +196,19 @@ impl Book {
     /// Lets calls meet what is pinned now.
     fn take_in(&self, server: &Arc<str>, shelf: &Shelf, state: &State) {
         shelf.accepted.store(Arc::new(Accepted::of(&state.pins)));
-        self.note_irregular(server, state);
+        if shelf.is_open.load(Ordering::Acquire) {
+            self.note_irregular(server, state);
+        }
+    }
+
+    /// Nothing is known of a server any more that nobody reaches.
+    fn note_regular(&self, server: &str) {
+        self.moves.fetch_add(1, Ordering::Release);
+        self.irregular.rcu(|all| {
+            let mut all = (**all).clone();
+            all.remove(server);
+            all
+        });
     }
 
     fn note_irregular(&self, server: &Arc<str>, state: &State) {
@@ -270,7 +238,8 @@ impl Book {
 
     /// Whether nobody ever accepted anything of that name. Where changes are followed nobody has to.
     fn is_unseen(&self, server: &str, (kind, name): (Kind, &str)) -> bool {
-        let shelf = self.shelves.get(server).filter(|shelf| shelf.changes == Changes::Wait);
+        let shelves = self.shelves.load();
+        let shelf = shelves.get(server).filter(|shelf| shelf.changes() == Changes::Wait);
         shelf.is_some_and(|shelf| shelf.accepted.load().lacks(kind, name)) && !weak::is(Weakness::Pins)
     }
 
@@ -289,24 +258,24 @@ impl Book {
     /// Whether a caller saw everything of this kind since the server was last heard to change.
     #[must_use]
     pub fn has_looked(&self, server: &str, kind: Kind, caller: &Caller) -> bool {
-        self.shelves.get(server).is_none_or(|shelf| shelf.looks.has(kind, self.mark(caller)))
+        self.shelves.load().get(server).is_none_or(|shelf| shelf.looks.has(kind, self.mark(caller)))
     }
 
     /// How many changes of a server were heard of so far: to be read before it is asked what it lists.
     #[must_use]
     pub fn changes_heard(&self, server: &str) -> u64 {
-        self.shelves.get(server).map(|shelf| shelf.looks.changes()).unwrap_or_default()
+        self.shelves.load().get(server).map(|shelf| shelf.looks.changes()).unwrap_or_default()
     }
 
     /// Whether there is something to compare with.
     #[must_use]
     pub fn has_baseline(&self, server: &str, kind: Kind) -> bool {
-        self.shelves.get(server).is_none_or(|shelf| shelf.state().pins.section(kind).baseline.is_some())
+        self.shelves.load().get(server).is_none_or(|shelf| shelf.state().pins.section(kind).baseline.is_some())
     }
 
     /// The server may have changed: everybody looks again before the next call.
     pub fn forget_looks(&self, server: &str) {
-        if let Some(shelf) = self.shelves.get(server) {
+        if let Some(shelf) = self.shelf(server) {
             shelf.looks.forget();
         }
     }
@@ -314,13 +283,22 @@ impl Book {
     /// How many definitions of a server wait for a person.
     #[must_use]
     pub fn waiting(&self, server: &str) -> usize {
-        self.shelves.get(server).map(|shelf| shelf.state().pins.waiting()).unwrap_or_default()
+        self.shelves.load().get(server).map(|shelf| shelf.state().pins.waiting()).unwrap_or_default()
     }
 
-    /// The tools of a server as the judge is to know them.
+    /// The tools of a server as the judge is to know them. Of one that is not there it says what is on record, for
+    /// which it looks at the disk.
     #[must_use]
     pub fn definitions(&self, server: &str) -> Vec<ToolDefinition> {
-        self.shelves.get(server).map(|shelf| file::known_tools(&shelf.state().pins)).unwrap_or_default()
+        let shelf =
+            self.shelf(server).filter(|shelf| shelf.is_open.load(Ordering::Acquire) || self.locations.is_none());
+        match (shelf, &self.locations) {
+            (Some(shelf), _) => file::known_tools(&shelf.state().pins),
+            (None, Some(locations)) => {
+                file::read(locations, server).map(|pins| file::known_tools(&pins)).unwrap_or_default()
+            }
+            (None, None) => Vec::new(),
+        }
     }
 }
 

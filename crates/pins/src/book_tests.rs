@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::MetadataExt;
 
+use toolwarden_core::json::Part;
 use toolwarden_core::{Layer, Origin, Secret};
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
-use toolwarden_sources::WorkspaceTrust;
+use toolwarden_sources::{ServerDefinition, WorkspaceTrust};
 use toolwarden_vault::FileKeyring;
 
 use super::*;
@@ -397,4 +398,48 @@ fn what_a_server_does_not_list_any_more_is_gone_and_stands_as_before() {
     assert!(book.refresh().is_empty() && book.sight(&first).is_some());
     book.keep_offers();
     assert!(!gone(), "it may be on another page");
+}
+
+/// What a book says of `s` once it is open for these servers.
+fn turned(place: &Place, book: &Book, definitions: &[ServerDefinition]) -> (bool, Vec<String>) {
+    let Ok(next) = book.next(definitions, &place.keyring, NOW) else { unreachable!("it is put on record") };
+    let noted = book.take_over(next, NOW).into_iter().map(|(server, noted)| format!("{server} {:?}", noted.how));
+    (book.may_start("s"), noted.collect())
+}
+
+#[test]
+fn mode_7_a_book_that_is_open_turns_to_other_servers_as_one_that_is_opened_for_them() {
+    let place = place();
+    let book = open(&place, &[server("s", &["1"])]);
+    look(&book, Kind::Tool, r#"{"tools":[{"name":"a"}]}"#);
+    assert!(book.has_looked("s", Kind::Tool, &ada()));
+    // The same once more, and another beside it.
+    let both = [server("s", &["1"]), server("t", &["1"])];
+    assert_eq!(turned(&place, &book, &both), (true, vec!["t Baseline".to_owned()]));
+    assert!(book.has_looked("s", Kind::Tool, &ada()), "it is not disturbed");
+    // Put on record is not in force.
+    let other = server("s", &["2"]);
+    assert!(book.next(std::slice::from_ref(&other), &place.keyring, NOW).is_ok() && book.may_start("s"));
+    assert!(!turned(&place, &book, std::slice::from_ref(&other)).0);
+    assert_eq!(standing(&book, "a"), Definition::ServerChanged);
+    assert!(!book.has_looked("s", Kind::Tool, &ada()) && book.definitions("s").len() == 1);
+    // As it was accepted; followed; gone, and back.
+    assert!(turned(&place, &book, &[server("s", &["1"])]).0);
+    assert!(!turned(&place, &book, std::slice::from_ref(&other)).0);
+    let followed = ServerDefinition { follows_changes: true, ..other.clone() };
+    assert!(turned(&place, &book, std::slice::from_ref(&followed)).0);
+    assert!(!turned(&place, &book, &[server("s", &["3"])]).0 && turned(&place, &book, &[]).0);
+    assert!(book.refresh().is_empty(), "nobody looks after what is not there");
+    assert!(!turned(&place, &book, &[server("s", &["3"])]).0);
+    assert!(turned(&place, &book, std::slice::from_ref(&other)).0, "it was followed once");
+}
+
+#[test]
+fn mode_7_what_is_kept_nowhere_is_known_as_long_as_the_book_is_open() {
+    let place = place();
+    let Ok(book) = Book::open(None, &[server("s", &["1"])], &place.keyring, NOW) else { unreachable!("it is opened") };
+    look(&book, Kind::Tool, r#"{"tools":[{"name":"a"}]}"#);
+    assert!(!turned(&place, &book, &[server("s", &["2"])]).0);
+    assert!(turned(&place, &book, &[]).0);
+    assert!(turned(&place, &book, &[server("s", &["1"])]).0 && book.definitions("s").len() == 1);
 }

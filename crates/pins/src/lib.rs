@@ -19,7 +19,7 @@ mod sighting;
 mod told;
 mod veil;
 
-pub use book::Book;
+pub use book::{Book, Next};
 pub use choice::{Waiting, choose, digest_of_waiting};
 pub use diff::{Change, changes};
 pub use file::{All, accept, all, fill, find, path, read, standing};

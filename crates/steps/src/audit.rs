@@ -267,8 +267,8 @@ impl Trail {
         self.keep(&record).await;
     }
 
-    fn metrics(&self) -> &ServerMetrics {
-        self.gateway.telemetry.metrics.server(self.server.as_ref().map(|server| server.place))
+    fn metrics(&self) -> Arc<ServerMetrics> {
+        self.gateway.telemetry.metrics.server(self.server.as_ref().map(|server| &*server.name))
     }
 
     fn count_refusal(&mut self, decided: (Option<Decision>, Option<Reason>), status: Status) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use toolwarden_conversations::Failure;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
 use toolwarden_mcp::compose::quoted;
@@ -105,6 +106,8 @@ pub fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> 
     match &asked.what {
         What::Cancel(_) | What::Answer(..) => Ok(()),
         What::Task(_) if &*asked.method == "tasks/cancel" => Ok(()),
+        // It was permitted for a server that is another one by now.
+        _ if asked.upstream.is_over() => Err(Refusal::Upstream(Failure::Withdrawn)),
         What::Task(Some(tool)) => judge_task(&policy, gateway, asked, tool),
         What::Call => match judge(&policy, &now) {
             Verdict::Allow(_) | Verdict::Hold(_) => Ok(()),

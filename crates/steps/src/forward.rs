@@ -194,10 +194,10 @@ pub async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, R
         return for_modern(arrival, upstream).await.map_err(Refusal::Upstream);
     }
     let Some(session) = &arrival.session else { return Err(Refusal::SessionMissing) };
-    match session.link(&upstream.name) {
+    match session.link(upstream) {
         Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.era() == Era::Modern => {
             let link = upstream.modern().await.map_err(Refusal::Upstream)?;
-            session.keep_link(upstream.name.clone(), link.clone());
+            session.keep_link(upstream, link.clone());
             Ok(link)
         }
         Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.is_own() => Err(Refusal::SessionGone),
@@ -208,24 +208,29 @@ pub async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, R
                 (Failure::Forgotten, Scope::One(_)) => Refusal::SessionGone,
                 (Failure::Forgotten, Scope::All) => {
                     // Its own conversation is opened anew; those with others go on.
-                    session.forget_link(&upstream.name);
+                    session.forget_link(upstream);
                     Refusal::Upstream(Failure::Forgotten)
                 }
                 (failure, _) => Refusal::Upstream(failure),
             })?;
             again.heard_by(session);
             let link = Link::Stdio(again);
-            session.keep_link(upstream.name.clone(), link.clone());
+            session.keep_link(upstream, link.clone());
             Ok(link)
         }
         Some(Link::Http(http)) if http.is_over() => Err(match &session.scope {
             Scope::One(_) => Refusal::SessionGone,
             Scope::All => {
-                session.forget_link(&upstream.name);
+                session.forget_link(upstream);
                 Refusal::Upstream(Failure::Forgotten)
             }
         }),
         Some(link) => Ok(link),
+        // There was one, with the server as it was defined before.
+        None if session.agreed().is_some() => Err(match &session.scope {
+            Scope::One(_) => Refusal::SessionGone,
+            Scope::All => Refusal::Upstream(Failure::Forgotten),
+        }),
         None => Err(Refusal::Order("the conversation has not been opened with `initialize`")),
     }
 }

@@ -1,21 +1,20 @@
 //! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
-use toolwarden_advice::{Widening, widens};
 use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
 use toolwarden_conversations::upstreams::{ServerState, ServerStatus, Upstream, Upstreams};
-use toolwarden_core::{AuditRecord, Caller, Clock, Keyring, RecordKind, Weakness, name, weak};
+use toolwarden_core::{AuditRecord, Caller, Clock, Keyring, RecordKind, name};
+use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
-use toolwarden_policy::{PolicySet, Refused};
 use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry};
@@ -65,6 +64,8 @@ pub struct Gateway {
     /// What kinds of data conversations have met.
     pub flows: Flows,
     pub upstreams: Upstreams,
+    /// Held by whoever puts other servers or another policy in the place of those there are.
+    pub(crate) changing: Mutex<()>,
     /// How the results of servers are looked through, where they are.
     pub screens: Arc<Screens>,
     pub sessions: Sessions,
@@ -114,10 +115,11 @@ impl Gateway {
             parts.clock.clone(),
         ));
         let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
-        let names = upstreams.all().iter().map(|upstream| upstream.name.clone());
+        let names: Vec<Arc<str>> = upstreams.now().all().iter().map(|upstream| upstream.name.clone()).collect();
         let gateway = Arc::new(Self {
             telemetry: Telemetry::new(names, parts.settings.tracer.clone(), parts.clock.now()),
             upstreams,
+            changing: Mutex::default(),
             screens,
             limiter,
             streams: Heads::new(parts.settings.most_streams_of_one),
@@ -143,10 +145,10 @@ impl Gateway {
         for (server, noted) in noted {
             gateway.tell_pinned(&server, &[noted]);
         }
-        for upstream in gateway.upstreams.all() {
+        for upstream in gateway.upstreams.now().all() {
             let known = gateway.pins.definitions(&upstream.name);
             if !known.is_empty() {
-                gateway.live.learn(&upstream.name, &known);
+                gateway.live.learn(&upstream.name, &known, || true);
             }
         }
         gateway
@@ -158,16 +160,16 @@ impl Gateway {
         if accepted.is_empty() {
             return;
         }
-        let before = self.live.snapshot();
+        let before = self.shown();
         for server in &accepted {
             self.live.renew(server, &self.pins.definitions(server));
         }
-        announce(self, before, accepted);
+        announce(self, before, accepted, Vec::new());
     }
 
     /// Holds every server to the limits of the moment.
     fn hold_servers(&self) {
-        for upstream in self.upstreams.all() {
+        for upstream in self.upstreams.now().all() {
             upstream.hold_to(self.limiter.of_server(&upstream.name));
         }
     }
@@ -183,7 +185,7 @@ impl Gateway {
             let status = upstream.status();
             if is_on(&status.name) { status } else { ServerStatus { state: ServerState::Disabled, ..status } }
         };
-        self.upstreams.all().iter().map(status).collect()
+        self.upstreams.now().all().iter().map(status).collect()
     }
 
     #[must_use]
@@ -227,21 +229,6 @@ impl Gateway {
         listed.into_iter().cloned().collect()
     }
 
-    /// Puts another policy in force: every call judged from now on is judged by it.
-    ///
-    /// # Errors
-    /// A rule does not fit the tools that are known; the policy in force stays.
-    pub fn replace_policy(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<(), Refused> {
-        self.switch_off_others(&mut servers);
-        let before = self.live.snapshot();
-        self.live.replace(policy, servers.clone(), |server| self.pins.definitions(server))?;
-        self.limiter.replace(&policy.base().limits, &servers);
-        self.hold_servers();
-        announce(self, before, Vec::new());
-        self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
-        Ok(())
-    }
-
     /// Looks again at everything that goes on, because somebody may have lost what they had: sessions of a
     /// credential that counts no more end, with their streams and with what they hold at servers.
     pub fn identities_changed(&self) {
@@ -252,26 +239,6 @@ impl Gateway {
         lost.iter().for_each(|session| self.close_session(session));
         // Apart: a server that does not answer must not keep the next one who loses something.
         tokio::spawn(take_leave(lost));
-    }
-
-    /// What a policy would newly allow, were it put in force.
-    ///
-    /// # Errors
-    /// As `replace_policy`.
-    pub fn would_widen(&self, policy: &PolicySet, mut servers: Vec<ServerInput>) -> Result<Vec<Widening>, Refused> {
-        self.switch_off_others(&mut servers);
-        let next = self.live.preview(policy, servers, |server| self.pins.definitions(server))?;
-        Ok(widens(&self.live.policy(), &next))
-    }
-
-    /// What is judged must be what is reached: servers that are defined otherwise than at the start are off.
-    fn switch_off_others(&self, servers: &mut [ServerInput]) {
-        for server in servers {
-            let running = self.upstreams.get(&server.name);
-            if running.is_some_and(|running| running.launch != server.launch) && !weak::is(Weakness::Trust) {
-                server.enabled = false;
-            }
-        }
     }
 
     /// Records, and says, what a change of files newly allows (SELF-2): nobody asked a person for it.
@@ -306,7 +273,7 @@ impl Gateway {
             idle.iter().for_each(|session| gateway.flows.forget(&session.mark));
             take_leave(idle).await;
             gateway.parks.give_up_old();
-            for upstream in gateway.upstreams.all() {
+            for upstream in gateway.upstreams.snapshot().all() {
                 upstream.end_olders(true).await;
                 upstream.end_idle_children(gateway.settings.session_idle);
             }
@@ -321,12 +288,13 @@ impl Gateway {
         }
         self.parks.give_up_all();
         take_leave(sessions).await;
-        stream::iter(self.upstreams.all()).for_each_concurrent(None, |upstream| upstream.end()).await;
+        let servers = self.upstreams.snapshot();
+        stream::iter(servers.all()).for_each_concurrent(None, |upstream| upstream.end()).await;
     }
 }
 
 /// Ends what sessions have at their servers. One that does not answer keeps nobody waiting for long.
-async fn take_leave(sessions: Vec<Arc<ClientSession>>) {
+pub(crate) async fn take_leave(sessions: Vec<Arc<ClientSession>>) {
     let leaving = stream::iter(sessions).for_each_concurrent(LEAVING_AT_ONCE, |session| async move {
         if timeout(LEAVE, session.leave()).await.is_err() {
             tracing::debug!(session = session.mark, "a server did not say goodbye");

@@ -113,7 +113,7 @@ async fn status_checked(gateway: &Gateway, asked: &Asked, reply: HttpReply) -> R
             let Some(session) = &asked.arrival.session else { return Err(Refusal::SessionGone) };
             if session.scope == Scope::All {
                 // One server's word does not end the conversation with all; its own is opened anew.
-                session.forget_link(&asked.upstream.name);
+                session.forget_link(&asked.upstream);
                 return Err(Refusal::Upstream(Failure::Forgotten));
             }
             // The server forgot the session, so ours is over, too; the client opens another.

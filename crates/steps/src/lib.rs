@@ -20,6 +20,7 @@ pub mod parameters;
 pub mod parks;
 pub mod pinning;
 pub mod places;
+pub mod replacing;
 pub mod resolve;
 pub mod review;
 pub mod roots;

@@ -33,7 +33,7 @@ pub fn follow(gateway: &Arc<Gateway>, session: &Arc<ClientSession>, upstream: &A
         move |server: &Arc<str>| gateway.upgrade().is_some_and(|gateway| may_reach(&gateway, &caller, server));
     let following = tokio::spawn(async move {
         let mut pauses = Backoff::new();
-        loop {
+        while !link.is_over() {
             while !is_open(&upstream.name) {
                 // It may be opened again; without a gateway nobody opens it.
                 if listener.strong_count() == 0 || changes.changed().await.is_err() {
@@ -48,6 +48,7 @@ pub fn follow(gateway: &Arc<Gateway>, session: &Arc<ClientSession>, upstream: &A
                     tokio::select! {
                         () = listen(events, &listener, &upstream, &link) => {}
                         () = closed => {}
+                        () = link.until_over() => return,
                     }
                     AGAIN
                 }

@@ -71,6 +71,8 @@ pub async fn pages(
     PinnedList { kind, key, .. }: PinnedList,
     Given { pages, is_whole, after }: Given,
 ) -> Result<Vec<Part>, Failure> {
+    // What a server listed that is another one by now says nothing of that one.
+    upstream.tenure().check()?;
     let (server, caller) = (upstream.name.clone(), caller.clone());
     let sighting = Sighting { server, kind, caller, pages, is_whole, after };
     let shown = look(gateway, &sighting).await?.shown;
@@ -81,7 +83,7 @@ pub async fn pages(
         let (here, after) = rest.split_at_checked(listed.len()).unwrap_or((rest, &[]));
         rest = after;
         if kind == Kind::Tool {
-            teach(gateway, &upstream.name, &listed, here);
+            teach(gateway, upstream, &listed, here);
         }
         made.push(shown_page(page, key, &listed, here)?);
     }
@@ -96,6 +98,7 @@ pub async fn opening(
     caller: &Arc<Caller>,
     said: Part,
 ) -> Result<Part, Failure> {
+    upstream.tenure().check()?;
     let said = with_readable_words(said)?;
     let (server, caller) = (upstream.name.clone(), caller.clone());
     let pages = vec![said.clone()];
@@ -183,7 +186,7 @@ impl Gateway {
 }
 
 /// The judge knows tools as they are shown; those that are not shown as they were listed, and holds them.
-fn teach(gateway: &Gateway, server: &str, listed: &[Value<'_>], shown: &[Shown]) {
+fn teach(gateway: &Gateway, upstream: &Upstream, listed: &[Value<'_>], shown: &[Shown]) {
     let learned = listed.iter().zip(shown).filter_map(|(entry, shown)| match shown {
         Shown::AsGiven | Shown::Hidden => definition(*entry),
         Shown::Instead(text) => {
@@ -191,7 +194,7 @@ fn teach(gateway: &Gateway, server: &str, listed: &[Value<'_>], shown: &[Shown])
             definition(Document::parse(&**text, limits).ok()?.root())
         }
     });
-    gateway.live.learn(server, &learned.collect::<Vec<_>>());
+    gateway.live.learn(&upstream.name, &learned.collect::<Vec<_>>(), || !upstream.is_over());
 }
 
 fn shown_page(page: &Part, key: &str, listed: &[Value<'_>], shown: &[Shown]) -> Result<Part, Failure> {

@@ -77,7 +77,7 @@ pub enum Resolved {
 }
 
 pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
-    let Some(upstream) = gateway.upstreams.get(server).cloned() else {
+    let Some(upstream) = gateway.upstreams.get(server) else {
         return Err(Refusal::UnknownServer(server.to_string()));
     };
     let (id, method, params) = match &arrival.message {
@@ -118,7 +118,8 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
     }
     let state = match what {
         What::Call if arrival.version.era() == Era::Modern => {
-            let bound = Bound { caller: &arrival.caller, server, method: &method, params: params.as_ref() };
+            let (caller, definition) = (&arrival.caller, upstream.number);
+            let bound = Bound { caller, server, definition, method: &method, params: params.as_ref() };
             gateway.states.open(&*gateway.keyring, bound)?
         }
         _ => None,
@@ -216,7 +217,7 @@ fn own_flight(arrival: &Arrival, params: Option<&Part>, upstream: &Upstream) -> 
 
 /// Where a weak gateway passes ids on that it never gave out.
 fn unchecked(session: &ClientSession, upstream: &Upstream) -> Option<Link> {
-    weak::is(Weakness::Owners).then(|| session.link(&upstream.name)).flatten()
+    weak::is(Weakness::Owners).then(|| session.link(upstream)).flatten()
 }
 
 /// GATE-19: an answer counts only from the session that was asked, and once.
@@ -243,7 +244,7 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
     };
     let call = Call::asked(question.server.clone(), Operation::ReadResource, None);
     let query = query(gateway, &arrival.caller, call);
-    let upstream = gateway.upstreams.get(&question.server).cloned().unwrap_or(upstream);
+    let upstream = gateway.upstreams.get(&question.server).unwrap_or(upstream);
     let (what, bounds) = (What::Answer(question, outcome), upstream.bounds());
     let method = "".into();
     let judged_by = OnceLock::new();
@@ -281,6 +282,7 @@ impl Asked {
         Bound {
             caller: &self.arrival.caller,
             server: &self.upstream.name,
+            definition: self.upstream.number,
             method: &self.method,
             params: self.query.call.params.as_ref(),
         }

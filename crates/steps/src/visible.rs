@@ -9,7 +9,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::broadcast::error::RecvError;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::principal;
-use toolwarden_conversations::upstreams::{Wanted, tagged};
+use toolwarden_conversations::upstreams::{Set, Wanted, tagged};
 use toolwarden_core::json::{Kind, Part};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::compose::{self, object_with};
@@ -19,6 +19,7 @@ use toolwarden_policy::{PolicySet, is_visible};
 
 use crate::answer::{Answer, Events};
 use crate::arrival::Arrival;
+use crate::decide::may_reach;
 use crate::gateway::Gateway;
 use crate::resolve::query;
 
@@ -26,13 +27,29 @@ const TOOLS: &str = "notifications/tools/list_changed";
 const PROMPTS: &str = "notifications/prompts/list_changed";
 const RESOURCES: &str = "notifications/resources/list_changed";
 
+/// What there is to be seen at one moment, and by what it is judged who sees it.
+#[derive(Debug)]
+pub struct Stage {
+    policy: Arc<PolicySet>,
+    servers: Arc<Set>,
+}
+
+impl Gateway {
+    /// What there is to be seen now.
+    pub fn shown(&self) -> Stage {
+        Stage { policy: self.live.snapshot(), servers: self.upstreams.snapshot() }
+    }
+}
+
 /// Something that may change what somebody sees.
 #[derive(Debug)]
 pub struct Change {
-    before: Arc<PolicySet>,
-    now: Arc<PolicySet>,
+    before: Stage,
+    now: Stage,
     /// Servers of which a person accepted something.
     accepted: Vec<Arc<str>>,
+    /// Servers that are reached otherwise, and may list something else.
+    renewed: Vec<Arc<str>>,
 }
 
 /// What one caller sees at one door.
@@ -44,11 +61,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(gateway: &Gateway, policy: &PolicySet, caller: &Arc<Caller>, scope: &Scope) -> Self {
+    fn of(gateway: &Gateway, Stage { policy, servers }: &Stage, caller: &Arc<Caller>, scope: &Scope) -> Self {
         let mut seen = Self { tools: BTreeSet::new(), servers: BTreeSet::new() };
         let shows = |call: Call| is_visible(policy, &query(gateway, caller, call));
         let is_here = |server: &Arc<str>| !matches!(scope, Scope::One(only) if only != server);
-        for server in gateway.upstreams.all().iter().map(|upstream| &upstream.name).filter(|server| is_here(server)) {
+        for server in servers.all().iter().map(|upstream| &upstream.name).filter(|server| is_here(server)) {
             if shows(Call::asked(server.clone(), Operation::ReadResource, None)) {
                 seen.servers.insert(server.clone());
             }
@@ -65,16 +82,19 @@ impl Change {
     fn news(&self, gateway: &Gateway, caller: &Arc<Caller>, scope: &Scope) -> Vec<&'static str> {
         let now = Seen::of(gateway, &self.now, caller, scope);
         let is_accepted = self.accepted.iter().any(|server| now.servers.contains(server));
+        // What a server lists that was never reached, nobody knows yet.
+        let is_here = |server: &&Arc<str>| !matches!(scope, Scope::One(only) if only != *server);
+        let is_renewed = self.renewed.iter().filter(is_here).any(|server| may_reach(gateway, caller, server));
         let before = Seen::of(gateway, &self.before, caller, scope);
         let (tools, servers) = (before.tools != now.tools, before.servers != now.servers);
         let news = [(TOOLS, tools || is_accepted), (PROMPTS, servers || is_accepted), (RESOURCES, servers)];
-        news.into_iter().filter(|(_, is_news)| *is_news).map(|(method, _)| method).collect()
+        news.into_iter().filter(|(_, is_news)| *is_news || is_renewed).map(|(method, _)| method).collect()
     }
 }
 
 /// Tells everybody who sees something else now than before.
-pub fn announce(gateway: &Gateway, before: Arc<PolicySet>, accepted: Vec<Arc<str>>) {
-    let change = Arc::new(Change { before, now: gateway.live.snapshot(), accepted });
+pub fn announce(gateway: &Gateway, before: Stage, accepted: Vec<Arc<str>>, renewed: Vec<Arc<str>>) {
+    let change = Arc::new(Change { before, now: gateway.shown(), accepted, renewed });
     // Sessions of one caller at one door see the same.
     let mut known: HashMap<(String, Option<Arc<str>>), Vec<&'static str>> = HashMap::new();
     for session in gateway.sessions.everybody().into_iter().filter(|session| session.agreed().is_some()) {

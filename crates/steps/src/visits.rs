@@ -37,7 +37,7 @@ impl Gateway {
 
     /// A server, and what is open with it.
     #[must_use]
-    pub fn upstream(&self, server: &str) -> Option<&Arc<Upstream>> {
+    pub fn upstream(&self, server: &str) -> Option<Arc<Upstream>> {
         self.upstreams.get(server)
     }
 

@@ -19,7 +19,7 @@ fn document(path: &str) -> std::io::Result<String> {
 /// A page where every metric has a line.
 fn page() -> String {
     let telemetry = Telemetry::new(["notes".into()], None, Timestamp::UNIX_EPOCH);
-    let server = telemetry.metrics.server(Some(0));
+    let server = telemetry.metrics.server(Some("notes"));
     server.left(Duration::ZERO, 1);
     server.ended(Door::Http, Status::Ok, Duration::ZERO, 1);
     let observed = Observed {

@@ -1,6 +1,6 @@
 //! What a running gateway tells of itself: counts for Prometheus, whether it is fit to serve, lines of its log, traces.
 //!
-//! Nothing here is on the way of a call but additions to atomics that were laid out at the start, one row for
+//! Nothing here is on the way of a call but additions to atomics that were laid out before it came, one row for
 //! each configured server. No label comes from a client or a server: names of servers are those of the config,
 //! everything else is a closed list.
 

@@ -1,9 +1,11 @@
 //! What is counted of calls, in atomics that stand ready before the first one comes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use toolwarden_core::{Decision, Reason, Status};
 
 use crate::histogram::Histogram;
@@ -124,29 +126,56 @@ fn add(counts: &[AtomicU64], place: usize, more: u64) {
 /// All counts of one gateway.
 #[derive(Debug)]
 pub struct Metrics {
-    /// In the order of the config.
-    pub(crate) servers: Vec<ServerMetrics>,
+    rows: ArcSwap<Rows>,
     /// What named no server that is configured.
-    pub(crate) elsewhere: ServerMetrics,
+    pub(crate) elsewhere: Arc<ServerMetrics>,
     pub(crate) turned_away: Box<[AtomicU64]>,
     refusals: Arc<[AtomicU64]>,
+}
+
+/// The rows of servers.
+#[derive(Debug, Default)]
+struct Rows {
+    /// Of every server there ever was: a call may end after its server was taken away, and one that comes back
+    /// counts on.
+    all: HashMap<Arc<str>, Arc<ServerMetrics>>,
+    /// Those that are configured, in that order.
+    shown: Arc<[Arc<ServerMetrics>]>,
 }
 
 impl Metrics {
     pub(crate) fn new(servers: impl IntoIterator<Item = Arc<str>>) -> Self {
         let refusals: Arc<[AtomicU64]> = row(Reason::ALL.len()).into();
-        Self {
-            servers: servers.into_iter().map(|name| ServerMetrics::new(name, refusals.clone())).collect(),
-            elsewhere: ServerMetrics::new("".into(), refusals.clone()),
+        let metrics = Self {
+            rows: ArcSwap::default(),
+            elsewhere: Arc::new(ServerMetrics::new("".into(), refusals.clone())),
             turned_away: row(TurnedAway::ALL.len()),
             refusals,
-        }
+        };
+        metrics.replace(servers);
+        metrics
     }
 
-    /// The row of a server by its place in the config; of none where a message reached none.
+    /// Others are configured from now on.
+    pub fn replace(&self, servers: impl IntoIterator<Item = Arc<str>>) {
+        let mut all = self.rows.load().all.clone();
+        let of = |name: Arc<str>| {
+            let fresh = || Arc::new(ServerMetrics::new(name.clone(), self.refusals.clone()));
+            all.entry(name.clone()).or_insert_with(fresh).clone()
+        };
+        let shown = servers.into_iter().map(of).collect();
+        self.rows.store(Arc::new(Rows { all, shown }));
+    }
+
+    /// The row of a server; of none where a message reached none.
     #[must_use]
-    pub fn server(&self, place: Option<usize>) -> &ServerMetrics {
-        place.and_then(|place| self.servers.get(place)).unwrap_or(&self.elsewhere)
+    pub fn server(&self, name: Option<&str>) -> Arc<ServerMetrics> {
+        let rows = self.rows.load();
+        name.and_then(|name| rows.all.get(name)).unwrap_or(&self.elsewhere).clone()
+    }
+
+    pub(crate) fn servers(&self) -> Arc<[Arc<ServerMetrics>]> {
+        self.rows.load().shown.clone()
     }
 
     /// A message ended before it could be judged.

@@ -17,7 +17,7 @@ fn observed(names: &[&str]) -> Observed {
 #[test]
 fn a_call_is_in_flight_until_it_ends_and_then_counted_once() {
     let telemetry = Telemetry::new(["notes".into(), "other".into()], None, Timestamp::UNIX_EPOCH);
-    let notes = telemetry.metrics.server(Some(0));
+    let notes = telemetry.metrics.server(Some("notes"));
     notes.left(Duration::from_micros(40), 100);
     let page = render(&telemetry, &observed(&["notes", "other"]));
     assert!(page.contains("toolwarden_calls_in_flight{server=\"notes\"} 1\n"), "{page}");
@@ -48,7 +48,7 @@ fn a_call_is_in_flight_until_it_ends_and_then_counted_once() {
 #[test]
 fn every_door_decision_and_status_has_a_place_of_its_own() {
     let telemetry = Telemetry::new(["s".into()], None, Timestamp::UNIX_EPOCH);
-    let server = telemetry.metrics.server(Some(0));
+    let server = telemetry.metrics.server(Some("s"));
     let decisions = [Some(Decision::Allow), Some(Decision::Hold), Some(Decision::Deny), None];
     let mut kinds = 0;
     for door in Door::ALL {
@@ -70,7 +70,7 @@ fn refusals_are_counted_by_reason_and_what_named_no_server_apart() {
         assert_eq!(*reason as usize, place);
     }
     let (held, unknown) = (Reason::NotInAllowlist, Reason::UnknownTool);
-    telemetry.metrics.server(Some(0)).refused(Door::Stdio, Some(Decision::Hold), Some(held), Status::Held);
+    telemetry.metrics.server(Some("s")).refused(Door::Stdio, Some(Decision::Hold), Some(held), Status::Held);
     telemetry.metrics.server(None).refused(Door::Events, Some(Decision::Deny), Some(unknown), Status::Denied);
     telemetry.metrics.turned_away(TurnedAway::Unusable);
     let page = render(&telemetry, &observed(&["s"]));

@@ -68,14 +68,14 @@ impl Page {
         value: impl Fn(&ServerMetrics) -> V,
     ) {
         self.head(name, kind, help);
-        for server in &telemetry.metrics.servers {
+        for server in &*telemetry.metrics.servers() {
             self.line(name, &[("server", &server.name)], value(server));
         }
     }
 
     fn histograms(&mut self, telemetry: &Telemetry, (name, help): (&str, &str), of: fn(&ServerMetrics) -> &Histogram) {
         self.head(name, Kind::Histogram, help);
-        for server in &telemetry.metrics.servers {
+        for server in &*telemetry.metrics.servers() {
             let histogram = of(server);
             let (below, all) = histogram.cumulated();
             let bucket = format!("{name}_bucket");
@@ -93,7 +93,7 @@ impl Page {
         let metrics = &telemetry.metrics;
         let name = "calls_total";
         self.head(name, Kind::Counter, "Calls that ended, as they are recorded; without server those that named none.");
-        for server in metrics.servers.iter().chain([&metrics.elsewhere]) {
+        for server in metrics.servers().iter().chain([&metrics.elsewhere]) {
             for (door, decision, status, count) in server.calls() {
                 let labels = [("server", &*server.name), ("door", door), ("decision", decision), ("status", status)];
                 self.line(name, &labels, count);

@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use toolwarden_control::ServerView;
 use toolwarden_core::{Clock, Keyring, Records, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
@@ -64,8 +63,6 @@ pub struct Running {
     exporter: Option<Exporter>,
     keyring: Arc<dyn Keyring>,
     locations: Locations,
-    /// The servers as they are configured.
-    configured: Vec<ServerView>,
     start: Start,
 }
 
@@ -123,7 +120,6 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
     let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
     let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();
     let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
-    let configured = loaded.input.servers.iter().map(ServerView::configured).collect();
     let gateway = Gateway::new(Parts {
         policy,
         servers: loaded.input.servers,
@@ -138,20 +134,7 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
             .with_anonymous(loaded.config.gateway.anonymous_loopback),
     });
     tokio::spawn(follow_tokens(feed.token_versions(), Arc::downgrade(&gateway)));
-    Ok(Running {
-        gateway,
-        journal,
-        shipper,
-        database,
-        state,
-        feed,
-        index,
-        exporter,
-        keyring,
-        locations,
-        configured,
-        start,
-    })
+    Ok(Running { gateway, journal, shipper, database, state, feed, index, exporter, keyring, locations, start })
 }
 
 /// Whoever lost a token loses what they have open with it.

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
 use toolwarden_doors::{Listener, Workers, serve};
-use toolwarden_gateway::{Book, Gateway, Identities, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Identities, Parts, Reading, Settings};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
 use toolwarden_policy::input::{PolicyInput, RuleFile};
@@ -120,7 +120,9 @@ impl House {
             input.base.rules.push(shipped_rules());
         }
         let policy = PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?;
-        self.gateway.replace_policy(&policy, input.servers).map_err(|refused| format!("{refused:?}"))?;
+        let (servers, written) = (&input.servers, &loaded.definitions);
+        let reading = Reading { policy: &policy, servers, written, definitions: written };
+        self.gateway.replace_policy(reading).map_err(|refused| format!("{refused:?}"))?;
         Ok(())
     }
 

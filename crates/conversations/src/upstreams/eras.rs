@@ -136,7 +136,7 @@ impl Upstream {
                 if let Some(verdict) = self.known_modern() {
                     return Ok(verdict);
                 }
-                let link = Link::Http(Arc::new(HttpLink::modern(http.clone())));
+                let link = Link::Http(Arc::new(HttpLink::modern(self, http)));
                 let asking = ask::probe(self, &link);
                 let speaks = tokio::time::timeout(self.open_time, asking).await.unwrap_or(Err(Failure::Timeout));
                 let speaks = speaks.inspect_err(|failure| self.fails(failure))?;

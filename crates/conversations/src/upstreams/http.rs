@@ -14,7 +14,7 @@ use toolwarden_mcp::{Edit, Era, Id, Version, Wire, headers};
 use toolwarden_policy::housekeeping;
 
 use super::stdio::{own_fault, own_hello};
-use super::{Ears, Opened, Reach, Upstream};
+use super::{Ears, Opened, Reach, Tenure, Upstream};
 use crate::failure::Failure;
 use crate::greeting::greet_over_http;
 
@@ -32,6 +32,7 @@ pub enum News {
 #[derive(Debug)]
 pub struct HttpLink {
     upstream: HttpUpstream,
+    tenure: Tenure,
     /// The server's id of a legacy session, where it gave one.
     session: Option<HeaderValue>,
     /// None while a legacy session is being opened.
@@ -47,23 +48,28 @@ pub struct HttpLink {
 }
 
 impl HttpLink {
-    pub fn modern(upstream: HttpUpstream) -> Self {
-        Self::new(upstream, None, Some(Version::LATEST_MODERN))
+    pub fn modern(upstream: &Upstream, http: &HttpUpstream) -> Self {
+        Self::new((http, upstream.tenure()), None, Some(Version::LATEST_MODERN))
     }
 
     /// A legacy session that is yet to be agreed on.
-    pub fn opening(upstream: HttpUpstream) -> Self {
-        Self::new(upstream, None, None)
+    pub fn opening(upstream: &Upstream, http: &HttpUpstream) -> Self {
+        Self::new((http, upstream.tenure()), None, None)
     }
 
     /// The session that came of it.
     pub fn opened(&self, session: Option<HeaderValue>, version: Version) -> Self {
-        Self::new(self.upstream.clone(), session, Some(version))
+        Self::new((&self.upstream, &self.tenure), session, Some(version))
     }
 
-    fn new(upstream: HttpUpstream, session: Option<HeaderValue>, version: Option<Version>) -> Self {
+    fn new(
+        (upstream, tenure): (&HttpUpstream, &Tenure),
+        session: Option<HeaderValue>,
+        version: Option<Version>,
+    ) -> Self {
         Self {
-            upstream,
+            upstream: upstream.clone(),
+            tenure: tenure.clone(),
             session,
             version,
             ears: Ears::default(),
@@ -89,7 +95,7 @@ impl HttpLink {
     }
 
     pub fn is_over(&self) -> bool {
-        *self.over.borrow()
+        *self.over.borrow() || self.tenure.is_over()
     }
 
     /// Waits until the session is over.
@@ -143,6 +149,7 @@ impl HttpLink {
         from_client: Option<&HeaderMap>,
         within: Duration,
     ) -> Result<Reply, Failure> {
+        self.tenure.check()?;
         let wire = Wire::with_id(outbound, id, edits);
         let mut sent = self.headers(from_client);
         if let Some(trace) = edits.iter().find_map(Edit::trace) {
@@ -167,6 +174,7 @@ impl HttpLink {
 
     /// The standalone stream of a legacy session.
     pub async fn stream(&self, last_event: Option<&HeaderValue>) -> Result<Reply, Failure> {
+        self.tenure.check()?;
         let mut sent = self.headers(None);
         if let Some(last) = last_event {
             sent.insert(headers::LAST_EVENT, last.clone());
@@ -191,6 +199,7 @@ impl HttpLink {
     }
 
     async fn post(&self, wire: Wire, sent: HeaderMap) -> Result<Reply, Failure> {
+        self.tenure.check()?;
         self.upstream.post(wire, sent).await.map_err(failure)
     }
 }

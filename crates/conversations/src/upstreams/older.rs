@@ -105,6 +105,11 @@ impl Upstream {
             timeout(self.open_time, opening).await.unwrap_or(Err(Failure::Timeout)).map(Arc::new)
         });
         let older = opening.await.inspect_err(|failure| self.fails(failure))?.clone();
+        if let Err(over) = self.tenure().check() {
+            // Whoever ended the others may not have seen it.
+            older.end().await;
+            return Err(over);
+        }
         self.works();
         older.touch();
         Ok(older)

@@ -24,7 +24,7 @@ use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
 
 use super::pipe::{Lines, Pipe};
-use super::{Ears, OpenLine, Upstream};
+use super::{Ears, OpenLine, Tenure, Upstream};
 use crate::failure::Failure;
 use crate::sessions::ClientSession;
 
@@ -37,6 +37,7 @@ pub struct StdioLink {
     server: Arc<str>,
     era: Era,
     upstream: Weak<Upstream>,
+    tenure: Tenure,
     pipe: Pipe,
     started: Instant,
     /// When it was last asked something, or answered.
@@ -177,6 +178,7 @@ impl StdioLink {
             server: upstream.name.clone(),
             era,
             upstream: Arc::downgrade(upstream),
+            tenure: upstream.tenure().clone(),
             pipe,
             started: Instant::now(),
             used: Mutex::new(Instant::now()),
@@ -204,7 +206,7 @@ impl StdioLink {
     }
 
     pub fn is_alive(&self) -> bool {
-        !self.silent.load(Ordering::Relaxed) && !self.pipe.has_ended()
+        !self.silent.load(Ordering::Relaxed) && !self.pipe.has_ended() && !self.tenure.is_over()
     }
 
     /// It is about to be used, or just was.
@@ -306,6 +308,7 @@ impl StdioLink {
 
     /// Puts a request on the list of those that wait; none can wait for a child that says nothing any more.
     fn depart(&self, number: u64, flight: InFlight) -> Result<(), Failure> {
+        self.tenure.check()?;
         let mut flights = self.lock();
         if self.silent.load(Ordering::Relaxed) {
             return Err(Failure::Unreachable(format!("the server `{}` has ended", self.server)));
@@ -316,10 +319,12 @@ impl StdioLink {
     }
 
     pub async fn notify(&self, outbound: &Outbound, edits: &[Edit<'_>]) -> Result<(), Failure> {
+        self.tenure.check()?;
         self.pipe.send(Wire::notification(outbound, edits)).await
     }
 
     pub async fn answer(&self, outbound: &Outbound, id: &Id) -> Result<(), Failure> {
+        self.tenure.check()?;
         self.pipe.send(Wire::with_id(outbound, id, &[])).await
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
+use toolwarden_gateway::Reading;
 
 use super::doors::{Speech, request, walk};
 use super::house::{Given, House, ada};
@@ -121,7 +122,8 @@ async fn a_server_that_was_off_is_known_when_it_is_back() {
     let Ok(empty) = toolwarden_policy::PolicySet::compile(&toolwarden_policy::PolicyInput::default()) else {
         unreachable!("an empty policy is one")
     };
-    assert!(house.gateway.replace_policy(&empty, Vec::new()).is_ok());
+    let nothing = Reading { policy: &empty, servers: &[], written: &[], definitions: &[] };
+    assert!(house.gateway.replace_policy(nothing).is_ok());
     assert!(!call(&house, Speech::Modern, "write").await.contains("done"));
     house.judge_by(&policy(0));
     let said = call(&house, Speech::Modern, "write").await;

@@ -54,7 +54,7 @@ async fn built(config: &'static str) -> Result<(House, Arc<Upstream>), Box<dyn E
 
 async fn built_as(given: &Given) -> Result<(House, Arc<Upstream>), Box<dyn Error>> {
     let house = House::build(given).await.ok_or("no gateway")?;
-    let upstream = house.gateway.upstream("child").cloned().ok_or("no server")?;
+    let upstream = house.gateway.upstream("child").ok_or("no server")?;
     Ok((house, upstream))
 }
 

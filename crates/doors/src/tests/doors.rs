@@ -240,8 +240,11 @@ pub(super) async fn answer_whole(house: &House, text: &str) -> String {
 }
 
 /// Opens the session's conversation with the server, as `initialize` does, for whoever may reach it.
-async fn greet_notes(house: &House, session: &Arc<ClientSession>) {
-    let server: Arc<str> = "notes".into();
+async fn greet_server(house: &House, session: &Arc<ClientSession>) {
+    let server: Arc<str> = match &session.scope {
+        Scope::One(server) => server.clone(),
+        Scope::All => "notes".into(),
+    };
     let Some(upstream) = house.gateway.upstream(&server) else { return };
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
@@ -249,9 +252,9 @@ async fn greet_notes(house: &House, session: &Arc<ClientSession>) {
     let who = principal(&session.caller);
     let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: &who };
     if house.gateway.may_reach(&session.caller, &server)
-        && let Ok((link, _)) = greet(upstream, hello).await
+        && let Ok((link, _)) = greet(&upstream, hello).await
     {
-        session.keep_link(server, link);
+        session.keep_link(&upstream, link);
     }
 }
 
@@ -263,7 +266,7 @@ pub(super) async fn walk(house: &House, caller: Caller, scope: Scope, speech: Sp
     let session = Arc::new(ClientSession::new("test".to_owned(), caller.clone(), scope.clone(), push));
     if speech == Speech::Legacy {
         session.agree(Agreed { version: Version::LATEST_LEGACY, capabilities: None, client: None });
-        greet_notes(house, &session).await;
+        greet_server(house, &session).await;
     }
     let mut mirrored = HeaderMap::new();
     mirrored.extend(mirrors(text));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
-use toolwarden_gateway::{Book, Gateway, Identities, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Identities, Parts, Reading, Settings};
 use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
@@ -142,11 +142,18 @@ impl House {
     /// Puts another policy in force, for the same server.
     pub(super) fn judge_by(&self, given: &Given) {
         let text = format!("{}\n[servers.notes]\nurl = \"{}\"\n{}\n", given.config, self.recorder.url, given.server);
+        self.take_over(given, &text);
+    }
+
+    /// The same for whatever servers a whole config text has.
+    pub(super) fn take_over(&self, given: &Given, text: &str) {
         let config = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes()).value;
         let input = input(given, &config);
         let policy = PolicySet::compile(&input);
-        let replaced = policy.map(|policy| self.gateway.replace_policy(&policy, input.servers).is_ok());
-        assert!(matches!(replaced, Ok(true)));
+        let Ok(policy) = policy else { unreachable!("{:?}", policy.err()) };
+        let (servers, written) = (&input.servers, &config.servers);
+        let reading = Reading { policy: &policy, servers, written, definitions: written };
+        assert!(self.gateway.replace_policy(reading).is_ok());
     }
 
     /// The records of calls in the journal: kind, decision and reason.

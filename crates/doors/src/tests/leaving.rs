@@ -45,7 +45,7 @@ async fn greeted(house: &House) -> Option<Link> {
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
     let hello = housekeeping("notes".into(), "initialize", params).ok()?;
-    greet(upstream, Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: "ada" })
+    greet(&upstream, Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: "ada" })
         .await
         .ok()
         .map(|(link, _)| link)
@@ -62,8 +62,8 @@ async fn a_conversation_that_comes_too_late_is_ended_at_its_server() {
     let link = greeted(&house).await;
     assert!(matches!(link, Some(Link::Http(_))), "{link:?}");
     let before = deleted();
-    if let Some(link) = link {
-        session.keep_link("notes".into(), link);
+    if let Some((link, upstream)) = link.zip(house.gateway.upstream("notes")) {
+        session.keep_link(&upstream, link);
     }
     for _ in 0..500 {
         if deleted() > before {

@@ -30,11 +30,15 @@ fn form() -> Value {
 
 /// Switches the server off, says this, and switches it on again; gives what the client hears next.
 async fn next_after(house: &House, puppet: &Puppet, pipe: &mut Pipe, said: &Value) -> Value {
-    house.judge_by(&Given { config: CONFIG, server: "enabled = false", ..Given::default() });
+    house.judge_by(&Given {
+        config: CONFIG,
+        server: "enabled = false\nmay_ask = [\"elicitation\", \"url\"]",
+        ..Given::default()
+    });
     puppet.tell(said);
     // Whoever answers this has heard what was said before.
     assert!(puppet.asks("ping", &json!({})).await.get("result").is_some());
-    house.judge_by(&Given { config: CONFIG, server: "may_ask = [\"elicitation\"]", ..Given::default() });
+    house.judge_by(&Given { config: CONFIG, server: "may_ask = [\"elicitation\", \"url\"]", ..Given::default() });
     puppet.announce();
     pipe.hear_besides(&["prompts", "resources"]).await
 }
@@ -88,10 +92,14 @@ async fn gate_18_questions_pass_by_the_policy_of_the_moment() {
     pipe.say(&json!({"jsonrpc": "2.0", "id": asked.get("id"), "result": answer})).await;
     assert_eq!(asking.await.unwrap_or_default().get("result"), Some(&answer));
 
-    house.judge_by(&Given { config: CONFIG, server: "enabled = false", ..Given::default() });
+    house.judge_by(&Given {
+        config: CONFIG,
+        server: "enabled = false\nmay_ask = [\"elicitation\", \"url\"]",
+        ..Given::default()
+    });
     let declined = puppet.asks("elicitation/create", &form()).await;
     assert!(declined.get("error").is_some(), "{declined}");
-    house.judge_by(&Given { config: CONFIG, server: "may_ask = [\"elicitation\"]", ..Given::default() });
+    house.judge_by(&Given { config: CONFIG, server: "may_ask = [\"elicitation\", \"url\"]", ..Given::default() });
     puppet.announce();
     let next = pipe.hear_besides(&["prompts", "resources"]).await;
     assert!(is_the_announcement(&next), "{next}");

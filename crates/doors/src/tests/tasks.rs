@@ -105,7 +105,9 @@ async fn gate_19_news_of_a_task_is_its_owners() {
     let hears = |caller: Caller, method: &str, params: &str| {
         let text = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
         match read_one(text.as_bytes(), Limits::DEFAULT) {
-            Ok(Message::Notification(news)) => upstream.is_some_and(|one| one.may_tell(&news, &caller.clone().into())),
+            Ok(Message::Notification(news)) => {
+                upstream.as_ref().is_some_and(|one| one.may_tell(&news, &caller.clone().into()))
+            }
             other => unreachable!("{other:?}"),
         }
     };

@@ -1,11 +1,12 @@
 //! `subscriptions/listen` at the common door: one stream, fed by every server that offers one.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered, select, select_all};
+use futures_util::{Stream, StreamExt};
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{Instant, timeout, timeout_at};
 use toolwarden_conversations::alias::Alias;
 use toolwarden_conversations::upstreams::{Upstream, Wanted, acknowledged};
@@ -23,9 +24,12 @@ use toolwarden_steps::arrival::{Arrival, Course};
 use toolwarden_steps::ending::while_known;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Resolved, resolve};
+use toolwarden_steps::visible::Change;
 
 /// So long the client waits to hear what is agreed on; slower servers join later.
 const AGREEMENT: Duration = Duration::from_secs(2);
+/// Servers that came later and are waited for at the same time.
+const AT_ONCE: usize = 64;
 
 pub(super) async fn listen(
     gateway: &Arc<Gateway>,
@@ -37,13 +41,13 @@ pub(super) async fn listen(
     let wanted = params.member("notifications").filter(|wanted| wanted.value().kind() == Kind::Object);
     let Some(wanted) = wanted else { return Err(Refusal::Params("`notifications` must be an object".to_owned())) };
     let caller = arrival.caller.clone();
-    let opening = named(gateway, &arrival).into_iter().map(|(alias, upstream)| {
-        // Each server has a request of its own, which ends with this one.
-        let arrival = Arrival { session: None, course: Course::default(), ..arrival.clone() };
-        let (gateway, params, wanted) = (Arc::downgrade(gateway), params.clone(), wanted.clone());
-        Voice { gateway, arrival, id: id.clone(), params, wanted, alias, upstream }.begin()
-    });
-    let mut opening: FuturesUnordered<_> = opening.collect();
+    // Each server has a request of its own, which ends with this one.
+    let arrival = Arrival { session: None, course: Course::default(), ..arrival };
+    let (params, id) = (params.clone(), id.clone());
+    let changes = gateway.visible.subscribe();
+    let mut hearer =
+        Hearer { gateway: Arc::downgrade(gateway), arrival, id, params, wanted, changes, known: HashSet::new() };
+    let mut opening: FuturesUnordered<_> = hearer.voices(gateway).into_iter().map(Voice::begin).collect();
     let mut agreed = Wanted::default();
     let mut sources: Vec<Events> = Vec::new();
     let deadline = Instant::now() + AGREEMENT;
@@ -51,12 +55,58 @@ pub(super) async fn listen(
         agreed.join(said);
         sources.push(news.events());
     }
-    let first = acknowledged(&agreed, id);
-    let late = opening.map(|(said, news)| news.after_a_gap(&said).events()).flatten_unordered(None);
+    let first = acknowledged(&agreed, &hearer.id);
+    let late = opening.chain(hearer.newcomers());
+    let late = late.map(|(said, news)| news.after_a_gap(&said).events()).flatten_unordered(None);
     // The stream stays open where no server has news: the policy may change what is visible.
     sources.push(Box::pin(stream::pending()));
     let events = stream::once(async move { Event::of(first) }).chain(select(select_all(sources), late));
     Ok(Answer::Events { events: while_known(gateway, caller, Box::pin(events)), resumable: true })
+}
+
+/// A client of the common door that listens, to servers that come later, too.
+struct Hearer {
+    gateway: Weak<Gateway>,
+    arrival: Arrival,
+    /// Of the client's request, which names the subscription.
+    id: Id,
+    params: Part,
+    wanted: Part,
+    changes: broadcast::Receiver<Arc<Change>>,
+    /// The servers it listens to.
+    known: HashSet<Arc<str>>,
+}
+
+impl Hearer {
+    /// Those it may reach and does not listen to.
+    fn voices(&mut self, gateway: &Arc<Gateway>) -> Vec<Voice> {
+        let mut voices = Vec::new();
+        for (alias, upstream) in named(gateway, &self.arrival) {
+            if self.known.insert(upstream.name.clone()) {
+                let (gateway, arrival) = (self.gateway.clone(), self.arrival.clone());
+                let (id, params, wanted) = (self.id.clone(), self.params.clone(), self.wanted.clone());
+                voices.push(Voice { gateway, arrival, id, params, wanted, alias, upstream });
+            }
+        }
+        voices
+    }
+
+    /// What servers tell that can be reached from some moment on.
+    fn newcomers(self) -> impl Stream<Item = (Wanted, Told)> + Send {
+        let coming = stream::unfold(self, |mut hearer| async move {
+            loop {
+                if let Err(RecvError::Closed) = hearer.changes.recv().await {
+                    return None;
+                }
+                let gateway = hearer.gateway.upgrade()?;
+                let voices = hearer.voices(&gateway);
+                if !voices.is_empty() {
+                    return Some((stream::iter(voices), hearer));
+                }
+            }
+        });
+        coming.flatten().map(Voice::begin).buffer_unordered(AT_ONCE)
+    }
 }
 
 /// One server that is listened to for a client of the common door.

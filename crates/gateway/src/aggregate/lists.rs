@@ -181,7 +181,7 @@ pub(super) async fn link_of(
         return toolwarden_steps::forward::for_modern(arrival, upstream).await;
     }
     let Some(session) = &arrival.session else { return Err(Failure::Died) };
-    if let Some(link) = session.link(&upstream.name).filter(Link::is_open) {
+    if let Some(link) = session.link(upstream).filter(Link::is_open) {
         return Ok(link);
     }
     opening::conversation(gateway, session, upstream).await.map(|(link, _)| link)

@@ -126,7 +126,7 @@ pub(crate) async fn conversation(
         }
     }
     upstream.works();
-    session.keep_link(upstream.name.clone(), link.clone());
+    session.keep_link(upstream, link.clone());
     Ok((link, opened.result))
 }
 

@@ -71,7 +71,7 @@ fn shut(
     method: &str,
     trail: &mut Option<Trail>,
 ) -> Option<Refusal> {
-    gateway.upstreams.all().iter().find_map(|upstream| {
+    gateway.upstreams.snapshot().all().iter().find_map(|upstream| {
         let own = upstream.alias.reveal(exposed, Vec::new)?;
         let refusal = reach(gateway, &arrival.caller, &upstream.name, exposed).err()?;
         if let Some(trail) = trail.as_mut() {

@@ -42,7 +42,7 @@ pub(crate) fn listen_for(
     session: &Arc<ClientSession>,
     upstream: &Arc<Upstream>,
 ) -> mpsc::Sender<Refresh> {
-    session.listener(&upstream.name, || {
+    session.listener(upstream, || {
         let (tell, changes) = mpsc::channel(16);
         let listener =
             Listener { gateway: Arc::downgrade(gateway), session: Arc::downgrade(session), upstream: upstream.clone() };
@@ -140,6 +140,9 @@ impl Listener {
         let (Some(gateway), Some(session)) = (self.gateway.upgrade(), self.session.upgrade()) else {
             return Err(Failure::Lost);
         };
+        if self.upstream.is_over() {
+            return Err(Failure::Lost);
+        }
         // Judged each time: what was watched may be forbidden now.
         let mut uris = session.watched(&self.upstream.name);
         uris.retain(|uri| may_watch(&gateway, &session.caller, &self.upstream, uri));

@@ -1,6 +1,7 @@
 //! What others changed on disk is taken over, and what was noted of offers is put there, both from time to time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use toolwarden_core::name::shown;
 use toolwarden_sources::Locations;
@@ -10,16 +11,23 @@ use super::{Book, Shelf};
 use crate::file;
 
 impl Book {
+    /// Those of the servers there are.
+    fn open_shelves(&self) -> Vec<(Arc<str>, Arc<Shelf>)> {
+        let all = self.shelves.load();
+        let open = all.iter().filter(|(_, shelf)| shelf.is_open.load(Ordering::Acquire));
+        open.map(|(server, shelf)| (server.clone(), shelf.clone())).collect()
+    }
+
     /// Takes over what others changed on disk; gives the servers it was changed for. Blocks.
     pub fn refresh(&self) -> Vec<Arc<str>> {
         let Some(locations) = &self.locations else { return Vec::new() };
         let mut changed = Vec::new();
-        for (server, shelf) in &self.shelves {
-            let taken = self.refresh_one(locations, server, shelf);
+        for (server, shelf) in self.open_shelves() {
+            let taken = self.refresh_one(locations, &server, &shelf);
             if matches!(taken, Ok(true)) {
                 changed.push(server.clone());
             }
-            shelf.tell_trouble(server, taken.err());
+            shelf.tell_trouble(&server, taken.err());
         }
         changed
     }
@@ -27,15 +35,15 @@ impl Book {
     /// Whether there is something to be kept.
     #[must_use]
     pub fn has_unkept_offers(&self) -> bool {
-        self.locations.is_some() && self.shelves.values().any(|shelf| shelf.state().has_unwritten_offers)
+        self.locations.is_some() && self.open_shelves().iter().any(|(_, shelf)| shelf.state().has_unwritten_offers)
     }
 
     /// Writes what was noted of offers since they were last written. Blocks, and waits for others who write.
     pub fn keep_offers(&self) {
         let Some(locations) = &self.locations else { return };
-        for (server, shelf) in &self.shelves {
+        for (server, shelf) in self.open_shelves() {
             // Nothing is decided by them, and whoever records news is told.
-            if let Err(error) = shelf.keep_offers(locations, server) {
+            if let Err(error) = shelf.keep_offers(locations, &server) {
                 tracing::debug!(%server, "what it offers could not be written, which is tried again: {error}");
             }
         }

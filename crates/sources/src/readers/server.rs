@@ -44,6 +44,15 @@ impl ServerDefinition {
             unresolved: None,
         }
     }
+
+    /// Whether both are started or reached in the same way, secrets included: what was opened for one of them
+    /// may be used for the other.
+    #[must_use]
+    pub fn is_reached_like(&self, other: &Self) -> bool {
+        self.input.launch == other.input.launch
+            && self.connection.is_like(&other.connection)
+            && (self.faulty, &self.unresolved) == (other.faulty, &other.unresolved)
+    }
 }
 
 /// What reaching a server takes beyond its command or URL.
@@ -63,6 +72,28 @@ pub struct Connection {
     pub sandbox: Option<bool>,
     /// `[servers.NAME] may_ask`; none = the default.
     pub may_ask: Option<Vec<String>>,
+}
+
+impl Connection {
+    fn is_like(&self, other: &Self) -> bool {
+        // Named one by one, so that none can be added and forgotten here.
+        let Self { transport, env, env_file, working_directory, headers, timeout, auth, share, sandbox, may_ask } =
+            self;
+        let same = |one: &BTreeMap<String, Secret>, other: &BTreeMap<String, Secret>| {
+            let entries = other.iter().map(|(name, value)| (name, value.reveal_to_upstream()));
+            one.iter().map(|(name, value)| (name, value.reveal_to_upstream())).eq(entries)
+        };
+        let revealed = |auth: &Option<StaticAuth>| {
+            let auth = auth.clone()?;
+            let secret = auth.client_secret.map(|secret| secret.reveal_to_upstream().to_owned());
+            Some((auth.client_id, secret, auth.scopes))
+        };
+        same(env, &other.env)
+            && same(headers, &other.headers)
+            && revealed(auth) == revealed(&other.auth)
+            && (transport, env_file, working_directory) == (&other.transport, &other.env_file, &other.working_directory)
+            && (timeout, share, sandbox, may_ask) == (&other.timeout, &other.share, &other.sandbox, &other.may_ask)
+    }
 }
 
 /// How messages travel to a server and back.

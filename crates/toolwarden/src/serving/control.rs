@@ -147,7 +147,7 @@ impl Running {
     }
 
     fn clerk(&self, address: SocketAddr) -> Clerk {
-        let servers = GatewayServers { gateway: Arc::downgrade(&self.gateway), configured: self.configured.clone() };
+        let servers = GatewayServers { gateway: Arc::downgrade(&self.gateway) };
         Clerk::new(ClerkParts {
             locations: self.locations.clone(),
             clock: Arc::new(SystemClock),
@@ -194,14 +194,14 @@ fn tell_refusal(error: &str) {
 #[derive(Debug)]
 struct GatewayServers {
     gateway: Weak<Gateway>,
-    configured: Vec<ServerView>,
 }
 
 impl Servers for GatewayServers {
     fn list(&self) -> Vec<ServerView> {
         let Some(gateway) = self.gateway.upgrade() else { return Vec::new() };
+        let configured = gateway.live.configured();
         let view = |status: toolwarden_gateway::ServerStatus| {
-            let mut view = self.configured.iter().find(|server| server.name == status.name)?.clone();
+            let mut view = ServerView::configured(configured.iter().find(|server| server.name == status.name)?);
             view.tools = gateway.listed_tools(&status.name).len();
             view.status = status.state.as_str().to_owned();
             view.detail = status.detail;

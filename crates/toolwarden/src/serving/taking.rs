@@ -10,12 +10,13 @@ use anyhow::{Context, Result, anyhow};
 use tokio::sync::Mutex;
 use toolwarden_core::Digest;
 use toolwarden_core::name::shown;
-use toolwarden_gateway::Gateway;
+use toolwarden_gateway::{Book, Gateway, NotTaken, Reading};
 use toolwarden_policy::input::LimitsInput;
-use toolwarden_sources::{Loaded, Locations, ScreeningRules, ServerDefinition, stored};
+use toolwarden_sources::{Loaded, Locations, ScreeningRules, stored};
 use toolwarden_store::state::Feed;
 
 use super::control::Reload;
+use super::with_environment;
 use crate::environment;
 use crate::wire::{self, House};
 
@@ -117,13 +118,17 @@ impl<R: Reload> Taking<R> {
             let files = watched(&house.loaded, &house.locations);
             let waiting = waits_for_restart(&self.at_start, &fixed(&house.loaded));
             let asks = asks(&house.loaded);
-            let wider = wider(&gateway, &house)?;
+            let definitions: Vec<_> = house.loaded.definitions.iter().cloned().map(with_environment).collect();
+            let (servers, written) = (&house.loaded.input.servers, &house.loaded.definitions);
+            let reading = Reading { policy: &house.policy, servers, written, definitions: &definitions };
+            let wider = wider(&gateway, reading)?;
             if came == Came::ByFile && in_force.asks {
-                agreed(&house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
+                agreed(&gateway, &house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
             }
-            let taken = gateway.replace_policy(&house.policy, house.loaded.input.servers);
-            taken.map_err(|refused| wire::policy_refused(&refused))?;
-            gateway.screens.replace(&house.loaded.definitions);
+            gateway.replace_policy(reading).map_err(|why| match why {
+                NotTaken::Policy(refused) => wire::policy_refused(&refused).into(),
+                NotTaken::Pins(error) => anyhow!(error),
+            })?;
             if came == Came::ByFile {
                 gateway.tell_widening(&wider);
             }
@@ -152,22 +157,24 @@ fn is_the_clerks(file: &Path, locations: &Locations) -> bool {
     file == locations.user_permissions() || file.starts_with(&locations.data_dir)
 }
 
-/// What a policy newly allows, and of which servers more is shown.
-fn wider(gateway: &Gateway, house: &House) -> Result<Vec<String>> {
-    let wider = gateway.would_widen(&house.policy, house.loaded.input.servers.clone());
-    let wider = wider.map_err(|refused| wire::policy_refused(&refused))?;
+/// What a policy newly allows, which servers are given something else, and of which more is shown.
+fn wider(gateway: &Gateway, reading: Reading<'_>) -> Result<Vec<String>> {
+    let wider = gateway.would_widen(reading).map_err(|refused| wire::policy_refused(&refused))?;
     let mut words: Vec<String> = wider.iter().map(ToString::to_string).collect();
-    let shown = gateway.screens.shown_more(&house.loaded.definitions);
+    let otherwise = gateway.reached_otherwise(reading);
+    words.extend(otherwise.iter().map(|server| format!("the server `{server}` is given something else at its start")));
+    let shown = gateway.screens.shown_more(reading.written);
     words.extend(shown.iter().map(|server| format!("of what `{server}` returns, screening lets more through")));
     Ok(words)
 }
 
 /// Whether nothing becomes wider, or a person agreed to exactly this policy.
-fn agreed(house: &House, asks: bool, mut wider: Vec<String>) -> Result<()> {
+fn agreed(gateway: &Gateway, house: &House, asks: bool, mut wider: Vec<String>) -> Result<()> {
     if !asks {
         wider.push("files may make the policy wider without anybody's consent".to_owned());
     }
-    let content = format!("{asks} {:?} {:?}", house.loaded.input, screening(&house.loaded));
+    let started = Book::launches(&house.loaded.definitions, &*gateway.keyring);
+    let content = format!("{asks} {:?} {:?} {started:?}", house.loaded.input, screening(&house.loaded));
     let mark: String = Digest::of_bytes(content.as_bytes()).to_string().chars().take(stored::MARK).collect();
     if wider.is_empty() || stored::is_confirmed(&house.locations, &mark, environment::now())? {
         return Ok(());
@@ -215,15 +222,11 @@ fn fixed(loaded: &Loaded) -> Fixed {
     let config = &loaded.config;
     let mut gateway = config.gateway.clone();
     gateway.limits = LimitsInput::default();
-    let mut fixed = BTreeMap::from([
+    BTreeMap::from([
         ("[gateway]".to_owned(), format!("{gateway:?}")),
         ("[audit]".to_owned(), format!("{:?}", config.audit)),
         ("[telemetry]".to_owned(), format!("{:?}", config.telemetry)),
-    ]);
-    // Servers are reached as they were configured at the start.
-    let reached = |one: &ServerDefinition| format!("{:?}", (&one.input.launch, &one.connection, one.follows_changes));
-    fixed.extend(loaded.definitions.iter().map(|one| (format!("server `{}`", one.input.name), reached(one))));
-    fixed
+    ])
 }
 
 /// What of that is written otherwise by now.

@@ -132,23 +132,6 @@ fn a_policy_that_can_be_used_again_is_found_wherever_the_fault_lay() {
 }
 
 #[test]
-fn a_server_that_is_defined_otherwise_is_off_until_a_restart() {
-    let house = House::new();
-    let config = "home/.config/toolwarden/toolwarden.toml";
-    let program = env!("CARGO_BIN_EXE_toolwarden");
-    let notes = |more: &str| format!("[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"{more}]\n");
-    house.write(config, &notes(""));
-    house.run(&["allow", "notes:read_note"]);
-    let server = Server::start(&house);
-    assert_eq!(server.read_note(), NOTE);
-    house.write(config, &notes(", \"--other\""));
-    assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
-    assert!(house.read("server.log").contains("acts after a restart only: server `notes`"));
-    house.write(config, &notes(""));
-    assert!(eventually(|| server.read_note() == NOTE));
-}
-
-#[test]
 fn the_same_words_beside_a_server_and_without() {
     let told = |house: &House| {
         house.write("space/.cursor/permissions.json", "{\"mcpAllowlist\": [\"oops\"]}");

@@ -59,6 +59,21 @@ impl Server {
         text.map_or_else(|| answer.to_string(), str::to_owned)
     }
 
+    /// The same of the server at another door.
+    pub fn call_at(&self, path: &str, tool: &str, arguments: &Value) -> String {
+        let request = self.request("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
+        let answer = exchange(self.connect(), &request.replacen("/mcp/notes", path, 1));
+        let json = answer.find("{\"jsonrpc\"").and_then(|start| answer.get(start..)).unwrap_or_default();
+        let said: Value = serde_json::from_str(json.lines().next().unwrap_or_default()).unwrap_or_default();
+        let text = said.pointer("/result/content/0/text").and_then(Value::as_str);
+        text.map_or(answer, str::to_owned)
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The same with a token; the whole answer.
     pub fn call_as(&self, token: &str, tool: &str, arguments: &Value) -> String {
         let request = self.request("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));

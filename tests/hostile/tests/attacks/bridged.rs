@@ -78,7 +78,7 @@ async fn state_of_a_parked_call_made_up() -> Tried {
     let child = Child::new(CHILD, "legacy form")?;
     let house = House::build(&Given::new(&[OPEN, &child.table("notes")])).await?;
     house.send(&Ask::able("/mcp/notes", "tools/call", "safe", &calling("safe"), ABLE)).await?;
-    let plain = r#"{"run":"","number":1,"server":"notes","call":"","round":1,"expires":9999999,"carried":"Again"}"#;
+    let plain = r#"{"run":"","number":1,"server":"notes","definition":1,"call":"","round":1,"expires":9999999,"carried":"Again"}"#;
     let state = toolwarden_mcp::headers::to_base64(plain.as_bytes());
     let members = format!(r#"{},"inputResponses":{{}},"requestState":"{state}""#, calling("safe"));
     let got = house.send(&Ask::able("/mcp/notes", "tools/call", "safe", &members, ABLE)).await?;

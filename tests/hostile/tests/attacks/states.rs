@@ -85,7 +85,7 @@ async fn state_cut_short() -> Tried {
 }
 
 async fn state_made_up() -> Tried {
-    let plain = r#"{"run":"","number":1,"server":"notes","call":"","round":1,"expires":9999999,"carried":{"Server":"made up"}}"#;
+    let plain = r#"{"run":"","number":1,"server":"notes","definition":1,"call":"","round":1,"expires":9999999,"carried":{"Server":"made up"}}"#;
     let made_up = toolwarden_mcp::headers::to_base64(plain.as_bytes());
     second_round("{}", |_| again(ALICE, "safe", "{}", &made_up)).await
 }

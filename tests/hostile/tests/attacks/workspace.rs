@@ -97,12 +97,15 @@ async fn link_out_of_the_workspace() -> Tried {
 
 async fn server_redefined_while_the_gateway_runs() -> Tried {
     let (server, workspace) = (Server::honest().await?, Workspace::new()?);
-    workspace.write("config/toolwarden.toml", &format!("{ALL}{}", server.table("notes")))?;
+    // Nobody has to accept what starts it, so that this is not what stops the call.
+    let follows = "definitions = \"follow\"\n";
+    workspace.write("config/toolwarden.toml", &format!("{ALL}{}{follows}", server.table("notes")))?;
     let house = House::loaded(workspace.load().map_err(|refusal| refusal.to_string())?).await?;
-    workspace.write("config/toolwarden.toml", &format!("{ALL}[servers.notes]\nurl = \"http://127.0.0.1:9/mcp\"\n"))?;
+    let elsewhere = format!("{ALL}[servers.notes]\nurl = \"http://127.0.0.1:9/mcp\"\n{follows}");
+    workspace.write("config/toolwarden.toml", &elsewhere)?;
     house.take_over(workspace.load().map_err(|refusal| refusal.to_string())?)?;
     let got = house.send(&Ask::call("/mcp/notes", "danger")).await?;
-    outcome(!server.calls().is_empty(), got.has("server_disabled") && server.calls().is_empty(), got)
+    outcome(!server.calls().is_empty(), got.has("cannot be reached") && server.calls().is_empty(), got)
 }
 
 /// Whether files load that no person could have written.
