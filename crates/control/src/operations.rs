@@ -24,6 +24,7 @@ pub mod rules_add;
 pub mod rules_remove;
 pub mod servers_add;
 pub mod servers_list;
+pub mod servers_reload;
 pub mod servers_remove;
 pub mod servers_show;
 pub mod servers_switch;
@@ -65,6 +66,7 @@ pub use rules_add::RulesAdd;
 pub use rules_remove::RulesRemove;
 pub use servers_add::ServersAdd;
 pub use servers_list::ServersList;
+pub use servers_reload::ServersReload;
 pub use servers_remove::ServersRemove;
 pub use servers_show::ServersShow;
 pub use servers_switch::ServersSwitch;
@@ -121,6 +123,7 @@ pub fn all(visitor: &mut impl Visitor) {
         RulesRemove,
         ServersAdd,
         ServersList,
+        ServersReload,
         ServersRemove,
         ServersShow,
         ServersSwitch,

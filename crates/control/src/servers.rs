@@ -43,6 +43,8 @@ pub trait Servers: Debug + Send + Sync {
     fn list(&self) -> Vec<ServerView>;
     /// The tools a server listed so far, as name and description.
     fn tools(&self, server: &str) -> Vec<(String, Option<String>)>;
+    /// Ends what is open with a server, which is opened anew when needed; whether there is such a server.
+    fn restart(&self, server: &str) -> bool;
     /// Why the policy that was read last is not in force; none where it is.
     fn refused_policy(&self) -> Option<RefusedPolicy>;
     /// What is written otherwise than at the start, and acts after a restart only.

@@ -433,6 +433,13 @@ pub enum ServersCommand {
         #[command(flatten)]
         format: Format,
     },
+    /// End what is open with a server; it is started or reached anew when somebody needs it
+    #[command(after_help = "Example:\n  toolwarden servers reload github")]
+    Reload {
+        name: String,
+        #[command(flatten)]
+        format: Format,
+    },
     /// Show one server, its tools, and what your calls of them would meet
     #[command(after_help = "Example:\n  toolwarden servers show github")]
     Show {

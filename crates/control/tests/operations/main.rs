@@ -51,6 +51,10 @@ impl Servers for OneServer {
         vec![("read".to_owned(), None)]
     }
 
+    fn restart(&self, server: &str) -> bool {
+        server == "gw"
+    }
+
     fn waits_for_restart(&self) -> Vec<String> {
         Vec::new()
     }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolwarden_control::operations::servers_show::Request;
 use toolwarden_control::operations::{
-    Nothing, ServersAdd, ServersList, ServersRemove, ServersShow, ServersSwitch, servers_add, servers_remove,
-    servers_switch,
+    Nothing, ServersAdd, ServersList, ServersReload, ServersRemove, ServersShow, ServersSwitch, servers_add,
+    servers_reload, servers_remove, servers_switch,
 };
 use toolwarden_control::{ServerView, ToolView};
 use toolwarden_core::name::shown;
@@ -44,6 +44,15 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
         }
         ServersCommand::Enable { name, change, format } => return switch(&desk, name, true, (change, *format)),
         ServersCommand::Disable { name, change, format } => return switch(&desk, name, false, (change, *format)),
+        ServersCommand::Reload { name, format } => {
+            let done = desk.ask::<ServersReload>(servers_reload::Request { name: name.clone() })?;
+            let said = if done.ended { "is reached anew" } else { "has nothing open: no gateway runs" };
+            if format.json {
+                output::json(&done)?;
+            } else {
+                output::text(&format!("server `{}` {said}\n", shown(&done.name)))?;
+            }
+        }
         ServersCommand::Show { name, format } => {
             let found = desk.ask::<ServersShow>(Request { name: name.clone() })?;
             found.findings.iter().for_each(|finding| output::remark(&remark_text(finding)));

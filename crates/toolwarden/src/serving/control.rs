@@ -216,6 +216,10 @@ impl Servers for GatewayServers {
         listed.into_iter().map(|tool| (tool.name, tool.description)).collect()
     }
 
+    fn restart(&self, server: &str) -> bool {
+        self.gateway.upgrade().is_some_and(|gateway| gateway.restart_server(server))
+    }
+
     fn refused_policy(&self) -> Option<RefusedPolicy> {
         let refused = self.gateway.upgrade()?.telemetry().reloads.refusal()?;
         Some(RefusedPolicy { since: refused.since.to_string(), error: refused.error })

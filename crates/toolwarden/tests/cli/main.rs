@@ -5,6 +5,7 @@ mod beside;
 mod breaking;
 mod comparing;
 mod confirming;
+mod deciding;
 mod doctoring;
 mod ending;
 mod explaining;

@@ -166,6 +166,12 @@ impl Server {
         )
     }
 
+    /// What is listed at `/mcp/notes` to a person in a mode; the whole answer.
+    pub fn listed_in_mode(&self, mode: &str) -> String {
+        let request = self.request("tools/list", None, &json!({}));
+        exchange(self.connect(), &request.replacen("/mcp/notes ", &format!("/mcp/notes?mode={mode} "), 1))
+    }
+
     fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
         let answer = exchange(self.connect(), &self.request(method, name, parameters));
         let start = answer.find("{\"jsonrpc\"").unwrap_or_default();

@@ -1,0 +1,46 @@
+//! Ends what is open with a server, which is started or reached anew when somebody needs it.
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+
+use crate::editing::not_there;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The operation.
+#[derive(Debug)]
+pub struct ServersReload;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub name: String,
+    /// False where no gateway runs, so that there is nothing to end.
+    pub ended: bool,
+}
+
+impl Operation for ServersReload {
+    const PATH: &'static str = "/api/v1/servers/reload";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::Admin;
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let name = request.name;
+        let Some(servers) = &clerk.parts.servers else { return Ok(Outcome { name, ended: false }) };
+        let words = format!("reload the server `{}`", shown(&name));
+        clerk.record(actor, "servers_reload", &words).await?;
+        if !servers.restart(&name) {
+            clerk.nothing_changed(actor, "servers_reload", &words).await?;
+            let message = format!("no server is called `{}`", shown(&name));
+            return Err(not_there(message, "see `toolwarden servers list`"));
+        }
+        Ok(Outcome { name, ended: true })
+    }
+}

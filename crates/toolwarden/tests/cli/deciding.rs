@@ -1,0 +1,96 @@
+//! What is decided by command beside a running gateway acts at its next call, without a restart (ALLOW-12, GATE-16).
+
+use serde_json::{Value, json};
+
+use crate::house::House;
+use crate::server::Server;
+
+const NOTE: &str = "kept by the demo server";
+
+fn reads(server: &Server) -> bool {
+    server.read_note().contains(NOTE)
+}
+
+#[test]
+fn allow_12_every_decision_acts_on_the_next_call() {
+    let house = House::new();
+    let server = Server::start(&house);
+    let steps: &[(&[&str], bool)] = &[
+        (&["allow", "notes:read_note"], true),
+        (&["settings", "set", "auto_run.mode", "ask_every_time"], false),
+        (&["settings", "set", "auto_run.mode", "run_everything"], true),
+        (&["settings", "unset", "auto_run.mode"], true),
+        (&["tools", "disable", "read_note"], false),
+        (&["tools", "enable", "read_note"], true),
+        (&["settings", "set", "mcp.tools.disabled", "[\"notes:READ_NOTE\"]"], false),
+        (&["settings", "unset", "mcp.tools.disabled"], true),
+        (&["servers", "disable", "notes"], false),
+        (&["servers", "enable", "notes"], true),
+        (&["admin", "set", "enabled=true"], false),
+        (&["admin", "set", "mcp_tool_allowlist=[\"notes:*\"]"], true),
+        (&["admin", "set", "disable_mcp_auto_run=true"], false),
+        (&["admin", "set", "enabled=", "mcp_tool_allowlist=", "disable_mcp_auto_run="], true),
+        (&["rules", "add", "no-notes", "no-notes.cedar"], false),
+        (&["rules", "remove", "no-notes"], true),
+    ];
+    house.write("space/no-notes.cedar", "forbid (principal, action, resource);\n");
+    for (command, expected) in steps {
+        let ran = house.run(command);
+        assert_eq!(ran.code, 0, "{command:?}: {}{}", ran.out, ran.err);
+        assert_eq!(reads(&server), *expected, "{command:?}: {}", server.read_note());
+    }
+    let versions = house.json(&["policy", "history"]);
+    assert_eq!(versions.as_array().map(Vec::len), Some(steps.len()));
+    assert_eq!(house.run(&["policy", "rollback", "5"]).code, 0);
+    assert!(!reads(&server));
+    // What was asked is in the record, with the version it made.
+    let rows = house.json(&["audit", "query", "--limit", "100"]);
+    let of = |row: &Value| Some((row.get("detail")?.as_str()?.to_owned(), row.get("policy_version")?.as_u64()?));
+    let said: Vec<_> = rows.as_array().into_iter().flatten().filter_map(of).collect();
+    assert!(said.contains(&("go back to version 5".to_owned(), 17)), "{said:?}");
+    assert!(said.contains(&("switch `read_note` off".to_owned(), 5)), "{said:?}");
+}
+
+#[test]
+fn mode_9_a_mode_that_is_set_narrows_the_clients_that_have_it() {
+    let house = House::new();
+    let server = Server::start(&house);
+    assert_eq!(house.run(&["modes", "set", "review", "--allow-tool", "notes:list_notes"]).code, 0);
+    let decision = |tool: &str| house.decision(&["explain", tool, "--mode", "review"]);
+    assert!(decision("notes:read_note").starts_with("deny"), "{}", decision("notes:read_note"));
+    assert!(decision("notes:list_notes").starts_with("hold"));
+    let listed = server.listed_in_mode("review");
+    assert!(listed.contains("list_notes") && !listed.contains("read_note"), "{listed}");
+    assert_eq!(house.run(&["modes", "set", "review", "--allow-tool", "notes:read_note"]).code, 0);
+    assert!(server.listed_in_mode("review").contains("read_note"));
+    let shown = house.json(&["modes", "show", "review"]);
+    assert_eq!(shown.get("allowed_tools"), Some(&json!(["notes:list_notes", "notes:read_note"])));
+    let stale = house.run(&["modes", "set", "review", "--any-tool", "--if-version", "1"]);
+    assert_eq!(stale.code, 1);
+    assert!(stale.err.contains("there now") && stale.err.contains("yours"), "{}", stale.err);
+    assert_eq!(house.run(&["modes", "delete", "review"]).code, 0);
+    assert!(!server.listed_in_mode("review").contains("read_note"), "a mode nobody defines is refused");
+}
+
+#[test]
+fn gate_8_a_server_that_is_added_can_be_called_at_once_and_is_gone_when_it_is_removed() {
+    let house = House::new();
+    let server = Server::start(&house);
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    let added = house.run(&["servers", "add", "more", "--", program, "demo-server"]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    assert!(added.out.contains("newly allowed: the server `more` is new"), "{}", added.out);
+    assert_eq!(house.run(&["allow", "more:read_note"]).code, 0);
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "read_note", "arguments": { "name": "welcome" } } });
+    let session = server.session("/mcp/more");
+    let call = || server.post_in("/mcp/more", &session, &body.to_string());
+    assert!(call().contains(NOTE), "{}", call());
+    assert_eq!(house.run(&["servers", "reload", "more"]).code, 0);
+    assert!(server.post_in("/mcp/more", &server.session("/mcp/more"), &body.to_string()).contains(NOTE));
+    assert_eq!(house.run(&["servers", "reload", "nobody"]).code, 2);
+    assert_eq!(house.run(&["servers", "remove", "more"]).code, 0);
+    assert!(!call().contains(NOTE), "{}", call());
+    let listed = house.json(&["servers", "list"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+}
