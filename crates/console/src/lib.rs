@@ -3,10 +3,11 @@
 //! Every request carries who is at the other end (`Peer`), put there by the door it came through; a
 //! request without one is refused, so a new door cannot forget to ask.
 
+mod answering;
 mod peer;
 mod router;
 mod socket;
 
+pub use answering::Desk;
 pub use peer::Peer;
-pub use router::router;
 pub use socket::{ControlSocket, SOCKET_NAME, SocketError, serve_socket};

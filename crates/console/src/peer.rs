@@ -1,28 +1,49 @@
-//! Who is at the other end of the control socket: the owner of the data directory, or root.
+//! Who asks: the owner of the data directory or root at the control socket, or a person whose token was verified.
 
-use toolwarden_control::{Actor, Clerk, Via};
+use toolwarden_control::{Actor, Clerk, Role, Via};
 
-/// The user at the other end, as the kernel tells it. Only a door makes one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    user_id: u32,
-    is_owner: bool,
+/// Who asks, as a door vouches for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer(Who);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Who {
+    /// At the socket, as the kernel tells it.
+    Socket {
+        user_id: u32,
+        is_owner: bool,
+    },
+    Person {
+        user: String,
+        roles: Vec<Role>,
+    },
 }
 
 impl Peer {
-    /// The peer, if it may speak here: the user this process runs as, or root.
+    /// The peer, if it may speak at the socket: the user this process runs as, or root.
     pub(crate) fn admit(user_id: u32, own: u32) -> Option<Self> {
         let is_owner = user_id == own;
-        (is_owner || user_id == 0).then_some(Self { user_id, is_owner })
+        (is_owner || user_id == 0).then_some(Self(Who::Socket { user_id, is_owner }))
     }
 
-    pub(crate) fn actor(self, clerk: &Clerk) -> Actor {
-        let user = match (self.is_owner, self.user_id) {
-            (true, _) => clerk.owner().to_owned(),
-            (false, 0) => "root".to_owned(),
-            (false, number) => number.to_string(),
-        };
-        Actor::owner(user, Via::ControlSocket)
+    /// A person whose token was found good. One that says nothing of rights is a user's; none where a right is not
+    /// known here, since nobody can say what it forbids.
+    #[must_use]
+    pub fn of_person(user: &str, rights: &[String]) -> Option<Self> {
+        let mut roles = rights.iter().map(|right| Role::parse(right)).collect::<Option<Vec<_>>>()?;
+        if roles.is_empty() {
+            roles.push(Role::User);
+        }
+        Some(Self(Who::Person { user: user.to_owned(), roles }))
+    }
+
+    pub(crate) fn actor(&self, clerk: &Clerk) -> Actor {
+        match &self.0 {
+            Who::Socket { is_owner: true, .. } => Actor::owner(clerk.owner(), Via::ControlSocket),
+            Who::Socket { user_id: 0, .. } => Actor::owner("root", Via::ControlSocket),
+            Who::Socket { user_id, .. } => Actor::owner(user_id.to_string(), Via::ControlSocket),
+            Who::Person { user, roles } => Actor { user: user.clone(), via: Via::Token, roles: roles.clone() },
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::peer::Peer;
 const LARGEST_REQUEST: usize = 256 * 1024;
 
 /// All operations of a clerk. Every request must carry a `Peer`.
-pub fn router(clerk: Arc<Clerk>) -> Router {
+pub(crate) fn router(clerk: Arc<Clerk>) -> Router {
     let mut routes = Routes(Router::new());
     operations::all(&mut routes);
     let Routes(router) = routes;

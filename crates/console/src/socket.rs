@@ -18,6 +18,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
+use crate::answering::Desk;
 use crate::peer::Peer;
 
 /// The socket's name in the data directory.
@@ -103,8 +104,9 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Serves the router to the owner and root until told to stop; then lets answers finish.
-pub async fn serve_socket(socket: ControlSocket, router: Router, mut stop: watch::Receiver<bool>) {
+/// Serves the desk to the owner and root until told to stop; then lets answers finish.
+pub async fn serve_socket(socket: ControlSocket, desk: Desk, mut stop: watch::Receiver<bool>) {
+    let router = desk.router();
     let own = rustix::process::geteuid().as_raw();
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
@@ -151,7 +153,7 @@ fn peer(stream: &UnixStream, own: u32) -> Option<Peer> {
 
 async fn talk(stream: UnixStream, peer: Peer, router: Router, mut stop: watch::Receiver<bool>) {
     let service = hyper::service::service_fn(move |mut request: http::Request<Incoming>| {
-        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(peer.clone());
         router.clone().oneshot(request)
     });
     let connection = http1::Builder::new()

@@ -70,7 +70,7 @@ where
 }
 
 /// What the client shows. A header that is no bearer token, or several, is shown all the same: as one nobody issued.
-fn credential(headers: &HeaderMap) -> Credential {
+pub(crate) fn credential(headers: &HeaderMap) -> Credential {
     let mut shown = headers.get_all(AUTHORIZATION).iter();
     let (Some(first), more) = (shown.next(), shown.next()) else { return Credential::Anonymous };
     let text = first.to_str().ok().filter(|_| more.is_none()).and_then(|text| {

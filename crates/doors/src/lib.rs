@@ -3,6 +3,7 @@
 //! A door turns bytes into an `Arrival`, hands it to the corridor, and puts the answer on its wire. What a
 //! caller may do is no door's business: there is no way from here to a server but `toolwarden_gateway::handle`.
 
+mod beside;
 mod body;
 pub mod hosts;
 mod http;
@@ -17,6 +18,7 @@ mod streams;
 pub mod tls;
 mod workers;
 
+pub use beside::{Answering, Beside};
 pub use body::AnswerBody;
 pub use http::serve_request;
 pub use listener::{Listener, serve};

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use toolwarden_core::weak;
 use toolwarden_gateway::Gateway;
 
+use crate::beside::{self, Beside, is_meant};
 use crate::http::serve_request;
 use crate::workers::Workers;
 
@@ -32,6 +35,7 @@ pub struct Listener {
     tcp: TcpListener,
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
+    beside: Option<Arc<dyn Beside>>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -48,13 +52,19 @@ impl Listener {
     pub async fn bind(address: SocketAddr) -> std::io::Result<Self> {
         let tcp = TcpListener::bind(address).await?;
         let address = tcp.local_addr()?;
-        Ok(Self { tcp, address, tls: None })
+        Ok(Self { tcp, address, tls: None, beside: None })
     }
 
     /// The same port, speaking TLS only.
     #[must_use]
     pub fn with_tls(self, tls: TlsAcceptor) -> Self {
         Self { tls: Some(tls), ..self }
+    }
+
+    /// The same port, with the control side below `/api/`.
+    #[must_use]
+    pub fn with_beside(self, beside: Arc<dyn Beside>) -> Self {
+        Self { beside: Some(beside), ..self }
     }
 
     #[must_use]
@@ -66,7 +76,7 @@ impl Listener {
 /// Serves until told to stop; then nobody new gets in, and answers on their way have their grace.
 pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let Listener { tcp, tls, .. } = listener;
+    let Listener { tcp, tls, beside, .. } = listener;
     loop {
         let next = async { (room.clone().acquire_owned().await, tcp.accept().await) };
         let (place, accepted) = tokio::select! {
@@ -87,12 +97,13 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers,
         // Out of this thread's hands: it is registered again where it is served.
         let Ok(stream) = stream.into_std() else { continue };
         let (gateway, stopping, tls) = (gateway.clone(), stop.clone(), tls.clone());
+        let beside = beside.clone();
         workers.spawn(async move {
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             match tls {
-                None => converse(gateway, stream, stopping).await,
+                None => converse((gateway, beside), stream, stopping).await,
                 Some(tls) => match tokio::time::timeout(TLS_TIME, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => converse(gateway, stream, stopping).await,
+                    Ok(Ok(stream)) => converse((gateway, beside), stream, stopping).await,
                     _ => tracing::debug!("a connection did not speak TLS"),
                 },
             }
@@ -106,14 +117,19 @@ pub async fn serve(gateway: Arc<Gateway>, listener: Listener, workers: &Workers,
 
 /// One connection, until it ends or everything does.
 async fn converse(
-    gateway: Arc<Gateway>,
+    (gateway, beside): (Arc<Gateway>, Option<Arc<dyn Beside>>),
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     mut stopping: watch::Receiver<bool>,
 ) {
     let grace = gateway.settings().grace;
-    let service = service_fn(move |request| {
-        let gateway = gateway.clone();
-        async move { Ok::<_, Infallible>(serve_request(&gateway, request).await) }
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (gateway, beside) = (gateway.clone(), beside.clone());
+        async move {
+            Ok::<_, Infallible>(match beside {
+                Some(beside) if is_meant(request.uri().path()) => beside::serve(&gateway, &*beside, request).await,
+                _ => serve_request(&gateway, request).await,
+            })
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

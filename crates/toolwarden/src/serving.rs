@@ -1,6 +1,7 @@
 //! Builds a running gateway from the files of this place: keys, journal, index, servers.
 
 mod control;
+mod persons;
 mod readiness;
 mod taking;
 

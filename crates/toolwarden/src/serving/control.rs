@@ -10,11 +10,12 @@ use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use toolwarden_console::{ControlSocket, SocketError, router, serve_socket};
+use toolwarden_console::{ControlSocket, Desk, SocketError, serve_socket};
 use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers};
 use toolwarden_core::Records;
 use toolwarden_gateway::Gateway;
 
+use super::persons::Persons;
 use super::taking::{Came, Taking, looks};
 use super::{Readiness, Running};
 use crate::environment::SystemClock;
@@ -48,8 +49,12 @@ impl Running {
         address: SocketAddr,
         taking: Arc<Taking<impl Reload>>,
         stop: watch::Receiver<bool>,
-    ) -> Result<JoinHandle<()>> {
+    ) -> Result<(JoinHandle<()>, Arc<Persons>)> {
         let watching = self.watch_files(taking.clone(), stop.clone());
+        let clerk = Arc::new(self.clerk(address));
+        let desk = Desk::new(clerk.clone());
+        tokio::spawn(follow(clerk.changes().follow(), taking));
+        let persons = Arc::new(Persons { desk: desk.clone(), feed: self.feed.clone() });
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
             Ok(socket) => socket,
             Err(SocketError::InUse(_)) => {
@@ -57,17 +62,15 @@ impl Running {
                     "another server has the control socket of this data directory: the command line speaks to that \
                      one, and this one reads its policy again when the files change"
                 );
-                return Ok(watching);
+                return Ok((watching, persons));
             }
             Err(error @ SocketError::TooLong(_)) => {
                 tracing::warn!("there is no control socket: {error}; files are read again when they change");
-                return Ok(watching);
+                return Ok((watching, persons));
             }
             Err(error) => return Err(error.into()),
         };
-        let clerk = Arc::new(self.clerk(address));
-        tokio::spawn(follow(clerk.changes().follow(), taking));
-        Ok(tokio::spawn(serve_socket(socket, router(clerk), stop)))
+        Ok((tokio::spawn(serve_socket(socket, desk, stop)), persons))
     }
 
     /// Reads the policy again when a file changes that counts, or would if it were there: what a person

@@ -284,6 +284,65 @@ fn gate_16_what_is_decided_at_one_gateway_acts_at_the_other() {
     assert_eq!(said, ["go back to version 0", "switch `notes:read_note` off"]);
 }
 
+/// Asks the control side over HTTP; the status and the answer.
+fn ask(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> (String, String) {
+    let shown = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\n{shown}Content-Type: application/json\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        server.address(),
+        body.len()
+    );
+    let answer = exchange(server.connect(), &request);
+    let status = answer.split(' ').nth(1).unwrap_or_default().to_owned();
+    (status, answer)
+}
+
+#[test]
+fn gate_2_the_control_side_is_for_persons_with_a_token_and_their_rights() {
+    let house = house();
+    house.write(CONFIG, &format!("{}[gateway]\nanonymous_loopback = true\n", house.read(CONFIG)));
+    let server = Server::start(&house);
+    let (_, agent) = issue(&house, &worker(&[]));
+    let person = |user: &str, right: &str| issue(&house, &["--person", "--user", user, "--right", right]).1;
+    let (viewer, auditor, admin) = (person("vera", "viewer"), person("otto", "auditor"), person("anna", "admin"));
+    let (id, user) = issue(&house, &["--person", "--user", "uma"]);
+    let status = |token: Option<&str>, method: &str, path: &str, body: &str| ask(&server, token, method, path, body).0;
+    let off = r#"{"tool":"notes:read_note","enabled":false}"#;
+    let list = r#"{"entry":"notes:list_notes"}"#;
+    for (method, path, body, expected) in [
+        // Nobody, an agent, somebody's guess; then viewer, user, auditor and admin.
+        ("GET", "/api/v1/status", "", ["401", "403", "401", "200", "200", "200", "200"]),
+        ("GET", "/api/v1/audit", "", ["401", "403", "401", "403", "403", "200", "200"]),
+        ("GET", "/api/v1/tokens/list", "", ["401", "403", "401", "403", "403", "403", "200"]),
+        ("POST", "/api/v1/allowlist/add", list, ["401", "403", "401", "403", "200", "403", "200"]),
+        ("POST", "/api/v1/tools/set", off, ["401", "403", "401", "403", "403", "403", "200"]),
+        ("GET", "/api/v1/nothing", "", ["401", "403", "401", "404", "404", "404", "404"]),
+    ] {
+        let guess = "tw_0123456789abc_0000000000000000000000000000000000000000000";
+        let everybody =
+            [None, Some(&*agent), Some(guess), Some(&*viewer), Some(&*user), Some(&*auditor), Some(&*admin)];
+        assert_eq!(everybody.map(|token| status(token, method, path, body)), expected, "{method} {path}");
+    }
+    // What a person decided over HTTP acts, is theirs, and stands in the record with their name.
+    assert!(!is_read(&read(&server, &agent)));
+    let lists = house.json(&["allowlist", "--user", "uma"]);
+    assert_eq!(lists.pointer("/0/entry"), Some(&json!("notes:list_notes")), "{lists}");
+    let rows = house.json(&["audit", "query", "--limit", "100"]);
+    let by = |user: &str, detail: &str| {
+        let has = |row: &Value, name: &str, text: &str| {
+            row.get(name).and_then(Value::as_str).is_some_and(|it| it.contains(text))
+        };
+        rows.as_array().into_iter().flatten().any(|row| has(row, "user", user) && has(row, "detail", detail))
+    };
+    assert!(by("anna", "switch `notes:read_note` off") && by("vera", "refused"), "{rows}");
+    // A token that is taken back opens nothing any more.
+    assert_eq!(house.run(&["tokens", "revoke", &id]).code, 0);
+    assert_eq!(status(Some(&user), "GET", "/api/v1/status", ""), "401");
+    let large = format!("{{\"entry\":\"{}\"}}", "x".repeat(300 * 1024));
+    assert_eq!(status(Some(&admin), "POST", "/api/v1/allowlist/add", &large), "413");
+}
+
 /// A request of a session, with a token.
 fn head(method: &str, token: &str, session: Option<&str>, length: usize) -> String {
     let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();

@@ -1,0 +1,51 @@
+//! One request of somebody a door vouches for, answered as a whole: for doors that are not this room's own.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use http::{Request, Response, StatusCode};
+use toolwarden_control::Clerk;
+use tower::ServiceExt;
+
+use crate::peer::Peer;
+use crate::router::router;
+
+/// More than any answer of the clerk's: exports are streamed from files, not from here.
+const LARGEST: usize = 256 * 1024 * 1024;
+
+/// Every operation of a clerk.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    router: Router,
+}
+
+impl Desk {
+    #[must_use]
+    pub fn new(clerk: Arc<Clerk>) -> Self {
+        Self { router: router(clerk) }
+    }
+
+    /// The routes, for the control socket.
+    pub(crate) fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Answers. Without a peer every route refuses.
+    pub async fn answer(self, peer: Option<Peer>, request: Request<Bytes>) -> Response<Bytes> {
+        let mut request = request.map(Body::from);
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        let Ok(response) = self.router.oneshot(request).await;
+        let (parts, body) = response.into_parts();
+        match to_bytes(body, LARGEST).await {
+            Ok(bytes) => Response::from_parts(parts, bytes),
+            Err(_) => {
+                let mut failed = Response::new(Bytes::new());
+                *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                failed
+            }
+        }
+    }
+}

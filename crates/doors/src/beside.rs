@@ -1,0 +1,87 @@
+//! What else is at the same address: the control side, for persons who show a token. That somebody comes from this
+//! machine is never enough here (GATE-2), and no agent gets in.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use toolwarden_core::{Caller, CallerKind};
+use toolwarden_gateway::{Credential, Gateway, Refusal, identify};
+use toolwarden_telemetry::TurnedAway;
+
+use crate::body::AnswerBody;
+use crate::http::{JSON, credential, refused};
+use crate::{hosts, observing, post};
+
+/// Where it begins.
+const PATH: &str = "/api/";
+/// Requests are a few names.
+const LARGEST: usize = 256 * 1024;
+
+/// An answer on its way.
+pub type Answering = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
+
+/// Whoever answers there.
+pub trait Beside: Debug + Send + Sync {
+    /// Answers a person whose token was found good just now.
+    fn answer(&self, person: Arc<Caller>, request: Request<Bytes>) -> Answering;
+}
+
+/// Whether a request is for the control side.
+pub(crate) fn is_meant(path: &str) -> bool {
+    path.starts_with(PATH)
+}
+
+/// Answers one request of the control side.
+pub(crate) async fn serve<B>(gateway: &Gateway, beside: &dyn Beside, request: Request<B>) -> Response<AnswerBody>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+{
+    let (mut parts, body) = request.into_parts();
+    if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts) {
+        observing::turn_away(gateway, observing::why_host(error));
+        return fault(StatusCode::FORBIDDEN, "forbidden", &error.to_string());
+    }
+    let person = match person(gateway, &credential(&parts.headers)) {
+        Ok(person) => person,
+        Err(response) => return *response,
+    };
+    parts.headers.remove(AUTHORIZATION);
+    let bytes = match post::collected(&parts.headers, body, LARGEST).await {
+        Ok(bytes) => bytes,
+        Err((status, text)) => {
+            observing::turn_away(gateway, TurnedAway::Body);
+            return fault(status, "bad_input", text);
+        }
+    };
+    beside.answer(person, Request::from_parts(parts, bytes)).await.map(|bytes| AnswerBody::Whole(Some(bytes)))
+}
+
+fn person(gateway: &Gateway, credential: &Credential) -> Result<Arc<Caller>, Box<Response<AnswerBody>>> {
+    let nobody = || Refusal::Unauthorized("the control side is for persons who show a token, wherever they come from");
+    if !matches!(credential, Credential::Token(_)) {
+        return Err(Box::new(refused(gateway, &nobody())));
+    }
+    let caller = identify(gateway, credential, None).map_err(|refusal| Box::new(refused(gateway, &refusal)))?;
+    if caller.token.id.is_none() {
+        return Err(Box::new(refused(gateway, &nobody())));
+    }
+    if caller.kind == CallerKind::Agent {
+        let why = "this is for persons; the token is an agent's";
+        return Err(Box::new(fault(StatusCode::FORBIDDEN, "forbidden", why)));
+    }
+    Ok(caller)
+}
+
+/// In the form of the control side's own errors.
+fn fault(status: StatusCode, code: &str, message: &str) -> Response<AnswerBody> {
+    let body = serde_json::json!({ "error": { "code": code, "message": message } }).to_string();
+    let mut response = Response::new(AnswerBody::Whole(Some(Bytes::from(body))));
+    *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, JSON);
+    response
+}
