@@ -124,7 +124,8 @@ impl Clerk {
     /// The policy these records make here, with the tools of servers that were seen.
     pub(crate) async fn opened(&self, records: Records) -> Result<Opened, ControlError> {
         let locations: Locations = self.parts.locations.clone();
-        blocking(move || place::open_as_seen(&locations, &records)).await
+        let own = self.parts.servers.as_ref().map(|servers| servers.own()).unwrap_or_default();
+        blocking(move || place::open_as_seen(&locations, &records, own)).await
     }
 }
 

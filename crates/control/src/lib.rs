@@ -10,6 +10,7 @@ mod deciding;
 mod definitions;
 mod editing;
 mod error;
+mod naming;
 mod operation;
 pub mod operations;
 mod place;
@@ -29,4 +30,6 @@ pub use operation::{Kind, Needs, Operation};
 pub use place::Place;
 pub use remark::Remark;
 pub use selection::Selection;
+pub use toolwarden_store::index::Used;
+
 pub use servers::{RefusedPolicy, ServerView, Servers, ToolView};

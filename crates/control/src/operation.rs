@@ -27,6 +27,7 @@ pub enum Needs {
     Policy,
     Index,
     IndexAndKey,
+    IndexAndPolicy,
     /// What people decided, to be read.
     State,
     /// The journal and what people decided, to be changed.

@@ -13,6 +13,8 @@ pub mod audit_verify;
 mod explain_again;
 pub mod modes_delete;
 pub mod modes_set;
+pub mod modes_suggest;
+pub mod modes_template;
 pub mod policy_confirm;
 pub mod policy_diff;
 pub mod policy_history;
@@ -55,6 +57,8 @@ pub use audit_stats::AuditStats;
 pub use audit_verify::AuditVerify;
 pub use modes_delete::ModesDelete;
 pub use modes_set::ModesSet;
+pub use modes_suggest::ModesSuggest;
+pub use modes_template::ModesTemplate;
 pub use policy_confirm::PolicyConfirm;
 pub use policy_diff::PolicyDiff;
 pub use policy_history::PolicyHistory;
@@ -112,6 +116,8 @@ pub fn all(visitor: &mut impl Visitor) {
         AuditVerify,
         ModesDelete,
         ModesSet,
+        ModesSuggest,
+        ModesTemplate,
         PolicyConfirm,
         PolicyDiff,
         PolicyHistory,

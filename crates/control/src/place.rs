@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_pins::{self as pins, Changes};
-use toolwarden_policy::input::RuleFile;
+use toolwarden_policy::input::{RuleFile, ServerInput};
 use toolwarden_policy::{PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;
-use toolwarden_sources::{Loaded, Locations, WorkspaceTrust, load};
+use toolwarden_sources::{Loaded, Locations, WorkspaceTrust, load, records};
 
 use crate::error::ControlError;
 use crate::remark::Remark;
@@ -92,9 +92,18 @@ pub(crate) fn open(locations: &Locations, catalogs: &[String], store: &Records) 
     Ok(Opened { loaded, policy, is_blind: false })
 }
 
-/// The same, with the tools of servers as far as they were seen.
-pub(crate) fn open_as_seen(locations: &Locations, store: &Records) -> Result<Opened, ControlError> {
+/// The same, with servers of the process's own, and the tools of all of them as far as they were seen.
+pub(crate) fn open_as_seen(
+    locations: &Locations,
+    store: &Records,
+    own: Vec<ServerInput>,
+) -> Result<Opened, ControlError> {
     let mut loaded = read(locations, store)?;
+    for mut server in own {
+        server.enabled = true;
+        records::lay_over(store, &mut server);
+        loaded.input.servers.push(server);
+    }
     pins::fill(locations, &mut loaded.input)?;
     let policy = PolicySet::compile(&loaded.input)?;
     Ok(Opened { loaded, policy, is_blind: false })

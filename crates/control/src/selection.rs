@@ -17,6 +17,11 @@ pub struct Selection {
     /// `SERVER:TOOL`, where either side may be `*`.
     pub tool: Option<String>,
     pub user: Option<String>,
+    pub mode: Option<String>,
+    /// Of the agent.
+    pub role: Option<String>,
+    /// A token's id.
+    pub token: Option<String>,
     /// Not before.
     pub since: Option<Timestamp>,
     /// Before.
@@ -51,6 +56,9 @@ impl Selection {
         filter.decision.clone_from(&self.decision);
         filter.status.clone_from(&self.status);
         filter.user.clone_from(&self.user);
+        filter.mode.clone_from(&self.mode);
+        filter.role.clone_from(&self.role);
+        filter.token.clone_from(&self.token);
         (filter.since, filter.until) = (self.since, self.until);
         Ok(filter)
     }

@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
+use toolwarden_policy::input::ServerInput;
 
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub trait Servers: Debug + Send + Sync {
     fn list(&self) -> Vec<ServerView>;
     /// The tools a server listed so far, as name and description.
     fn tools(&self, server: &str) -> Vec<(String, Option<String>)>;
+    /// Servers that are in no file and no record: the demo's.
+    fn own(&self) -> Vec<ServerInput>;
     /// Ends what is open with a server, which is opened anew when needed; whether there is such a server.
     fn restart(&self, server: &str) -> bool;
     /// Why the policy that was read last is not in force; none where it is.

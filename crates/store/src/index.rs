@@ -12,6 +12,7 @@ mod ship;
 mod shipper;
 mod stats;
 mod syslog;
+mod used;
 
 use std::io;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use server_status::ServerStatus;
 pub use ship::{Delivered, ship};
 pub use shipper::{Shipper, spawn_shipper};
 pub use stats::{Count, Durations, Stats};
+pub use used::Used;
 
 /// Why the index cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -110,7 +110,10 @@ impl Desk {
         let (mut keyring, mut journal, mut index, mut state) = (None, None, None, None);
         match O::NEEDS {
             Needs::Files => {}
-            Needs::Policy => {
+            Needs::Policy | Needs::IndexAndPolicy => {
+                if O::NEEDS == Needs::IndexAndPolicy {
+                    index = Some(self.index().await?);
+                }
                 if store::exists(&self.locations, &store::here(&self.locations)?)? {
                     state = Some(self.state().await?);
                 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
+use audit::When;
 pub use audit::{AuditCommand, ExportFormat, RowArguments};
 pub use changes::{
     AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
@@ -307,6 +308,33 @@ pub enum ModesCommand {
         slug: String,
         #[command(flatten)]
         change: ChangeArguments,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Say the least that would still permit what was used; without a record, what names of tools suggest
+    #[command(
+        after_help = "Examples:\n  toolwarden modes suggest review\n  toolwarden modes suggest --role worker --since 7d\n  toolwarden modes suggest review --json | jq .definition | toolwarden modes set review --from -"
+    )]
+    Suggest {
+        /// The mode's slug
+        #[arg(conflicts_with_all = ["role", "token"])]
+        slug: Option<String>,
+        /// What agents of this role used
+        #[arg(long, value_name = "NAME", conflicts_with = "token")]
+        role: Option<String>,
+        /// What the bearer of this token used
+        #[arg(long, value_name = "ID")]
+        token: Option<String>,
+        /// Not before: a time, or a span such as 7d
+        #[arg(long, value_name = "WHEN")]
+        since: Option<When>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Print a ready-made mode to start from, or the list of them
+    #[command(after_help = "Example:\n  toolwarden modes template read-only | toolwarden modes set reading --from -")]
+    Template {
+        name: Option<String>,
         #[command(flatten)]
         format: Format,
     },

@@ -30,6 +30,9 @@ use crate::output::BadInput;
 use crate::wire::House;
 use crate::{keys, store};
 
+/// Where the demo server is configured.
+pub const DEMO: &str = "--demo";
+
 /// How often the journal is delivered to the index.
 const DELIVERY: Duration = Duration::from_secs(1);
 

@@ -49,16 +49,13 @@ impl Operation for ServersSwitch {
                 Spot::of_house(Sort::Server, name.as_str())
             }
         };
-        // A running gateway may have one that no file and no record has: the demo's.
-        let runs =
-            clerk.parts.servers.as_ref().is_some_and(|servers| servers.list().iter().any(|one| one.name == name));
         let words = format!("switch the server `{}` {}", shown(&name), if enabled { "on" } else { "off" });
         let editing = Editing { actor, operation: "servers_switch", terms: &terms, spot, words, narrows: !enabled };
         clerk
             .edit_record(editing, |content, before| {
                 let servers = &before.loaded.input.servers;
                 let known = servers.iter().find(|known| registration_key(&known.name) == registration_key(&name));
-                if known.is_none() && content.is_none() && !before.is_blind && !runs {
+                if known.is_none() && content.is_none() && !before.is_blind {
                     let message = format!("no server is called `{}`", shown(&name));
                     return Err(not_there(message, "see `toolwarden servers list`"));
                 }

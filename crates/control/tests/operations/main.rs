@@ -51,6 +51,10 @@ impl Servers for OneServer {
         vec![("read".to_owned(), None)]
     }
 
+    fn own(&self) -> Vec<ServerInput> {
+        Vec::new()
+    }
+
     fn restart(&self, server: &str) -> bool {
         server == "gw"
     }

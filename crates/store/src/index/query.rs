@@ -20,6 +20,11 @@ pub struct Filter {
     pub server: Option<String>,
     pub tool: Option<String>,
     pub user: Option<String>,
+    pub mode: Option<String>,
+    /// Of the agent.
+    pub role: Option<String>,
+    /// A token's id.
+    pub token: Option<String>,
     /// Not before.
     pub since: Option<Timestamp>,
     /// Before.
@@ -47,6 +52,9 @@ impl Filter {
             (" AND server = ", &self.server),
             (" AND tool = ", &self.tool),
             (" AND user_name = ", &self.user),
+            (" AND mode = ", &self.mode),
+            (" AND agent_type = ", &self.role),
+            (" AND token_id = ", &self.token),
         ];
         for (condition, value) in texts {
             if let Some(value) = value {

@@ -83,6 +83,15 @@ pub struct RowArguments {
     /// Only intent (calls that left), refusal or event
     #[arg(long, value_name = "KIND", value_parser = NonEmptyStringValueParser::new())]
     pub kind: Option<String>,
+    /// Only in this mode
+    #[arg(long, value_name = "SLUG")]
+    pub mode: Option<String>,
+    /// Only of agents with this role
+    #[arg(long, value_name = "ROLE")]
+    pub role: Option<String>,
+    /// Only of the bearer of this token
+    #[arg(long, value_name = "ID")]
+    pub token: Option<String>,
     /// Not before: a span such as 30m, 1h or 7d ago, or an RFC 3339 time
     #[arg(long, value_name = "WHEN")]
     pub since: Option<When>,

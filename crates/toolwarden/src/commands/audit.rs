@@ -95,6 +95,9 @@ fn selection(arguments: &RowArguments) -> Selection {
         server: arguments.server.clone(),
         tool: arguments.tool.clone(),
         user: arguments.user.clone(),
+        mode: arguments.mode.clone(),
+        role: arguments.role.clone(),
+        token: arguments.token.clone(),
         since: arguments.since.map(|when| when.resolve(now)),
         until: arguments.until.map(|when| when.resolve(now)),
     }

@@ -1,10 +1,12 @@
 //! `modes`: list, show, check and change per-mode restrictions.
 
+mod suggesting;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
-use toolwarden_control::operations::{ModesDelete, ModesSet, modes_delete, modes_set};
+use toolwarden_control::operations::{ModesDelete, ModesSet, modes_delete, modes_set, modes_suggest};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Layer, Sourced, ToolIdentity};
 use toolwarden_policy::input::ModeInput;
@@ -15,6 +17,7 @@ use toolwarden_sources::readers::roomodes;
 use crate::changed;
 use crate::clerk::Desk;
 use crate::cli::{Format, ModeArguments, ModesCommand, Places, PolicyArguments};
+use crate::environment;
 use crate::output::{self, BadInput, Exit};
 use crate::wire::{self, House};
 
@@ -22,6 +25,16 @@ pub fn run(places: &Places, command: &ModesCommand) -> Result<Exit> {
     match command {
         ModesCommand::List { policy, format } => list(&wire::open(places, policy)?, *format),
         ModesCommand::Show { slug, policy, format } => show(&wire::open(places, policy)?, slug, *format),
+        ModesCommand::Suggest { slug, role, token, since, format } => {
+            let request = modes_suggest::Request {
+                mode: slug.clone(),
+                role: role.clone(),
+                token: token.clone(),
+                since: since.map(|when| when.resolve(environment::now())),
+            };
+            suggesting::suggest(places, request, *format)
+        }
+        ModesCommand::Template { name, format } => suggesting::template(places, name.as_deref(), *format),
         ModesCommand::Set(arguments) => set(places, arguments),
         ModesCommand::Delete { slug, change, format } => {
             let desk = Desk::open(places, None)?;

@@ -97,7 +97,7 @@ fn with_demo(mut house: House, demo: bool, store: &Records) -> Result<House> {
         return Ok(house);
     }
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut input = ServerInput::new("notes", Origin::record(Layer::Config, "--demo"), Declared::ByOperator);
+    let mut input = ServerInput::new("notes", Origin::record(Layer::Config, serving::DEMO), Declared::ByOperator);
     input.launch =
         Launch::Command { command: program.to_string_lossy().into_owned(), arguments: vec!["demo-server".to_owned()] };
     records::lay_over(store, &mut input);

@@ -14,10 +14,11 @@ use toolwarden_console::{ControlSocket, Desk, SocketError, serve_socket};
 use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers};
 use toolwarden_core::Records;
 use toolwarden_gateway::Gateway;
+use toolwarden_policy::input::ServerInput;
 
 use super::persons::Persons;
 use super::taking::{Came, Taking, looks};
-use super::{Readiness, Running};
+use super::{DEMO, Readiness, Running};
 use crate::environment::SystemClock;
 use crate::wire::House;
 
@@ -217,6 +218,11 @@ impl Servers for GatewayServers {
         let gateway = self.gateway.upgrade();
         let listed = gateway.map(|gateway| gateway.listed_tools(server)).unwrap_or_default();
         listed.into_iter().map(|tool| (tool.name, tool.description)).collect()
+    }
+
+    fn own(&self) -> Vec<ServerInput> {
+        let configured = self.gateway.upgrade().map(|gateway| gateway.live.configured()).unwrap_or_default();
+        configured.into_iter().filter(|server| &*server.origin.source == DEMO).collect()
     }
 
     fn restart(&self, server: &str) -> bool {

@@ -25,6 +25,7 @@ mod signals;
 mod socket;
 mod stopping;
 mod storing;
+mod suggesting;
 mod tailing;
 mod trusting;
 mod unseen;

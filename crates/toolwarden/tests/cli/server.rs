@@ -172,6 +172,12 @@ impl Server {
         exchange(self.connect(), &request.replacen("/mcp/notes ", &format!("/mcp/notes?mode={mode} "), 1))
     }
 
+    /// Calls a tool of `/mcp/notes` as a person in a mode; the whole answer.
+    pub fn called_in_mode(&self, mode: &str, tool: &str, arguments: &Value) -> String {
+        let request = self.request("tools/call", Some(tool), &json!({ "name": tool, "arguments": arguments }));
+        exchange(self.connect(), &request.replacen("/mcp/notes ", &format!("/mcp/notes?mode={mode} "), 1))
+    }
+
     fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
         let answer = exchange(self.connect(), &self.request(method, name, parameters));
         let start = answer.find("{\"jsonrpc\"").unwrap_or_default();

@@ -1,0 +1,74 @@
+//! What a tool's name lets expect. Only for suggestions: nothing is permitted because of a name.
+
+const READING: [&str; 16] = [
+    "get", "list", "read", "search", "find", "show", "view", "describe", "fetch", "query", "count", "status", "help",
+    "lookup", "inspect", "explain",
+];
+const DANGEROUS: [&str; 24] = [
+    "delete",
+    "remove",
+    "drop",
+    "destroy",
+    "purge",
+    "truncate",
+    "kill",
+    "revoke",
+    "reset",
+    "wipe",
+    "admin",
+    "exec",
+    "execute",
+    "eval",
+    "shell",
+    "sudo",
+    "deploy",
+    "publish",
+    "push",
+    "merge",
+    "force",
+    "grant",
+    "uninstall",
+    "transfer",
+];
+
+/// Its words, in lower case: `createIssue`, `create_issue` and `create.issue` have the same.
+fn words(tool: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for letter in tool.chars() {
+        let ends = !letter.is_alphanumeric() || (letter.is_uppercase() && was_lower);
+        if ends {
+            words.push(String::new());
+        }
+        if letter.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(letter.to_lowercase());
+        }
+        was_lower = letter.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether it sounds as if it only read.
+pub(crate) fn sounds_reading(tool: &str) -> bool {
+    let words = words(tool);
+    words.iter().any(|word| READING.contains(&word.as_str())) && !sounds_dangerous(tool)
+}
+
+/// Whether it sounds as if what it does could hardly be undone.
+pub(crate) fn sounds_dangerous(tool: &str) -> bool {
+    words(tool).iter().any(|word| DANGEROUS.contains(&word.as_str()))
+}
+
+#[cfg(test)]
+#[test]
+fn names_are_read_in_every_spelling() {
+    assert!(["get_issue", "listRepos", "db.read", "Search-Code"].into_iter().all(sounds_reading));
+    assert!(["delete_repo", "repoDelete", "db.drop", "force-push"].into_iter().all(sounds_dangerous));
+    assert!(
+        !["create_issue", "targets", "forget"].into_iter().any(|name| sounds_reading(name) || sounds_dangerous(name))
+    );
+    assert!(!sounds_reading("list_and_delete"));
+}
