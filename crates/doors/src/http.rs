@@ -134,6 +134,9 @@ pub(crate) fn refused(gateway: &Gateway, refusal: &Refusal) -> Response<AnswerBo
     if matches!(refusal, Refusal::Unauthorized(_)) {
         response.headers_mut().insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
+    if matches!(refusal, Refusal::TooManyGuesses) {
+        response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
+    }
     response
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn turn_away(gateway: &Gateway, why: TurnedAway) {
 /// Why a door refused it, as it is counted.
 pub(crate) fn why(refusal: &Refusal) -> TurnedAway {
     match refusal {
-        Refusal::Unauthorized(_) | Refusal::Unverified => TurnedAway::Credential,
+        Refusal::Unauthorized(_) | Refusal::TooManyGuesses | Refusal::Unverified => TurnedAway::Credential,
         Refusal::UnknownMode(_) => TurnedAway::Mode,
         Refusal::Malformed(_) | Refusal::Batch => TurnedAway::Malformed,
         Refusal::Rung(_) | Refusal::VersionHeader(_) => TurnedAway::Headers,

@@ -49,6 +49,7 @@ pub async fn serve(
 ) -> Result<(), StdioError> {
     let caller = identify(gateway, credential, mode).map_err(|refusal| match refusal {
         Refusal::Unauthorized(why) => StdioError::Unauthorized(why),
+        Refusal::TooManyGuesses => StdioError::Unauthorized("the credential is not known here"),
         Refusal::Unverified => StdioError::Unauthorized(Reason::CredentialUnverified.sentence()),
         _ => StdioError::UnknownMode(mode.unwrap_or_default().to_owned()),
     })?;

@@ -11,6 +11,8 @@ use toolwarden_policy::Explanation;
 pub enum Refusal {
     /// A credential was shown and is not good, or none was shown and one is needed; in words.
     Unauthorized(&'static str),
+    /// Nobody issued what was shown, and too many such were shown within a minute.
+    TooManyGuesses,
     /// Nobody knows at the moment whether the credential still counts.
     Unverified,
     UnknownMode(String),

@@ -83,6 +83,10 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
     let bad = StatusCode::BAD_REQUEST;
     match refusal {
         Refusal::Unauthorized(why) => (StatusCode::UNAUTHORIZED, INVALID_REQUEST, (*why).to_owned()),
+        Refusal::TooManyGuesses => {
+            let words = "too many credentials that nobody issued were shown here; wait a minute";
+            (StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, words.to_owned())
+        }
         Refusal::Unverified => {
             let reason = Reason::CredentialUnverified;
             (StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, format!("{}; {}", reason.sentence(), reason.remedy()))

@@ -19,6 +19,7 @@ pub fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) 
     let caller = match credential {
         Credential::Local => gateway.local.clone(),
         Credential::Anonymous if gateway.identities.admits_anonymous() => gateway.anonymous.clone(),
+        Credential::Anonymous if gateway.identities.cannot_tell() => return Err(Refusal::Unverified),
         Credential::Anonymous => return Err(Refusal::Unauthorized(NEEDED)),
         Credential::Token(text) => {
             let bearer = gateway.identities.bearer(text.reveal_to_upstream(), gateway.clock.now());

@@ -16,6 +16,7 @@ use toolwarden_store::State;
 use toolwarden_store::state::{Counted, Feed, StoredToken, Tokens};
 
 use crate::gateway::Gateway;
+use crate::guesses::Guesses;
 use crate::resolve::{Asked, What};
 
 /// How long a gateway serves agents without having heard of its store.
@@ -31,6 +32,7 @@ pub struct Identities {
     known: Option<Known>,
     /// `[gateway] anonymous_loopback`.
     anonymous: Option<bool>,
+    guesses: Guesses,
 }
 
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl Identities {
     pub fn of(feed: Arc<Feed>, state: State, local_user: String, max_stale: Option<Duration>) -> Self {
         let max_stale = max_stale.unwrap_or(MAX_STALE);
         let known = Known { feed, state, max_stale, local_user, callers: ArcSwap::default() };
-        Self { known: Some(known), anonymous: None }
+        Self { known: Some(known), anonymous: None, guesses: Guesses::default() }
     }
 
     /// With `[gateway] anonymous_loopback` as it is written.
@@ -74,13 +76,22 @@ impl Identities {
         self.anonymous.unwrap_or_else(|| !any_was_issued()) || weak::is(Weakness::Credentials)
     }
 
+    /// Whether nobody knows if a token was issued: none was as far as is known, and nothing was heard since.
+    pub(crate) fn cannot_tell(&self) -> bool {
+        let known = self.known.as_ref();
+        known.is_some_and(|known| known.is_stale() && !known.feed.known().tokens.any_was_issued())
+    }
+
     /// The caller who bears a token.
     pub(crate) fn bearer(&self, text: &str, now: Timestamp) -> Result<Arc<Caller>, Refusal> {
-        const UNKNOWN: Refusal = Refusal::Unauthorized("the credential is not known here");
-        let (Some(known), Some(shown)) = (&self.known, ShownToken::parse(text)) else { return Err(UNKNOWN) };
+        let unknown = || match self.guesses.count(now) {
+            false => Refusal::Unauthorized("the credential is not known here"),
+            true => Refusal::TooManyGuesses,
+        };
+        let (Some(known), Some(shown)) = (&self.known, ShownToken::parse(text)) else { return Err(unknown()) };
         let found = known.callers().by_id.get(shown.id).cloned();
         let Some((token, caller)) = found.filter(|(token, _)| token.digest == shown.digest().to_string()) else {
-            return Err(UNKNOWN);
+            return Err(unknown());
         };
         if token.revoked_at.is_some() {
             return Err(Refusal::Unauthorized("the credential was revoked; issue a new token"));

@@ -11,6 +11,7 @@ pub mod exchange;
 pub mod flow;
 pub mod forward;
 pub mod gateway;
+mod guesses;
 pub mod identify;
 pub mod identities;
 pub mod inspect;

@@ -284,6 +284,20 @@ fn gate_16_what_is_decided_at_one_gateway_acts_at_the_other() {
     assert_eq!(said, ["go back to version 0", "switch `notes:read_note` off"]);
 }
 
+#[test]
+fn gate_2_many_guesses_are_turned_away_and_a_good_token_is_not() {
+    let house = house();
+    let server = Server::start(&house);
+    let (_, token) = issue(&house, &worker(&[]));
+    let guess = "tw_0123456789abc_0000000000000000000000000000000000000000000";
+    let statuses: Vec<String> = (0..300).map(|_| ask(&server, Some(guess), "GET", "/api/v1/status", "").0).collect();
+    assert_eq!(statuses.first().map(String::as_str), Some("401"));
+    let too_many = statuses.iter().filter(|status| *status == "429").count();
+    // A minute may end in between.
+    assert!(too_many >= 60 && statuses.iter().all(|status| status == "401" || status == "429"), "{too_many}");
+    assert!(is_read(&read(&server, &token)), "whoever has a good one is not kept waiting");
+}
+
 /// Asks the control side over HTTP; the status and the answer.
 fn ask(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> (String, String) {
     let shown = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
