@@ -124,12 +124,19 @@ struct Voice {
 impl Voice {
     /// What the server agreed to tell, and its news from now on.
     async fn begin(self) -> (Wanted, Told) {
-        let (agreed, open) = match self.open().await {
+        let voice = Arc::new(self);
+        let (agreed, open) = match Self::opened(&voice).await {
             Some((agreed, events)) => (agreed, Some(events)),
             None => (Wanted::default(), None),
         };
-        let told = Told { voice: self, open, since: Instant::now(), waiting: VecDeque::new(), pauses: Backoff::new() };
+        let told = Told { voice, open, since: Instant::now(), waiting: VecDeque::new(), pauses: Backoff::new() };
         (agreed, told)
+    }
+
+    /// Apart from the client's stream: whoever does not read it would keep others waiting who want the same server.
+    async fn opened(voice: &Arc<Self>) -> Option<(Wanted, Events)> {
+        let voice = voice.clone();
+        tokio::spawn(async move { voice.open().await }).await.ok().flatten()
     }
 
     /// Opens the stream of the server, and waits for what it agrees to tell.
@@ -157,7 +164,7 @@ impl Voice {
 
 /// The news of one server: a stream that ends, or could not be opened, is tried again.
 struct Told {
-    voice: Voice,
+    voice: Arc<Voice>,
     open: Option<Events>,
     since: Instant,
     /// What is told before anything the server says.
@@ -188,7 +195,7 @@ impl Told {
             if self.voice.gateway.strong_count() == 0 {
                 return None;
             }
-            if let Some((agreed, events)) = self.voice.open().await {
+            if let Some((agreed, events)) = Voice::opened(&self.voice).await {
                 (self.open, self.since) = (Some(events), Instant::now());
                 self.waiting = missed(&agreed, &self.voice.id);
             }
