@@ -24,6 +24,7 @@ mod one_roof;
 mod open_questions;
 mod oracle;
 mod oracle_cases;
+mod owners;
 mod parking;
 mod patience;
 mod pinned;

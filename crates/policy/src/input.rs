@@ -204,6 +204,8 @@ pub struct ServerInput {
     pub name: String,
     pub origin: Origin,
     pub declared: Declared,
+    /// The user for whom alone it is there, declared `ByUser` (GATE-8); none = it is everybody's.
+    pub owner: Option<String>,
     pub enabled: bool,
     pub default_enabled: bool,
     /// What starts or reaches it; two definitions that differ here disable the name (MODE-7).
@@ -228,6 +230,7 @@ impl ServerInput {
             name: name.to_owned(),
             origin,
             declared,
+            owner: None,
             enabled: true,
             default_enabled: true,
             launch: Launch::Nothing,

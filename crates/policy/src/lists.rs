@@ -217,7 +217,13 @@ fn settings(stored: &UserInput, always: &[Sourced<String>]) -> Lists {
 
 /// `alwaysAllow` names tools of its own server.
 fn always_allowed(server: &ServerInput) -> impl Iterator<Item = Sourced<String>> + '_ {
-    server.always_allow.iter().map(|tool| Sourced::new(format!("{}:{}", server.name, tool.value), tool.origin.clone()))
+    // What a user installed says nothing of what the local person lets run.
+    let counts = server.owner.is_none();
+    server
+        .always_allow
+        .iter()
+        .filter(move |_| counts)
+        .map(|tool| Sourced::new(format!("{}:{}", server.name, tool.value), tool.origin.clone()))
 }
 
 /// All users' layers.

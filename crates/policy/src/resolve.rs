@@ -23,8 +23,9 @@ pub(crate) fn resolve<'a>(policy: &'a PolicySet, query: &'a Query) -> Resolved<'
     let (server_given, tool_given) = (&*query.call.server, &*query.call.tool);
     // Only the doors that judge what a client executes forgive a difference in case.
     let forgiving = query.door != Door::Mcp;
-    let (server_name, server_ambiguous) = choose(policy.servers().find(server_given), server_given, forgiving);
-    let server = policy.servers().get(server_name).map(AsRef::as_ref);
+    let user = query.caller.user.as_deref();
+    let (server_name, server_ambiguous) = choose(policy.servers().find(server_given, user), server_given, forgiving);
+    let server = policy.servers().get_for(server_name, user).map(AsRef::as_ref);
     if query.call.requested_operation() != Operation::CallTool {
         let tool_known = server.is_some();
         return Resolved { server_name, tool_name: tool_given, server, tool_known, ambiguous: server_ambiguous };
@@ -53,13 +54,14 @@ pub enum FlatName {
     Several(Vec<ToolIdentity>),
 }
 
-/// Resolves `mcp_server_tool` and `mcp__server__tool`, for doors that give no server.
+/// Resolves `mcp_server_tool` and `mcp__server__tool`, for doors that give no server. Only servers count that the
+/// user knows (GATE-8).
 #[must_use]
-pub fn resolve_flat_name(policy: &PolicySet, name: &str, fallback_server: &str) -> FlatName {
+pub fn resolve_flat_name(policy: &PolicySet, name: &str, fallback_server: &str, user: Option<&str>) -> FlatName {
     let mut fitting: Vec<ToolIdentity> = Vec::new();
     for (prefix, separator) in [("mcp__", "__"), ("mcp_", "_")] {
         let Some(rest) = name.strip_prefix(prefix) else { continue };
-        for server in policy.servers().sorted() {
+        for server in policy.servers().sorted().into_iter().filter(|server| server.is_for(user)) {
             let tool = strip_folded(rest, &server.name).and_then(|rest| rest.strip_prefix(separator));
             if let Some(Found::Known(tool)) = tool.map(|tool| server.find_tool(tool)) {
                 let identity = ToolIdentity::new(&*server.name, tool);

@@ -1,7 +1,8 @@
 //! Servers and their tools, compiled: what is known, enabled, scoped, limited and labelled.
 //!
 //! Two definitions of one name with different launches, or names that differ only in case or
-//! Unicode form, switch that name off until a person chooses (MODE-7, ALLOW-5).
+//! Unicode form, switch that name off until a person chooses (MODE-7, ALLOW-5). A server of one user is
+//! unknown to everybody else: whoever looks a name up says for whom (GATE-8).
 
 mod task_scopes;
 
@@ -38,6 +39,8 @@ pub struct Server {
     /// How explanations name it, made once.
     pub(crate) rule: RuleRef,
     pub declared: Declared,
+    /// The user for whom alone it is there.
+    pub owner: Option<String>,
     pub state: ServerState,
     pub default_enabled: bool,
     /// What starts or reaches it.
@@ -101,7 +104,7 @@ impl Servers {
             }
         }
         for (name, tools) in [(BUILTIN_SERVER, &[SHELL_TOOL, FETCH_TOOL][..]), (CUSTOM_TOOLS_SERVER, &[])] {
-            let configured = servers.by_name.get(name).cloned();
+            let configured = servers.by_name.get(name).filter(|server| server.owner.is_none()).cloned();
             servers.add(Server::virtual_server(name, tools, configured.as_deref(), inputs));
         }
         servers
@@ -135,13 +138,29 @@ impl Servers {
         servers
     }
 
-    pub(crate) fn find(&self, name: &str) -> Found<'_> {
-        find(&self.by_name, &self.by_folded, name)
+    /// A server as this user knows it.
+    pub(crate) fn get_for(&self, name: &str, user: Option<&str>) -> Option<&Arc<Server>> {
+        self.get(name).filter(|server| server.is_for(user))
+    }
+
+    /// Of names that differ only in case, those count that this user knows.
+    pub(crate) fn find(&self, name: &str, user: Option<&str>) -> Found<'_> {
+        let known = |name: &str| self.by_name.get_key_value(name).filter(|(_, server)| server.is_for(user));
+        if let Some((known, _)) = known(name) {
+            return Found::Known(known);
+        }
+        let twins = self.by_folded.get(&*name::folded(name)).into_iter().flatten();
+        let mut twins = twins.filter(|twin| known(twin).is_some());
+        match (twins.next(), twins.next()) {
+            (Some(only), None) => Found::Known(only),
+            (Some(_), Some(_)) => Found::Ambiguous,
+            (None, _) => Found::Unknown,
+        }
     }
 }
 
 fn differs(one: &ServerInput, other: &ServerInput) -> bool {
-    one.name != other.name || one.launch != other.launch
+    one.name != other.name || one.launch != other.launch || one.owner != other.owner
 }
 
 fn find<'a, T>(names: &'a HashMap<String, T>, folded: &'a HashMap<String, Vec<String>>, name: &str) -> Found<'a> {
@@ -161,6 +180,12 @@ impl Server {
         self.state == ServerState::Enabled
     }
 
+    /// Whether it is there for this user.
+    #[must_use]
+    pub fn is_for(&self, user: Option<&str>) -> bool {
+        self.owner.as_deref().is_none_or(|owner| user == Some(owner))
+    }
+
     fn compile(input: &ServerInput, rival: Option<Origin>) -> Self {
         let state = match rival {
             Some(other) => ServerState::Conflict(other),
@@ -171,7 +196,9 @@ impl Server {
             name: input.name.as_str().into(),
             origin: input.origin.clone(),
             rule: RuleRef::new(format!("server {}", name::shown(&input.name)), &input.origin),
-            declared: input.declared,
+            // Whatever else is said of it: patterns without a server are not for one user's servers (GATE-5).
+            declared: if input.owner.is_some() { Declared::ByUser } else { input.declared },
+            owner: input.owner.clone(),
             state,
             default_enabled: input.default_enabled,
             launch: input.launch.clone(),
@@ -195,11 +222,12 @@ impl Server {
             input_schema: None,
             output_schema: None,
         };
-        let base = inputs.iter().find(|input| input.name == name);
+        let base = inputs.iter().find(|input| input.name == name && input.owner.is_none());
         let input = ServerInput {
             name: name.to_owned(),
             origin: configured.map_or_else(|| Origin::record(Layer::Shipped, name), |server| server.origin.clone()),
             declared: Declared::ByOperator,
+            owner: None,
             enabled: true,
             default_enabled: true,
             launch: Launch::Nothing,

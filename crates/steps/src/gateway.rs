@@ -11,7 +11,7 @@ use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
-use toolwarden_conversations::upstreams::{ServerState, ServerStatus, Upstream, Upstreams};
+use toolwarden_conversations::upstreams::{ServerState, ServerStatus, Set, Upstream, Upstreams};
 use toolwarden_core::{AuditRecord, Caller, Clock, Keyring, RecordKind, name};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
@@ -115,7 +115,7 @@ impl Gateway {
             parts.clock.clone(),
         ));
         let upstreams = Upstreams::new(&parts.definitions, &parts.settings.bounds(), &scribe, &audience);
-        let names: Vec<Arc<str>> = upstreams.now().all().iter().map(|upstream| upstream.name.clone()).collect();
+        let names = counted(&upstreams.now());
         let gateway = Arc::new(Self {
             telemetry: Telemetry::new(names, parts.settings.tracer.clone(), parts.clock.now()),
             upstreams,
@@ -197,7 +197,9 @@ impl Gateway {
     #[must_use]
     pub fn observed(&self) -> Observed {
         let journal = self.journal.health();
-        let servers = self.server_statuses().into_iter();
+        // Whoever may look at counts need not know whose servers there are (GATE-8).
+        let counted = counted(&self.upstreams.now());
+        let servers = self.server_statuses().into_iter().filter(|one| counted.iter().any(|name| **name == *one.name));
         Observed {
             sessions: self.sessions.count(),
             policy_version: self.live.policy().version(),
@@ -291,6 +293,12 @@ impl Gateway {
         let servers = self.upstreams.snapshot();
         stream::iter(servers.all()).for_each_concurrent(None, |upstream| upstream.end()).await;
     }
+}
+
+/// The servers that are counted one by one: not those of one user, whose names are nobody else's to know.
+pub(crate) fn counted(servers: &Set) -> Vec<Arc<str>> {
+    let shown = servers.all().iter().filter(|upstream| upstream.definition.input.owner.is_none());
+    shown.map(|upstream| upstream.name.clone()).collect()
 }
 
 /// Ends what sessions have at their servers. One that does not answer keeps nobody waiting for long.

@@ -22,7 +22,7 @@ use toolwarden_sources::ServerDefinition;
 use toolwarden_sources::stored::StoredError;
 
 use crate::decide::still_permitted;
-use crate::gateway::{Gateway, take_leave};
+use crate::gateway::{Gateway, counted, take_leave};
 use crate::visible::announce;
 
 /// How long a server may take to hear that it is not needed any more.
@@ -72,7 +72,7 @@ impl Gateway {
         let noted = self.pins.take_over(pins, now);
         self.screens.replace(reading.definitions);
         self.limiter.replace(&reading.policy.base().limits, &servers);
-        self.telemetry.metrics.replace(next.set().all().iter().map(|upstream| upstream.name.clone()));
+        self.telemetry.metrics.replace(counted(next.set()));
         self.exchange(next);
         for (server, noted) in noted {
             self.tell_pinned(&server, &[noted]);

@@ -77,7 +77,7 @@ pub enum Resolved {
 }
 
 pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
-    let Some(upstream) = gateway.upstreams.get(server) else {
+    let Some(upstream) = gateway.upstreams.get(server).filter(|upstream| upstream.is_for(&arrival.caller)) else {
         return Err(Refusal::UnknownServer(server.to_string()));
     };
     let (id, method, params) = match &arrival.message {

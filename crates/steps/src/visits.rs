@@ -102,7 +102,9 @@ impl Gateway {
     /// There is none, or no such server.
     pub fn find_session(&self, id: &str, caller: &Caller, scope: &Scope) -> Result<Arc<ClientSession>, Refusal> {
         self.sessions.find(id, caller, scope).ok_or_else(|| match scope {
-            Scope::One(server) if self.upstreams.get(server).is_none() => Refusal::UnknownServer(server.to_string()),
+            Scope::One(server) if !self.upstreams.get(server).is_some_and(|upstream| upstream.is_for(caller)) => {
+                Refusal::UnknownServer(server.to_string())
+            }
             Scope::One(_) | Scope::All => Refusal::SessionGone,
         })
     }

@@ -82,6 +82,10 @@ struct Pair<'a> {
 impl Pair<'_> {
     fn compare(&self, found: &mut Found) {
         let (old, new) = (self.old, self.new);
+        if old.owner != new.owner {
+            // Whoever had it may be judged as if nobody had: where clients execute, what is unknown may run.
+            self.add("server_owner_changed", "is there for others than before", found);
+        }
         if new.state != ServerState::Enabled {
             return;
         }

@@ -90,7 +90,7 @@ impl Whose<'_> {
         let counts = admin.is_none() && !defined;
         rows.extend(input.users.get(self.user).into_iter().flat_map(|user| &user.mcp_allowlist).map(row(counts)));
         if self.is_local {
-            let always = input.servers.iter().flat_map(|server| {
+            let always = input.servers.iter().filter(|server| server.owner.is_none()).flat_map(|server| {
                 server
                     .always_allow
                     .iter()

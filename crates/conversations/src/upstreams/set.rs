@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
 use arc_swap::{ArcSwap, Guard};
-use toolwarden_core::{Weakness, weak};
+use toolwarden_core::{Caller, Weakness, weak};
 use toolwarden_sources::ServerDefinition;
 
 use super::{StdioLink, Upstream};
@@ -146,6 +146,15 @@ impl Upstreams {
         // Clients know servers by these names: one that was there keeps it, whoever comes before it now.
         let known = definitions.clone().filter_map(|one| now.get(&one.input.name));
         let mut taken: Vec<Alias> = known.map(|one| one.alias.clone()).collect();
+        // A user's servers change no name that others see.
+        let own = |one: &&ServerDefinition| one.input.owner.is_some();
+        let fresh = definitions.clone().filter(|one| now.get(&one.input.name).is_none());
+        let mut aliases: HashMap<&str, Alias> = HashMap::new();
+        for definition in fresh.clone().filter(|one| !own(one)).chain(fresh.filter(own)) {
+            let name = definition.input.name.as_str();
+            let alias = aliases.entry(name).or_insert_with(|| Alias::among(name, &taken));
+            taken.push(alias.clone());
+        }
         let mut set = Set::default();
         for definition in definitions {
             // The first definition of a name counts; the judge refuses names with rivals.
@@ -155,11 +164,8 @@ impl Upstreams {
                 Some(known) => known.clone(),
                 None => {
                     let alias = known.map(|known| known.alias.clone());
-                    let alias = alias.unwrap_or_else(|| {
-                        let alias = Alias::among(&definition.input.name, &taken);
-                        taken.push(alias.clone());
-                        alias
-                    });
+                    let alias = alias.or_else(|| aliases.remove(definition.input.name.as_str()));
+                    let alias = alias.unwrap_or_else(|| Alias::among(&definition.input.name, &taken));
                     let called = (self.numbers.fetch_add(1, Ordering::Relaxed), alias);
                     Arc::new(Upstream::new(definition, bounds, called, (&self.scribe, &self.audience)))
                 }
@@ -180,6 +186,11 @@ impl Upstreams {
 }
 
 impl Upstream {
+    /// Whether it is there for a caller: one user's servers are unknown to everybody else (GATE-8).
+    pub fn is_for(&self, caller: &Caller) -> bool {
+        self.definition.input.owner.as_ref().is_none_or(|owner| caller.user.as_ref() == Some(owner))
+    }
+
     /// Whether it was taken away, or is defined otherwise since.
     pub fn is_over(&self) -> bool {
         self.tenure.is_over()

@@ -11,7 +11,7 @@ use toolwarden_gateway::{Book, Gateway, Identities, Parts, Reading, Settings};
 use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
-use toolwarden_sources::{Locations, WorkspaceTrust};
+use toolwarden_sources::{ConfigFile, Locations, WorkspaceTrust};
 use toolwarden_store::{Journal, JournalOptions};
 use toolwarden_vault::FileKeyring;
 
@@ -48,6 +48,8 @@ pub(super) struct Given {
     pub(super) turn_time: Option<Duration>,
     /// Streams and sessions one caller may have.
     pub(super) most_of_one: Option<usize>,
+    /// Servers that are one user's, and whose.
+    pub(super) owned: &'static [(&'static str, &'static str)],
 }
 
 impl Given {
@@ -64,6 +66,7 @@ impl Given {
         tracer: None,
         turn_time: None,
         most_of_one: None,
+        owned: &[],
     };
 }
 
@@ -105,10 +108,18 @@ impl House {
 
     /// From a whole config text.
     pub(super) async fn configured(given: &Given, text: &str, recorder: Recorder) -> Option<Self> {
+        Self::known_to(given, text, recorder, Identities::default()).await
+    }
+
+    /// The same for whoever has these identities.
+    pub(super) async fn known_to(
+        given: &Given,
+        text: &str,
+        recorder: Recorder,
+        identities: Identities,
+    ) -> Option<Self> {
         let directory = tempfile::tempdir().ok()?;
-        let reading = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes());
-        assert!(!reading.broken, "{text}\n{:?}", reading.findings);
-        let config = reading.value;
+        let config = read(given, text);
         let input = input(given, &config);
         let policy = PolicySet::compile(&input);
         assert!(policy.is_ok(), "{:?}", policy.err());
@@ -133,7 +144,7 @@ impl House {
             journal: journal.clone(),
             keyring,
             clock: Arc::new(Noon),
-            identities: Identities::default(),
+            identities,
             local_user: "ada".to_owned(),
         });
         Some(Self { gateway, recorder, journal, locations, _directory: directory })
@@ -147,7 +158,7 @@ impl House {
 
     /// The same for whatever servers a whole config text has.
     pub(super) fn take_over(&self, given: &Given, text: &str) {
-        let config = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes()).value;
+        let config = read(given, text);
         let input = input(given, &config);
         let policy = PolicySet::compile(&input);
         let Ok(policy) = policy else { unreachable!("{:?}", policy.err()) };
@@ -175,7 +186,18 @@ impl House {
     }
 }
 
-fn input(given: &Given, config: &toolwarden_sources::ConfigFile) -> PolicyInput {
+fn read(given: &Given, text: &str) -> ConfigFile {
+    let reading = read_bytes("toolwarden.toml", Standing::Operator, text.as_bytes());
+    assert!(!reading.broken, "{text}\n{:?}", reading.findings);
+    let mut config = reading.value;
+    for server in &mut config.servers {
+        let owner = given.owned.iter().find(|(name, _)| *name == server.input.name);
+        server.input.owner = owner.map(|(_, owner)| (*owner).to_owned());
+    }
+    config
+}
+
+fn input(given: &Given, config: &ConfigFile) -> PolicyInput {
     let origin = Origin::record(Layer::Config, "test");
     let sourced =
         |texts: &[&str]| texts.iter().map(|text| Sourced::new((*text).to_owned(), origin.clone())).collect::<Vec<_>>();

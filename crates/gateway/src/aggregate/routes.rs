@@ -71,7 +71,8 @@ fn shut(
     method: &str,
     trail: &mut Option<Trail>,
 ) -> Option<Refusal> {
-    gateway.upstreams.snapshot().all().iter().find_map(|upstream| {
+    let servers = gateway.upstreams.snapshot();
+    servers.all().iter().filter(|upstream| upstream.is_for(&arrival.caller)).find_map(|upstream| {
         let own = upstream.alias.reveal(exposed, Vec::new)?;
         let refusal = reach(gateway, &arrival.caller, &upstream.name, exposed).err()?;
         if let Some(trail) = trail.as_mut() {

@@ -4,6 +4,7 @@ mod admin;
 mod kit;
 mod modes;
 mod own_files;
+mod owners;
 mod reviewed;
 mod roles;
 mod seeds;

@@ -81,11 +81,11 @@ fn allow_11_names_without_a_server() {
         ("mcp_", one("given", "mcp_")),
         ("mcp_nothing", one("given", "mcp_nothing")),
     ] {
-        assert_eq!(resolve_flat_name(&policy, name, "given"), expected, "{name}");
+        assert_eq!(resolve_flat_name(&policy, name, "given", None), expected, "{name}");
     }
     // `my` + `server_a_tool` and `my_server` + `a_tool` are written alike.
     assert!(
-        matches!(resolve_flat_name(&policy, "mcp_my_server_a_tool", "given"), FlatName::Several(both) if both.len() == 2)
+        matches!(resolve_flat_name(&policy, "mcp_my_server_a_tool", "given", None), FlatName::Several(both) if both.len() == 2)
     );
 }
 

@@ -104,7 +104,7 @@ fn user(tape: &mut Tape<'_>, world: &mut World) {
 }
 
 fn server(tape: &mut Tape<'_>, server: &mut ServerInput) {
-    match tape.byte() % 10 {
+    match tape.byte() % 11 {
         0 => flip(&mut server.enabled),
         1 => flip(&mut server.default_enabled),
         2 => server.declared = tape.pick(Declared::ByUser, &[Declared::ByOperator, Declared::ByWorkspace]),
@@ -118,6 +118,9 @@ fn server(tape: &mut Tape<'_>, server: &mut ServerInput) {
             if tape.chance(40) {
                 server.tools.remove(tool);
             }
+        }
+        9 if !matches!(server.name.as_str(), "builtin" | "custom-user-tools") => {
+            server.owner = tape.pick(None, &[Some("bob"), Some("ann"), None]).map(str::to_owned);
         }
         _ => tool(tape, server),
     }

@@ -21,6 +21,7 @@ fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
                 .map(|name| ToolDefinition { name, description: None, input_schema: None, output_schema: None })
                 .collect(),
         ),
+        owner: tape.chance(20).then(|| tape.pick("bob", &["ann"]).to_owned()),
         ..ServerInput::new(name, here(), Declared::ByOperator)
     }
 }
@@ -29,7 +30,7 @@ fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
 /// that fits letter by letter.
 fn fitting(input: &PolicyInput, name: &str) -> Vec<ToolIdentity> {
     let mut known: Vec<ToolIdentity> = Vec::new();
-    for server in &input.servers {
+    for server in input.servers.iter().filter(|server| server.owner.as_deref().is_none_or(|owner| owner == "bob")) {
         let listed = server.catalog.iter().flatten();
         known.extend(listed.map(|tool| ToolIdentity::new(server.name.as_str(), tool.name.as_str())));
     }
@@ -80,7 +81,7 @@ proptest! {
             let mut tape = Tape::new(bytes);
             let mut name = tape.pick("mcp_", &["mcp__", "mcp__", "mcp"]).to_owned();
             (0..5).for_each(|_| name.push_str(tape.pick("", &PIECES)));
-            let found = match resolve_flat_name(policy, &name, "given") {
+            let found = match resolve_flat_name(policy, &name, "given", Some("bob")) {
                 FlatName::One(tool) => Some(tool),
                 FlatName::Several(_) => None,
             };

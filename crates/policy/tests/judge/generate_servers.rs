@@ -42,6 +42,7 @@ fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
         Declared::ByOperator,
         &[Declared::ByOperator, Declared::ByOperator, Declared::ByWorkspace, Declared::ByUser],
     );
+    let owner = tape.chance(18).then(|| tape.pick("bob", &["ann", "bob", "cid", "eve"]).to_owned());
     let enabled = !tape.chance(5);
     let default_enabled = !tape.chance(10);
     let labels = tape.texts(15, &["reads_untrusted", "sends_out"]);
@@ -59,6 +60,7 @@ fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
         name: name.to_owned(),
         origin: here(),
         declared: if own { Declared::ByOperator } else { declared },
+        owner: owner.filter(|_| !own),
         enabled,
         default_enabled: default_enabled || own,
         launch: if own { Launch::Nothing } else { Launch::Url(format!("https://{name}.test")) },

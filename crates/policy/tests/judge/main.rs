@@ -33,6 +33,7 @@ mod naive_shell;
 mod properties;
 mod properties_deny;
 mod properties_lists;
+mod properties_owners;
 mod properties_settle;
 mod rule;
 mod tape;

@@ -59,7 +59,8 @@ impl<'a> Case<'a> {
     pub fn new(world: &'a World, query: &'a Query) -> Self {
         let input = &world.input;
         let named = naive_names::name(input, query);
-        let definitions = input.servers.iter().filter(|server| server.name == named.server).collect();
+        let is_meant = |server: &&ServerInput| server.name == named.server && naive_names::is_there(server, query);
+        let definitions = input.servers.iter().filter(is_meant).collect();
         let arguments = arguments_of(query);
         let kind = kind(query, &named, &arguments);
         let role = query.caller.role.as_deref().and_then(|role| naive_context::role(input, role));

@@ -31,7 +31,7 @@ pub fn allow_entry_matches(entry: &str, case: &Case<'_>) -> bool {
     if case.kind == Kind::Mcp(Operation::ReadResource) {
         return tool == "*";
     }
-    let known = known_tools(case.input, &case.named.server);
+    let known = known_tools(case.input, case.query, &case.named.server);
     let twins = known.iter().filter(|known| same(known, &case.named.tool)).count() > 1;
     tool == "*" || if twins { tool == case.named.tool } else { same(tool, &case.named.tool) }
 }

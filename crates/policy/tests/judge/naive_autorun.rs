@@ -234,7 +234,7 @@ fn mcp_entries(case: &Case<'_>) -> Vec<String> {
     let mut entries: Vec<String> =
         user.iter().flat_map(|user| user.mcp_allowlist.iter()).map(|entry| entry.value.clone()).collect();
     if is_local(case) {
-        for server in &case.input.servers {
+        for server in case.input.servers.iter().filter(|server| server.owner.is_none()) {
             entries.extend(server.always_allow.iter().map(|tool| format!("{}:{}", server.name, tool.value)));
         }
     }

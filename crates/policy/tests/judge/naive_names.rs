@@ -2,7 +2,7 @@
 
 use toolwarden_core::{Door, Operation, Reason};
 use toolwarden_policy::Query;
-use toolwarden_policy::input::PolicyInput;
+use toolwarden_policy::input::{PolicyInput, ServerInput};
 
 use crate::naive::Case;
 
@@ -29,9 +29,14 @@ pub fn same(left: &str, right: &str) -> bool {
     left.eq_ignore_ascii_case(right)
 }
 
-pub fn known_servers(input: &PolicyInput) -> Vec<String> {
+/// GATE-8: what one user installed is not there for anybody else.
+pub fn is_there(server: &ServerInput, query: &Query) -> bool {
+    server.owner.is_none() || server.owner == query.caller.user
+}
+
+pub fn known_servers(input: &PolicyInput, query: &Query) -> Vec<String> {
     let mut names = vec!["builtin".to_owned(), "custom-user-tools".to_owned()];
-    for server in &input.servers {
+    for server in input.servers.iter().filter(|server| is_there(server, query)) {
         if !names.contains(&server.name) {
             names.push(server.name.clone());
         }
@@ -40,9 +45,10 @@ pub fn known_servers(input: &PolicyInput) -> Vec<String> {
 }
 
 /// Tools somebody listed or configured for this server.
-pub fn known_tools(input: &PolicyInput, server: &str) -> Vec<String> {
-    let mut names = listed_tools(input, server);
-    for definition in input.servers.iter().filter(|definition| definition.name == server) {
+pub fn known_tools(input: &PolicyInput, query: &Query, server: &str) -> Vec<String> {
+    let mut names = listed_tools(input, query, server);
+    for definition in input.servers.iter().filter(|definition| definition.name == server && is_there(definition, query))
+    {
         names.extend(definition.tools.keys().cloned());
     }
     names.sort();
@@ -51,12 +57,13 @@ pub fn known_tools(input: &PolicyInput, server: &str) -> Vec<String> {
 }
 
 /// Tools this server lists.
-pub fn listed_tools(input: &PolicyInput, server: &str) -> Vec<String> {
+pub fn listed_tools(input: &PolicyInput, query: &Query, server: &str) -> Vec<String> {
     let mut names = Vec::new();
     if server == "builtin" {
         names.extend(["shell.run".to_owned(), "web.fetch".to_owned()]);
     }
-    for definition in input.servers.iter().filter(|definition| definition.name == server) {
+    for definition in input.servers.iter().filter(|definition| definition.name == server && is_there(definition, query))
+    {
         names.extend(definition.catalog.iter().flatten().map(|tool| tool.name.clone()));
     }
     names
@@ -68,9 +75,10 @@ pub fn name(input: &PolicyInput, query: &Query) -> Named {
     if query.door == Door::Mcp {
         return named;
     }
-    meant(&mut named.server, &known_servers(input), &mut named.ambiguous);
+    let known = known_servers(input, query);
+    meant(&mut named.server, &known, &mut named.ambiguous);
     if call.requested_operation() == Operation::CallTool {
-        meant(&mut named.tool, &known_tools(input, &named.server), &mut named.ambiguous);
+        meant(&mut named.tool, &known_tools(input, query, &named.server), &mut named.ambiguous);
     }
     named
 }

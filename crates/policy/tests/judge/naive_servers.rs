@@ -22,7 +22,8 @@ fn conflicts(case: &Case<'_>) -> bool {
     let key = name::registration_key(&case.named.server);
     let other = |server: &&toolwarden_policy::input::ServerInput| {
         name::registration_key(&server.name) == key
-            && (server.name != case.named.server || case.definitions.iter().any(|mine| mine.launch != server.launch))
+            && (server.name != case.named.server
+                || case.definitions.iter().any(|mine| mine.launch != server.launch || mine.owner != server.owner))
     };
     !case.definitions.is_empty() && case.input.servers.iter().any(|server| other(&server))
 }
@@ -52,8 +53,8 @@ pub fn known(case: &Case<'_>) -> Option<Reason> {
         return None;
     }
     let tools = match case.query.door {
-        Door::Mcp => listed_tools(case.input, &case.named.server),
-        Door::Explain | Door::Decide => known_tools(case.input, &case.named.server),
+        Door::Mcp => listed_tools(case.input, case.query, &case.named.server),
+        Door::Explain | Door::Decide => known_tools(case.input, case.query, &case.named.server),
     };
     (!tools.contains(&case.named.tool)).then_some(Reason::UnknownTool)
 }
@@ -62,7 +63,7 @@ pub fn known(case: &Case<'_>) -> Option<Reason> {
 pub fn is_operators(case: &Case<'_>) -> bool {
     match case.definition() {
         _ if is_reserved(&case.named.server) => true,
-        Some(server) => server.declared == Declared::ByOperator,
+        Some(server) => server.declared == Declared::ByOperator && server.owner.is_none(),
         None => true,
     }
 }

@@ -45,11 +45,11 @@ impl ServerDefinition {
         }
     }
 
-    /// Whether both are started or reached in the same way, secrets included: what was opened for one of them
+    /// Whether both are started or reached in the same way, for the same user, secrets included: what was opened for one of them
     /// may be used for the other.
     #[must_use]
     pub fn is_reached_like(&self, other: &Self) -> bool {
-        self.input.launch == other.input.launch
+        (&self.input.launch, &self.input.owner) == (&other.input.launch, &other.input.owner)
             && self.connection.is_like(&other.connection)
             && (self.faulty, &self.unresolved) == (other.faulty, &other.unresolved)
     }

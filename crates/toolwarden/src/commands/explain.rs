@@ -20,20 +20,18 @@ use crate::wire::{self, House};
 
 pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     let house = wire::with_seen_tools(wire::open(places, &arguments.policy)?)?;
-    let call = call(&house, arguments)?;
-    let mut query = Query::new(
-        Arc::new(match &arguments.as_token {
-            Some(id) => bearer(places, &house, id, arguments)?,
-            None => caller(&house, arguments),
-        }),
-        call,
-        Door::Explain,
-        arguments.time.unwrap_or_else(environment::now),
-    )
-    .traced();
+    let caller = Arc::new(match &arguments.as_token {
+        Some(id) => bearer(places, &house, id, arguments)?,
+        None => caller(&house, arguments),
+    });
+    let call = call(&house, arguments, caller.user.as_deref())?;
+    let mut query = Query::new(caller, call, Door::Explain, arguments.time.unwrap_or_else(environment::now)).traced();
     query.workspace.clone_from(&house.locations.workspace);
     let changes = changes_of(&house, &query.call.server);
-    query.definition = pins::standing(&house.locations, &query.call.server, called(&query.call), changes)?;
+    let server = house.policy.servers().get(&query.call.server);
+    if server.is_none_or(|server| server.is_for(query.caller.user.as_deref())) {
+        query.definition = pins::standing(&house.locations, &query.call.server, called(&query.call), changes)?;
+    }
     query.seen = arguments.seen.clone().into();
     let verdict = decide(&house.policy, &query);
     let explanation = verdict.explanation();
@@ -57,7 +55,7 @@ fn changes_of(house: &House, server: &str) -> pins::Changes {
     if found.is_some_and(|one| one.follows_changes) { pins::Changes::Follow } else { pins::Changes::Wait }
 }
 
-fn call(house: &House, arguments: &ExplainArguments) -> Result<Call> {
+fn call(house: &House, arguments: &ExplainArguments, user: Option<&str>) -> Result<Call> {
     if let Some(command) = &arguments.shell {
         return Ok(Call::shell(command.as_str(), None));
     }
@@ -71,7 +69,7 @@ fn call(house: &House, arguments: &ExplainArguments) -> Result<Call> {
     };
     let (server, tool) = match target.split_once(':') {
         Some((server, tool)) => (server.to_owned(), tool.to_owned()),
-        None => flat(house, target)?,
+        None => flat(house, target, user)?,
     };
     Ok(match Operation::from_reserved_name(&tool) {
         Some(operation) => Call::operation(server, operation, document),
@@ -89,8 +87,8 @@ fn parse_arguments(text: &str) -> Result<Document> {
 }
 
 /// A name as agents write it, without a server of its own (ALLOW-11).
-fn flat(house: &House, name: &str) -> Result<(String, String)> {
-    let flat = resolve_flat_name(&house.policy, name, "");
+fn flat(house: &House, name: &str, user: Option<&str>) -> Result<(String, String)> {
+    let flat = resolve_flat_name(&house.policy, name, "", user);
     match flat {
         FlatName::One(tool) if !tool.server.is_empty() => Ok((tool.server, tool.tool)),
         FlatName::One(_) => Err(BadInput(format!("`{}` names no server: write SERVER:TOOL", shown(name))).into()),
