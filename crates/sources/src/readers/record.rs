@@ -34,7 +34,11 @@ pub(crate) fn role(spot: &Spot, content: &serde_json::Value) -> Reading<Option<R
 /// A server of the house counts as the operator's; one of a user is that user's alone, and its name begins with theirs.
 pub(crate) fn server(spot: &Spot, content: &serde_json::Value) -> Reading<Option<ServerDefinition>> {
     let declared = if spot.owner.is_empty() { Declared::ByOperator } else { Declared::ByUser };
-    one(spot, content, |report, table| config::read_servers(report, declared, table))
+    let mut reading = one(spot, content, |report, table| config::read_servers(report, declared, table));
+    if let Some(server) = &mut reading.value {
+        server.input.owner = (!spot.owner.is_empty()).then(|| spot.owner.clone());
+    }
+    reading
 }
 
 /// `{"enabled": false}`: whether a server that is defined elsewhere is on.

@@ -70,6 +70,17 @@ fn a_file_that_defines_the_same_comes_first_and_off_stays_off() -> Outcome {
 }
 
 #[test]
+fn gate_8_a_users_own_server_is_theirs_alone() -> Outcome {
+    let home = Home::new()?;
+    home.keep(Spot::of_user(Kind::Server, "anna", "docs"), json!({"url": "https://example.com/mcp"}));
+    let input = home.load()?.input;
+    let server = input.servers.first().ok_or("no server")?;
+    assert_eq!((server.name.as_str(), server.owner.as_deref()), ("anna.docs", Some("anna")));
+    assert_eq!(server.declared, Declared::ByUser);
+    Ok(())
+}
+
+#[test]
 fn a_switch_alone_needs_no_server() -> Outcome {
     let home = Home::new()?;
     home.keep(server("gh"), json!({"enabled": false}));
