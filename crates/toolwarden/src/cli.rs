@@ -2,6 +2,7 @@
 
 mod audit;
 mod changes;
+mod servers;
 mod tokens;
 mod vault;
 
@@ -15,6 +16,7 @@ pub use audit::{AuditCommand, ExportFormat, RowArguments};
 pub use changes::{
     AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
 };
+pub use servers::{ServersCommand, ToolsCommand};
 pub use tokens::{IssueArguments, TokensCommand};
 pub use vault::VaultCommand;
 
@@ -412,145 +414,6 @@ pub struct TrustArguments {
     pub list: bool,
     #[command(flatten)]
     pub format: Format,
-}
-
-/// Look at upstream servers and change them
-#[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  toolwarden servers list\n  toolwarden servers show github --json\n  toolwarden servers add notes -- npx -y notes-server\n  toolwarden servers disable github"
-)]
-pub enum ServersCommand {
-    /// List every server and how it is doing
-    #[command(after_help = "Example:\n  toolwarden servers list --json")]
-    List {
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Add a server: clients can use it at once
-    #[command(
-        after_help = "Examples:\n  toolwarden servers add docs --url https://example.com/mcp --header 'Authorization: Bearer ${env:DOCS_TOKEN}'\n  toolwarden servers add notes -- npx -y notes-server"
-    )]
-    Add(Box<ServerArguments>),
-    /// Take a stored server away
-    #[command(after_help = "Example:\n  toolwarden servers remove notes")]
-    Remove {
-        name: String,
-        /// Whose it is, where it is a user's own
-        #[arg(long, value_name = "USER")]
-        user: Option<String>,
-        #[command(flatten)]
-        change: ChangeArguments,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Switch a server on again
-    #[command(after_help = "Example:\n  toolwarden servers enable github")]
-    Enable {
-        name: String,
-        #[command(flatten)]
-        change: ChangeArguments,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Switch a server off: nobody reaches it
-    #[command(after_help = "Example:\n  toolwarden servers disable github")]
-    Disable {
-        name: String,
-        #[command(flatten)]
-        change: ChangeArguments,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// End what is open with a server; it is started or reached anew when somebody needs it
-    #[command(after_help = "Example:\n  toolwarden servers reload github")]
-    Reload {
-        name: String,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Show one server, its tools, and what your calls of them would meet
-    #[command(after_help = "Example:\n  toolwarden servers show github")]
-    Show {
-        /// The server's name
-        name: String,
-        #[command(flatten)]
-        format: Format,
-    },
-}
-
-/// Switch and scope of tools; what was accepted of their definitions, and what changed since
-#[derive(Debug, Subcommand)]
-#[command(
-    after_help = "Examples:\n  toolwarden tools list\n  toolwarden tools diff github\n  toolwarden tools accept github:create_issue\n\nNames are TOOL, prompts/PROMPT, server/instructions or server/launch. Until a change is accepted, clients are shown the last accepted definition and calls are held."
-)]
-pub enum ToolsCommand {
-    /// List every definition that was seen, and how it stands
-    #[command(
-        after_help = "Example:\n  toolwarden tools list github --json\n\nStanding is accepted, changed or new; gone, if the last list of the server lacks it; not configured, if there is no such server any more. What is gone may still be called, if the server answers."
-    )]
-    List {
-        /// Of this server only
-        server: Option<String>,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Switch a tool on again
-    #[command(after_help = "Example:\n  toolwarden tools enable github:create_issue")]
-    Enable {
-        /// SERVER:TOOL, SERVER:* or, on every server, TOOL
-        tool: String,
-        #[command(flatten)]
-        change: ChangeArguments,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Switch a tool off for everyone, whatever else says
-    #[command(after_help = "Example:\n  toolwarden tools disable github:create_issue")]
-    Disable {
-        /// SERVER:TOOL, SERVER:* or, on every server, TOOL
-        tool: String,
-        #[command(flatten)]
-        change: ChangeArguments,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Say which agents may use a tool, beside their allowlists
-    #[command(after_help = "Example:\n  toolwarden tools scope github:create_issue pm")]
-    Scope {
-        /// SERVER:TOOL
-        tool: String,
-        /// none takes back what was set
-        #[arg(value_parser = ["sandbox", "pm", "both", "none"])]
-        scope: String,
-        #[command(flatten)]
-        change: ChangeArguments,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Show what changed, or is new, and waits for a person
-    #[command(
-        after_help = "Example:\n  toolwarden tools diff github:create_issue\n\nEvery version that waits is compared with the one that was accepted last. `offered now` marks the version the server offered when it was last looked at."
-    )]
-    Diff {
-        /// SERVER, or SERVER:TOOL
-        definition: Option<String>,
-        #[command(flatten)]
-        format: Format,
-    },
-    /// Accept what changed: clients are shown it from now on, and calls are no longer held for it
-    #[command(
-        after_help = "Example:\n  toolwarden tools accept github:create_issue\n\nEverything that waits at a server is accepted by the command that `toolwarden tools diff SERVER` ends with: it names what was shown, so that nothing the server lists meanwhile is accepted along. Where another version is offered by now than the one that is accepted, that one goes on waiting."
-    )]
-    Accept {
-        /// SERVER for everything that waits, or SERVER:TOOL
-        definition: String,
-        /// The version as `tools diff` shows it: of a definition where several wait, of a server where several
-        /// definitions wait
-        #[arg(long, value_name = "VERSION")]
-        version: Option<String>,
-        #[command(flatten)]
-        format: Format,
-    },
 }
 
 /// The versions of what was decided: who, when, what and why; and going back

@@ -32,7 +32,7 @@ pub fn run(places: &Places, command: &ModesCommand) -> Result<Exit> {
                 token: token.clone(),
                 since: since.map(|when| when.resolve(environment::now())),
             };
-            suggesting::suggest(places, request, *format)
+            suggesting::suggest(places, &request, *format)
         }
         ModesCommand::Template { name, format } => suggesting::template(places, name.as_deref(), *format),
         ModesCommand::Set(arguments) => set(places, arguments),

@@ -11,13 +11,13 @@ use crate::cli::{Format, Places};
 use crate::output::{self, Colour, Exit, coloured};
 use crate::table::{self, Cell, Last};
 
-pub fn suggest(places: &Places, request: modes_suggest::Request, format: Format) -> Result<Exit> {
+pub fn suggest(places: &Places, request: &modes_suggest::Request, format: Format) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
     let found = desk.ask::<ModesSuggest>(request.clone())?;
     if format.json {
         output::json(&found)?
     } else {
-        output::text(&text(&request, &found))?
+        output::text(&text(request, &found))?
     }
     Ok(Exit::Done)
 }
