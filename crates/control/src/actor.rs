@@ -77,6 +77,12 @@ impl Actor {
         self.roles.contains(&Role::Admin)
     }
 
+    /// Whether a server is there for this one: everybody's, and what is their own (GATE-8).
+    #[must_use]
+    pub fn sees(&self, owner: Option<&str>) -> bool {
+        self.is_admin() || owner.is_none_or(|owner| self.user == owner)
+    }
+
     /// What is another's is for admins.
     pub(crate) fn must_be(&self, user: &str, what: &str) -> Result<(), ControlError> {
         if self.user == user || self.is_admin() { Ok(()) } else { Err(self.refused(what)) }

@@ -421,6 +421,7 @@ fn reach(name: &Arc<str>, definition: &ServerDefinition, bounds: &Bounds<'_>) ->
     match &definition.input.launch {
         Launch::Url(url) => {
             let mut target = HttpTarget::new(url.clone());
+            target.public_only = definition.input.owner.is_some() && !connection.private_network;
             target.headers = connection.headers.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
             match HttpUpstream::new(&target) {
                 Ok(http) => Reach::Http(http),

@@ -2,6 +2,7 @@
 //!
 //! Data only. Nothing here decides, waits, reads a file or knows the time; the judge is in `policy`.
 
+pub mod address;
 pub mod audit;
 pub mod call;
 pub mod caller;

@@ -41,7 +41,7 @@ impl Operation for PolicyHistory {
     const PATH: &'static str = "/api/v1/policy/history";
     const KIND: Kind = Kind::Read;
     const NEEDS: Needs = Needs::Policy;
-    const FOR: Role = Role::Viewer;
+    const FOR: Role = Role::Auditor;
     type Request = Request;
     type Outcome = Outcome;
 

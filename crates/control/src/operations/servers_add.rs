@@ -57,10 +57,11 @@ impl Operation for ServersAdd {
             actor.must_administer("servers that are started by a command")?;
         }
         if !spot.owner.is_empty() {
-            refuse_grants(&definition)?;
+            refuse_grants(actor, &definition)?;
         }
         let full = full_name(&spot);
         let words = format!("add the server `{}`", shown(&full));
+        let owner = (!spot.owner.is_empty()).then(|| spot.owner.clone());
         let editing = Editing { actor, operation: "servers_add", terms: &terms, spot, words, narrows: false };
         let done = clerk
             .edit_record(editing, |content, before| {
@@ -68,6 +69,11 @@ impl Operation for ServersAdd {
                 let same = servers.iter().find(|known| registration_key(&known.name) == registration_key(&full));
                 if let Some(known) = same.filter(|known| known.origin.layer != Layer::Settings) {
                     refuse_shadowed(&format!("the server `{}`", shown(&known.name)), &known.origin)?;
+                }
+                // Two records of one name would be two servers for the judge to confuse.
+                if same.is_some_and(|known| known.name != full || known.owner != owner) {
+                    let message = format!("another server is called `{}`, or as good as that", shown(&full));
+                    return Err(ControlError::BadInput(message));
                 }
                 if content.is_some_and(|content| !toolwarden_sources::records::is_switch_only(content)) && !replace {
                     let message =
@@ -104,10 +110,15 @@ pub(super) fn full_name(spot: &Spot) -> String {
     if spot.owner.is_empty() { spot.name.clone() } else { format!("{}.{}", spot.owner, spot.name) }
 }
 
+const PRIVATE: &str = "private_network";
+
 /// What only an operator says of a server: how far it is trusted.
-fn refuse_grants(definition: &Map<String, Value>) -> Result<(), ControlError> {
+fn refuse_grants(actor: &Actor, definition: &Map<String, Value>) -> Result<(), ControlError> {
+    if definition.contains_key(PRIVATE) {
+        actor.must_administer("servers of users near this machine")?;
+    }
     let own = ["url", "headers", "type", "transport", "timeout", "tools", "enabled"];
-    match definition.keys().find(|key| !own.contains(&key.as_str())) {
+    match definition.keys().find(|key| !own.contains(&key.as_str()) && *key != PRIVATE) {
         Some(other) => {
             let message = format!("`{}` is not for a user's own server; there are {}", shown(other), own.join(", "));
             Err(ControlError::BadInput(message))

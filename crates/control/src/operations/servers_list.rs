@@ -1,4 +1,4 @@
-//! The upstream servers and how each is doing.
+//! The upstream servers and how each is doing. What is one user's own is not there for others (GATE-8).
 
 use serde::{Deserialize, Serialize};
 use toolwarden_policy::input::{Launch, ServerInput};
@@ -26,15 +26,19 @@ impl Operation for ServersList {
     type Request = Nothing;
     type Outcome = Outcome;
 
-    async fn run(clerk: &Clerk, _actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
+    async fn run(clerk: &Clerk, actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
         if let Some(servers) = &clerk.parts.servers {
-            return Ok(Outcome { servers: servers.list(), findings: Vec::new() });
+            let mut servers = servers.list();
+            servers.retain(|server| actor.sees(server.owner.as_deref()));
+            return Ok(Outcome { servers, findings: Vec::new() });
         }
+        let actor = actor.clone();
         let locations = clerk.parts.locations.clone();
         let store = clerk.records().await?;
         blocking(move || {
             let opened = place::open(&locations, &[], &store)?;
-            let servers = opened.loaded.input.servers.iter().map(ServerView::configured).collect();
+            let seen = opened.loaded.input.servers.iter().filter(|server| actor.sees(server.owner.as_deref()));
+            let servers = seen.map(ServerView::configured).collect();
             Ok(Outcome { servers, findings: opened.remarks() })
         })
         .await
@@ -57,6 +61,7 @@ impl ServerView {
             detail: None,
             reached_by: reached_by.to_owned(),
             source: input.origin.to_string(),
+            owner: input.owner.clone(),
         }
     }
 }

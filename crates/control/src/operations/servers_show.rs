@@ -1,4 +1,4 @@
-//! One upstream server, its tools, and what the owner's calls of them would meet.
+//! One upstream server, its tools, and what calls of them by whoever asks would meet.
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::Call;
@@ -49,7 +49,7 @@ impl Operation for ServersShow {
             return Err(ControlError::NotFound { message, help });
         };
         let known = clerk.parts.servers.as_ref().map(|servers| servers.tools(&request.name)).unwrap_or_default();
-        let locations = clerk.parts.locations.clone();
+        let (locations, user) = (clerk.parts.locations.clone(), actor.user.clone());
         let now = clerk.parts.clock.now();
         let store = clerk.records().await?;
         let tools = blocking(move || {
@@ -58,8 +58,7 @@ impl Operation for ServersShow {
             let pins = pins::read(&locations, &request.name).ok();
             let hint = |(name, description): (String, Option<String>)| {
                 let call = Call::mcp(request.name.as_str(), name.as_str(), None);
-                let user = &locations.user;
-                let again = opened.as_ref().map(|opened| explain(opened, &locations, user, call, pins.as_ref(), now));
+                let again = opened.as_ref().map(|opened| explain(opened, &locations, &user, call, pins.as_ref(), now));
                 ToolView {
                     name,
                     description,

@@ -7,6 +7,7 @@ use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_sources::records::is_switch_only;
 
+use super::servers_add::full_name;
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, not_there, table};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -35,20 +36,14 @@ impl Operation for ServersSwitch {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Done, ControlError> {
         let Request { name, enabled, terms } = request;
         let records = clerk.records().await?;
-        // A user's own server stands under their name.
-        let own = records.of(Sort::Server).map(|(spot, _)| spot).find(|spot| {
-            !spot.owner.is_empty() && registration_key(&super::servers_add::full_name(spot)) == registration_key(&name)
-        });
-        let spot = match own {
-            Some(spot) => {
-                actor.must_be(&spot.owner, "servers of others")?;
-                spot.clone()
-            }
-            None => {
-                actor.must_administer("servers of the whole house")?;
-                Spot::of_house(Sort::Server, name.as_str())
-            }
-        };
+        // As it is stored, however it is written here; a user's own stands under their name.
+        let is_same = |spot: &&Spot| registration_key(&full_name(spot)) == registration_key(&name);
+        let stored = records.of(Sort::Server).map(|(spot, _)| spot).find(is_same);
+        let spot = stored.cloned().unwrap_or_else(|| Spot::of_house(Sort::Server, name.as_str()));
+        // In the same words whether it is another's or nobody's: what is another's is not there for this one.
+        if spot.owner != actor.user {
+            actor.must_administer("servers that are not your own")?;
+        }
         let words = format!("switch the server `{}` {}", shown(&name), if enabled { "on" } else { "off" });
         let editing = Editing { actor, operation: "servers_switch", terms: &terms, spot, words, narrows: !enabled };
         clerk

@@ -38,7 +38,7 @@ impl Operation for ToolsAccept {
     const PATH: &'static str = "/api/v1/tools/accept";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
-    const FOR: Role = Role::Admin;
+    const FOR: Role = Role::User;
     type Request = Request;
     type Outcome = Outcome;
 
@@ -46,12 +46,17 @@ impl Operation for ToolsAccept {
         let (locations, asked) = (clerk.parts.locations.clone(), request.clone());
         let running = Configured::running(clerk);
         let store = clerk.records().await?;
+        let asker = actor.clone();
         let (chosen, waited, configured) = blocking(move || {
-            let pins = seen::server(&locations, &asked.server)?;
+            let configured = running.or_written(&locations, &store);
+            let pins = seen::server(&locations, &asked.server, (&configured, &asker))?;
+            // Whose server it is, their word is enough.
+            if !configured.is_own(&pins.server, &asker) {
+                asker.must_administer("definitions of servers of the whole house")?;
+            }
             let only = asked.name.as_deref().map(|name| seen::definition(&pins, name)).transpose()?;
             let chosen = pins::choose(&pins, only, asked.version.as_deref());
             let chosen = chosen.map_err(|why| refused(&asked, &why))?;
-            let configured = running.or_written(&locations, &store);
             let waited = views(&pins, &configured).into_iter().filter_map(|view| as_it_waited(view, &chosen)).collect();
             Ok((chosen, waited, configured))
         })

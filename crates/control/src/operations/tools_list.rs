@@ -41,16 +41,25 @@ impl Operation for ToolsList {
     type Request = Request;
     type Outcome = Outcome;
 
-    async fn run(clerk: &Clerk, _actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let (locations, running) = (clerk.parts.locations.clone(), Configured::running(clerk));
         let store = clerk.records().await?;
+        let actor = actor.clone();
         blocking(move || {
-            let All { readable, unreadable } = match &request.server {
+            let configured = running.or_written(&locations, &store);
+            let All { mut readable, mut unreadable } = match &request.server {
                 // Others may be past reading.
-                Some(server) => All { readable: vec![seen::server(&locations, server)?], unreadable: Vec::new() },
+                Some(server) => {
+                    let pins = seen::server(&locations, server, (&configured, &actor))?;
+                    All { readable: vec![pins], unreadable: Vec::new() }
+                }
                 None => pins::all(&locations),
             };
-            let configured = running.or_written(&locations, &store);
+            readable.retain(|pins| configured.shows(&pins.server, &actor));
+            if !actor.is_admin() {
+                // Nobody can tell whose they are.
+                unreadable.clear();
+            }
             let mut definitions: Vec<DefinitionView> =
                 readable.iter().flat_map(|pins| views(pins, &configured)).collect();
             let waiting = |all: &[DefinitionView]| all.iter().filter(|one| !one.waiting.is_empty()).count();

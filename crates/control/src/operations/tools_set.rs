@@ -41,7 +41,7 @@ impl Operation for ToolsSet {
     const PATH: &'static str = "/api/v1/tools/set";
     const KIND: Kind = Kind::Post;
     const NEEDS: Needs = Needs::Journal;
-    const FOR: Role = Role::Admin;
+    const FOR: Role = Role::User;
     type Request = Request;
     type Outcome = Outcome;
 
@@ -55,6 +55,10 @@ impl Operation for ToolsSet {
             opened => opened?,
         };
         let tool = as_registered(&before, &request.tool);
+        // Of their own server users say the scope (GATE-8); the switch is an admin's (GATE-9).
+        if request.enabled.is_some() || !is_own(&before, &tool, actor) {
+            actor.must_administer("switches of tools, and tools of servers that are not your own,")?;
+        }
         let spot = Spot::of_house(Sort::Tool, tool.as_str());
         let words = words(&request, &tool);
         let mut kept = StoredTool::default();
@@ -96,6 +100,12 @@ pub(super) fn as_registered(opened: &Opened, written: &str) -> String {
     let servers = &opened.loaded.input.servers;
     let same = servers.iter().find(|known| registration_key(&known.name) == registration_key(server));
     format!("{}:{tool}", same.map_or(server, |known| &known.name))
+}
+
+fn is_own(opened: &Opened, tool: &str, actor: &Actor) -> bool {
+    let Some((server, _)) = tool.split_once(':') else { return false };
+    let found = opened.loaded.input.servers.iter().find(|known| known.name == server);
+    found.is_some_and(|known| known.owner.as_deref() == Some(actor.user.as_str()))
 }
 
 /// Everything else that switches a tool off.

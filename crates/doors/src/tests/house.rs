@@ -193,6 +193,7 @@ fn read(given: &Given, text: &str) -> ConfigFile {
     for server in &mut config.servers {
         let owner = given.owned.iter().find(|(name, _)| *name == server.input.name);
         server.input.owner = owner.map(|(_, owner)| (*owner).to_owned());
+        server.connection.private_network = owner.is_some();
     }
     config
 }

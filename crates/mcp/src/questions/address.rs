@@ -1,7 +1,8 @@
 //! Addresses a server may ask a person to open: secure, public, nobody's credentials in them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use toolwarden_core::address::is_public;
 use toolwarden_core::name::is_deceptive;
 use toolwarden_core::{Weakness, weak};
 use url::{Host, Url};
@@ -21,8 +22,8 @@ pub(super) fn public_host(address: &str, own: &[String]) -> Option<String> {
     let host = url.host()?;
     let is_public = match &host {
         Host::Domain(name) => is_public_name(name.trim_end_matches('.')),
-        Host::Ipv4(address) => is_public_v4(*address),
-        Host::Ipv6(address) => is_public_v6(*address),
+        Host::Ipv4(address) => is_public(IpAddr::V4(*address)),
+        Host::Ipv6(address) => is_public(IpAddr::V6(*address)),
     };
     let host = plain(&host);
     // At every port: what else runs there is the gateway's neighbour, and not a server's to send people to.
@@ -53,40 +54,4 @@ fn is_public_name(name: &str) -> bool {
     const PRIVATE: [&str; 8] = ["localhost", "local", "internal", "intranet", "lan", "home", "corp", "home.arpa"];
     let is_private = PRIVATE.iter().any(|end| name == *end || name.ends_with(&format!(".{end}")));
     name.contains('.') && !is_private
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [first, second, third, _] = address.octets();
-    // Shared addresses of carriers, benchmarks, protocol assignments.
-    let is_special =
-        matches!((first, second, third), (100, 64..=127, _) | (198, 18 | 19, _) | (192, 0, 0) | (240.., ..));
-    !(address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_unspecified()
-        || address.is_broadcast()
-        || address.is_documentation()
-        || address.is_multicast()
-        || first == 0
-        || is_special)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    // The same address in another dress.
-    if let IpAddr::V4(inner) = IpAddr::V6(address).to_canonical() {
-        return is_public_v4(inner);
-    }
-    let segments = address.segments();
-    let [first, second, ..] = segments;
-    let is_translated = first == 0x64 && second == 0xff9b;
-    let is_old_form = segments.iter().take(6).all(|segment| *segment == 0);
-    !(address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
-        || is_translated
-        || is_old_form
-        || first & 0xfe00 == 0xfc00
-        || first & 0xffc0 == 0xfe80
-        || first == 0x2002
-        || (first == 0x2001 && second == 0))
 }

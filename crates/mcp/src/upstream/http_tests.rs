@@ -387,6 +387,14 @@ async fn secure_connections_check_the_server() {
         HttpUpstream::new(&target)
     };
     let trusted = Tls::trusting([certificate]).ok();
+    // However it is written, and whatever the name stands for when it is looked up.
+    let numbered = url.replace("http:", "https:");
+    for place in [&by_name, &numbered, &numbered.replace("127.0.0.1", "[::ffff:127.0.0.1]"), &url] {
+        let target = HttpTarget { tls: trusted.clone(), public_only: true, ..HttpTarget::new(place.clone()) };
+        let Ok(near) = HttpUpstream::new(&target) else { unreachable!("a good target") };
+        let (_, said) = text(near.post(wire("{}"), HeaderMap::new()).await).await;
+        assert!(said.contains("public network"), "{place}: {said}");
+    }
     let Ok(good) = with(&by_name, trusted.clone()) else { unreachable!("a good target") };
     for count in ["0", "1"] {
         let (status, seen) = text(good.post(wire("{}"), HeaderMap::new()).await).await;

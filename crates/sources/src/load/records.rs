@@ -184,13 +184,22 @@ pub(super) fn admin(loading: &mut Loading<'_>, of_file: Option<AdminInput>) -> O
 
 /// Adds the servers of the store to those of files. Of one that a file defines only the switch counts.
 pub(super) fn servers(loading: &mut Loading<'_>, known: &mut Vec<ServerDefinition>) {
-    for (spot, kept) in loading.stored(Kind::Server) {
+    // Definitions first: a switch may be written in another way than the name it is for.
+    let (switches, whole): (Vec<_>, Vec<_>) =
+        loading.stored(Kind::Server).partition(|(_, kept)| is_switch_only(&kept.content));
+    for (spot, kept) in whole.into_iter().chain(switches) {
         let key = registration_key(&record::server_name(spot));
         let of_file = known.iter().position(|one| registration_key(&one.input.name) == key);
         let is_switch = is_switch_only(&kept.content);
         match of_file {
             None if is_switch => {}
             None => known.extend(loading.keep(record::server(spot, &kept.content))),
+            // What is a user's own switches nothing that is the operator's.
+            Some(of_file) if !spot.owner.is_empty() => {
+                if let Some(first) = known.get(of_file).map(|one| one.input.origin.clone()) {
+                    loading.shadowed(spot, &first);
+                }
+            }
             Some(_) => {
                 let is_on = kept.content.get("enabled").is_none_or(|enabled| *enabled == serde_json::Value::Bool(true));
                 let same = known.iter_mut().filter(|one| registration_key(&one.input.name) == key);

@@ -72,13 +72,15 @@ pub struct Connection {
     pub sandbox: Option<bool>,
     /// `[servers.NAME] may_ask`; none = the default.
     pub may_ask: Option<Vec<String>>,
+    /// `private_network`: a user's own server may be near this machine.
+    pub private_network: bool,
 }
 
 impl Connection {
     fn is_like(&self, other: &Self) -> bool {
         // Named one by one, so that none can be added and forgotten here.
-        let Self { transport, env, env_file, working_directory, headers, timeout, auth, share, sandbox, may_ask } =
-            self;
+        let Self { transport, env, env_file, working_directory, headers, timeout, .. } = self;
+        let Self { auth, share, sandbox, may_ask, private_network, .. } = self;
         let same = |one: &BTreeMap<String, Secret>, other: &BTreeMap<String, Secret>| {
             let entries = other.iter().map(|(name, value)| (name, value.reveal_to_upstream()));
             one.iter().map(|(name, value)| (name, value.reveal_to_upstream())).eq(entries)
@@ -93,6 +95,7 @@ impl Connection {
             && revealed(auth) == revealed(&other.auth)
             && (transport, env_file, working_directory) == (&other.transport, &other.env_file, &other.working_directory)
             && (timeout, share, sandbox, may_ask) == (&other.timeout, &other.share, &other.sandbox, &other.may_ask)
+            && *private_network == other.private_network
     }
 }
 

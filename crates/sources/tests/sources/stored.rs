@@ -77,6 +77,22 @@ fn gate_8_a_users_own_server_is_theirs_alone() -> Outcome {
     let server = input.servers.first().ok_or("no server")?;
     assert_eq!((server.name.as_str(), server.owner.as_deref()), ("anna.docs", Some("anna")));
     assert_eq!(server.declared, Declared::ByUser);
+    // What is hers switches nothing that is the operator's.
+    home.write("config/toolwarden.toml", "[servers.\"anna.docs\"]\ncommand = \"true\"\n")?;
+    home.keep(Spot::of_user(Kind::Server, "anna", "docs"), json!({"url": "https://example.com/mcp", "enabled": false}));
+    let loaded = home.load()?;
+    assert_eq!((loaded.input.servers.len(), is_on(&loaded, "anna.docs")), (1, Some(true)));
+    Ok(())
+}
+
+#[test]
+fn a_switch_counts_however_the_name_is_written() -> Outcome {
+    for (name, switch) in [("gh", "GH"), ("GH", "gh")] {
+        let home = Home::new()?;
+        home.keep(server(name), json!({"url": "https://example.com/mcp"}));
+        home.keep(server(switch), json!({"enabled": false}));
+        assert_eq!(is_on(&home.load()?, name), Some(false), "{name} {switch}");
+    }
     Ok(())
 }
 

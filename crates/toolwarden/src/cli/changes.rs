@@ -221,6 +221,9 @@ pub struct ServerArguments {
     /// A user's own server: nobody else sees it
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
+    /// Let a user's own server be near this machine; without it, only https at a public address is reached
+    #[arg(long, requires_all = ["url", "user"])]
+    pub private_network: bool,
     /// Put it in the place of one that is stored under that name
     #[arg(long)]
     pub replace: bool,

@@ -25,6 +25,8 @@ struct Shown<'a> {
     detail: Option<&'a str>,
     reached_by: &'a str,
     source: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
     tools: &'a [ToolView],
 }
 
@@ -64,6 +66,7 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
                     detail: server.detail.as_deref(),
                     reached_by: &server.reached_by,
                     source: &server.source,
+                    owner: server.owner.as_deref(),
                     tools: &found.tools,
                 })?;
             } else {
@@ -106,6 +109,9 @@ fn add(desk: &Desk, arguments: &ServerArguments) -> Result<Exit> {
         if !table.is_empty() {
             definition.insert(key.to_owned(), Value::Object(table));
         }
+    }
+    if arguments.private_network {
+        definition.insert("private_network".to_owned(), true.into());
     }
     if definition.is_empty() {
         return Err(BadInput("say how it is reached: --url URL, or a command after --".to_owned()).into());

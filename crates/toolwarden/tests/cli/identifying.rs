@@ -15,7 +15,7 @@ const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
 const KEY: &str = "home/.config/toolwarden/master.key";
 
 /// A house whose notes agents may read, and only a project manager may write.
-fn house() -> House {
+pub fn house() -> House {
     let house = House::new();
     house.write(
         CONFIG,
@@ -30,7 +30,7 @@ fn house() -> House {
 }
 
 /// Issues a token; its id and its text.
-fn issue(house: &House, arguments: &[&str]) -> (String, String) {
+pub fn issue(house: &House, arguments: &[&str]) -> (String, String) {
     let json = house.json(&[&["tokens", "issue"], arguments].concat());
     let field = |name: &str| json.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     assert!(field("token").starts_with(&format!("tw_{}_", field("id"))), "{json}");
@@ -45,7 +45,7 @@ fn read(server: &Server, token: &str) -> String {
     server.call_as(token, "read_note", &json!({ "name": "welcome" }))
 }
 
-fn is_read(answer: &str) -> bool {
+pub fn is_read(answer: &str) -> bool {
     answer.starts_with("HTTP/1.1 200") && answer.contains("kept by the demo server")
 }
 
@@ -299,7 +299,7 @@ fn gate_2_many_guesses_are_turned_away_and_a_good_token_is_not() {
 }
 
 /// Asks the control side over HTTP; the status and the answer.
-fn ask(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> (String, String) {
+pub fn ask(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> (String, String) {
     let shown = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: {}\r\n{shown}Content-Type: application/json\r\nConnection: close\r\n\

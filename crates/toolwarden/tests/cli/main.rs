@@ -15,6 +15,7 @@ mod identifying;
 mod linting;
 mod looking;
 mod observing;
+mod owning;
 mod pinning;
 mod recording;
 mod reference;

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -15,6 +16,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use toolwarden_core::address::is_public;
 
 use super::connection::Live;
 use super::pool::Pool;
@@ -69,6 +71,8 @@ impl fmt::Debug for Tls {
     }
 }
 
+const NOT_PUBLIC: &str = "a user's own server is reached by https, at an address of the public network";
+
 /// Opens a connection and makes it ready for a request.
 pub(super) async fn connect(place: &Place, pool: &Pool, within: Duration) -> Result<Box<Live>, UpstreamError> {
     let timeout = || UpstreamError::Timeout { place: place.shown.clone(), what: "did not accept a connection", within };
@@ -81,19 +85,30 @@ pub(super) async fn connect(place: &Place, pool: &Pool, within: Duration) -> Res
 async fn open(place: &Place, pool: &Pool) -> Result<Stream, UpstreamError> {
     let unreachable =
         |error: io::Error| UpstreamError::Unreachable { place: place.shown.clone(), reason: error.to_string() };
+    let public_only = pool.is_public_only();
     match &place.address {
+        Address::Unix(_) | Address::Plain { .. } if public_only => Err(unreachable(io::Error::other(NOT_PUBLIC))),
         Address::Unix(path) => UnixStream::connect(path).await.map(Stream::Unix).map_err(unreachable),
-        Address::Plain { host, port } => open_tcp(host, *port).await.map(Stream::Plain).map_err(unreachable),
+        Address::Plain { host, port } => open_tcp(host, *port, false).await.map(Stream::Plain).map_err(unreachable),
         Address::Secure { host, port, name } => {
-            let stream = open_tcp(host, *port).await.map_err(unreachable)?;
+            let stream = open_tcp(host, *port, public_only).await.map_err(unreachable)?;
             let refused = |reason: String| UpstreamError::Tls { place: place.shown.clone(), reason };
             secure(stream, name, pool.tls()).await.map(|stream| Stream::Secure(Box::new(stream))).map_err(refused)
         }
     }
 }
 
-async fn open_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host, port)).await?;
+async fn open_tcp(host: &str, port: u16, public_only: bool) -> io::Result<TcpStream> {
+    let stream = if public_only {
+        // Judged is what the name stands for now, and that very address is the one that is reached.
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
+        if found.iter().any(|address| !is_public(address.ip())) {
+            return Err(io::Error::other(NOT_PUBLIC));
+        }
+        TcpStream::connect(found.as_slice()).await?
+    } else {
+        TcpStream::connect((host, port)).await?
+    };
     // Head and body are written together; waiting for more would only delay them.
     stream.set_nodelay(true)?;
     Ok(stream)

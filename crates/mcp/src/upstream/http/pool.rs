@@ -23,6 +23,7 @@ pub(super) struct Pool {
     max_idle: usize,
     max_event_bytes: usize,
     tls: Option<Tls>,
+    public_only: bool,
     itself: Weak<Self>,
 }
 
@@ -41,6 +42,7 @@ impl Pool {
             max_idle: target.max_idle,
             max_event_bytes: target.max_event_bytes,
             tls: target.tls.clone(),
+            public_only: target.public_only,
             itself: itself.clone(),
         })
     }
@@ -51,6 +53,10 @@ impl Pool {
 
     pub(super) fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
+    }
+
+    pub(super) fn is_public_only(&self) -> bool {
+        self.public_only
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -28,6 +28,8 @@ pub struct HttpTarget {
     pub max_event_bytes: usize,
     /// Whom to trust; the system's roots if none is given.
     pub tls: Option<Tls>,
+    /// Only over TLS, at addresses of the public network: whoever named it has no say over this machine's neighbours.
+    pub public_only: bool,
 }
 
 impl HttpTarget {
@@ -40,6 +42,7 @@ impl HttpTarget {
             max_idle: 1024,
             max_event_bytes: 16 * 1024 * 1024,
             tls: None,
+            public_only: false,
         }
     }
 }

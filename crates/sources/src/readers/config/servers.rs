@@ -10,7 +10,7 @@ use crate::readers::server::{self, Reach, ServerDefinition, Transport};
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "command",
     "args",
     "env",
@@ -26,6 +26,7 @@ const KEYS: [&str; 23] = [
     "auth",
     "sandbox",
     "may_ask",
+    "private_network",
     "labels",
     "limits",
     "tools",
@@ -90,6 +91,7 @@ fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDe
         "auth" => connection.auth = server::auth(report, key, value),
         "share" => connection.share = report.word(what, value, &["principal", "credential", "all"]),
         "sandbox" => connection.sandbox = report.boolean(what, value),
+        "private_network" => connection.private_network = report.boolean(what, value) == Some(true),
         "may_ask" => connection.may_ask = report.plain_texts(what, value),
         _ => return false,
     }
