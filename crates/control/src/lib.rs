@@ -19,6 +19,7 @@ mod remark;
 mod seen;
 mod selection;
 mod servers;
+mod sessions;
 
 pub use actor::{Actor, Role, Via};
 pub use changes::{Changes, Follower};
@@ -33,3 +34,4 @@ pub use selection::Selection;
 pub use toolwarden_store::index::Used;
 
 pub use servers::{RefusedPolicy, ServerView, Servers, ToolView};
+pub use sessions::{SessionView, Stays};

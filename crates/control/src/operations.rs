@@ -30,6 +30,8 @@ pub mod servers_reload;
 pub mod servers_remove;
 pub mod servers_show;
 pub mod servers_switch;
+pub mod sessions_list;
+pub mod sessions_mode;
 pub mod settings_get;
 pub mod settings_set;
 pub mod status;
@@ -74,6 +76,8 @@ pub use servers_reload::ServersReload;
 pub use servers_remove::ServersRemove;
 pub use servers_show::ServersShow;
 pub use servers_switch::ServersSwitch;
+pub use sessions_list::SessionsList;
+pub use sessions_mode::SessionsMode;
 pub use settings_get::SettingsGet;
 pub use settings_set::SettingsSet;
 pub use status::Status;
@@ -133,6 +137,8 @@ pub fn all(visitor: &mut impl Visitor) {
         ServersRemove,
         ServersShow,
         ServersSwitch,
+        SessionsList,
+        SessionsMode,
         SettingsGet,
         SettingsSet,
         Status,

@@ -1,10 +1,12 @@
-//! What the clerk knows of upstream servers. A running gateway tells it through `Servers`; the two
-//! rooms do not know each other.
+//! What the clerk knows of upstream servers and open conversations. A running gateway tells it through `Servers`; the
+//! two rooms do not know each other.
 
 use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 use toolwarden_policy::input::ServerInput;
+
+use crate::sessions::{SessionView, Stays};
 
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,9 @@ pub struct ServerView {
     pub reached_by: String,
     /// Where it is configured.
     pub source: String,
+    /// Whose alone it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 /// One tool, and what a call of it would meet.
@@ -26,7 +31,7 @@ pub struct ServerView {
 pub struct ToolView {
     pub name: String,
     pub description: Option<String>,
-    /// For the owner, with arguments unknown; none where that cannot be said.
+    /// For whoever asks, with arguments unknown; none where that cannot be said.
     pub decision: Option<String>,
     pub reason: Option<String>,
 }
@@ -48,6 +53,13 @@ pub trait Servers: Debug + Send + Sync {
     fn own(&self) -> Vec<ServerInput>;
     /// Ends what is open with a server, which is opened anew when needed; whether there is such a server.
     fn restart(&self, server: &str) -> bool;
+    /// The conversations that are open with clients.
+    fn sessions(&self) -> Vec<SessionView>;
+    /// Puts one of them in another mode, or in none.
+    ///
+    /// # Errors
+    /// It is over, or there is no such mode for it.
+    fn switch_session(&self, id: &str, mode: Option<&str>) -> Result<SessionView, Stays>;
     /// Why the policy that was read last is not in force; none where it is.
     fn refused_policy(&self) -> Option<RefusedPolicy>;
     /// What is written otherwise than at the start, and acts after a restart only.

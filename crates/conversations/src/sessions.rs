@@ -3,6 +3,7 @@
 //! Ids are sealed by the keyring, so none can be guessed, and every lookup names the principal again
 //! (GATE-19): somebody else's session does not exist. A stdio connection is one session.
 
+mod all;
 mod parked;
 
 use std::any::Any;
@@ -12,12 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
-use toolwarden_core::{Caller, Digest, Keyring, KeyringError, Purpose, Weakness, weak};
+use toolwarden_core::{Caller, Digest, weak};
 use toolwarden_mcp::{Id, Version};
 
 use crate::flight::{Flight, FlightGuard};
@@ -25,6 +27,7 @@ use crate::scope::Scope;
 use crate::stream_log::StreamLog;
 use crate::upstreams::{Link, Upstream, is_at_or_under};
 
+pub use self::all::{SessionError, Sessions, principal};
 pub use self::parked::Parked;
 
 /// What `initialize` agreed on.
@@ -93,7 +96,10 @@ pub struct ClientSession {
     pub id: String,
     /// Stands for the id in records.
     pub mark: String,
-    pub caller: Arc<Caller>,
+    /// Whoever comes as the same again has come back to it.
+    opened_by: Arc<Caller>,
+    /// The same one, in the mode the session is in now (MODE-8).
+    caller: ArcSwap<Caller>,
     pub scope: Scope,
     pub push: Push,
     agreed: OnceLock<Agreed>,
@@ -165,7 +171,8 @@ impl ClientSession {
         Self {
             id,
             mark,
-            caller,
+            caller: ArcSwap::new(caller.clone()),
+            opened_by: caller,
             scope,
             push,
             agreed: OnceLock::new(),
@@ -184,6 +191,17 @@ impl ClientSession {
             used: Mutex::new(Instant::now()),
             room: Arc::new(Semaphore::new(MOST_AT_ONCE)),
         }
+    }
+
+    /// Who speaks, as things stand: a person may have put the session in another mode.
+    pub fn caller(&self) -> Arc<Caller> {
+        self.caller.load_full()
+    }
+
+    /// Puts the session in another mode, or in none, whatever the client asks for; gives who spoke before.
+    pub fn switch(&self, mode: Option<String>) -> Arc<Caller> {
+        let next = Arc::new(Caller { mode, ..(*self.opened_by).clone() });
+        self.caller.swap(next)
     }
 
     pub fn agree(&self, agreed: Agreed) -> bool {
@@ -469,123 +487,4 @@ impl ClientSession {
         let parked = lock(&self.parked).as_ref().map_or(0, HashMap::len);
         if lock(&self.flights).len() <= parked { lock(&self.used).elapsed() } else { Duration::ZERO }
     }
-}
-
-/// All sessions of HTTP clients.
-#[derive(Debug, Default)]
-pub struct Sessions {
-    by_id: Mutex<HashMap<String, Arc<ClientSession>>>,
-    /// Clients on a line of their own, who need no id.
-    lines: Mutex<Vec<Weak<ClientSession>>>,
-}
-
-impl Sessions {
-    /// Opens a session for a principal.
-    pub fn open(
-        &self,
-        keyring: &dyn Keyring,
-        caller: Arc<Caller>,
-        scope: Scope,
-        (most, most_of_one): (usize, usize),
-        push: Push,
-    ) -> Result<Arc<ClientSession>, SessionError> {
-        let mut nonce = [0; 16];
-        keyring.random(&mut nonce)?;
-        let sealed = keyring.seal(Purpose::Session, principal(&caller).as_bytes(), &nonce)?;
-        let id = toolwarden_core::digest::hex(&sealed);
-        let session = Arc::new(ClientSession::new(id.clone(), caller, scope, push));
-        let mut sessions = lock(&self.by_id);
-        if sessions.len() >= weak::limit(most) {
-            return Err(SessionError::TooMany);
-        }
-        // Looked at one by one only where one caller could have so many.
-        let is_own = |open: &&Arc<ClientSession>| open.caller == session.caller;
-        let may_be_too_many = sessions.len() >= weak::limit(most_of_one);
-        if may_be_too_many && sessions.values().filter(is_own).count() >= most_of_one {
-            return Err(SessionError::TooManyOfOne);
-        }
-        sessions.insert(id, session.clone());
-        Ok(session)
-    }
-
-    /// The session of this id, if this caller opened it at this door.
-    pub fn find(&self, id: &str, caller: &Caller, scope: &Scope) -> Option<Arc<ClientSession>> {
-        let sessions = lock(&self.by_id);
-        let any = || weak::is(Weakness::Sessions).then(|| sessions.values().next()).flatten();
-        let session = sessions.get(id).or_else(any).cloned()?;
-        // The same caller in every respect, which is stricter than the same principal and needs no text.
-        let is_own = *session.caller == *caller && session.scope == *scope || weak::is(Weakness::Sessions);
-        if !is_own {
-            return None;
-        }
-        session.touch();
-        Some(session)
-    }
-
-    pub fn close(&self, id: &str) -> Option<Arc<ClientSession>> {
-        if weak::is(Weakness::Sessions) {
-            return None;
-        }
-        let session = lock(&self.by_id).remove(id)?;
-        session.forsake();
-        Some(session)
-    }
-
-    /// Takes out the sessions nobody used for a while.
-    pub fn close_idle(&self, idle: Duration) -> Vec<Arc<ClientSession>> {
-        let mut sessions = lock(&self.by_id);
-        let old: Vec<_> = sessions.values().filter(|session| session.idle() > idle).cloned().collect();
-        for session in &old {
-            sessions.remove(&session.id);
-        }
-        old
-    }
-
-    /// Adds a client on a line of its own; it is gone when nobody holds it any more.
-    pub fn add_line(&self, session: &Arc<ClientSession>) {
-        let mut lines = lock(&self.lines);
-        lines.retain(|line| line.strong_count() > 0);
-        lines.push(Arc::downgrade(session));
-    }
-
-    /// Every client, whatever it came in by.
-    pub fn everybody(&self) -> Vec<Arc<ClientSession>> {
-        let mut all = self.all();
-        all.extend(lock(&self.lines).iter().filter_map(Weak::upgrade));
-        all
-    }
-
-    pub fn count(&self) -> usize {
-        lock(&self.by_id).len()
-    }
-
-    pub fn all(&self) -> Vec<Arc<ClientSession>> {
-        lock(&self.by_id).values().cloned().collect()
-    }
-}
-
-/// Why no session was opened.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    #[error("too many sessions are open")]
-    TooMany,
-    #[error("this caller has too many sessions open")]
-    TooManyOfOne,
-    #[error(transparent)]
-    Key(#[from] KeyringError),
-}
-
-/// Who owns what a caller opened: the same user, role, token and mode (GATE-19).
-pub fn principal(caller: &Caller) -> String {
-    let part = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
-    [
-        format!("{:?}", caller.kind),
-        part(&caller.user),
-        part(&caller.role),
-        part(&caller.token.id),
-        part(&caller.mode),
-        part(&caller.context.task),
-        part(&caller.context.job),
-    ]
-    .join("\u{1f}")
 }

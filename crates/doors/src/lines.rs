@@ -49,7 +49,7 @@ pub(crate) async fn arrive(
     let arrival = Arrival {
         via,
         scope: session.scope.clone(),
-        caller: session.caller.clone(),
+        caller: session.caller(),
         message,
         size: line.len(),
         headers: Arc::new(HeaderMap::new()),

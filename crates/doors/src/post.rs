@@ -158,7 +158,7 @@ fn arrival(
     Arrival {
         via: Via::Http,
         scope: visit.scope.clone(),
-        caller: session.as_ref().map_or_else(|| visit.caller.clone(), |session| session.caller.clone()),
+        caller: session.as_ref().map_or_else(|| visit.caller.clone(), |session| session.caller()),
         message,
         size,
         headers: visit.headers.clone(),

@@ -24,7 +24,7 @@ pub(crate) async fn get(gateway: &Arc<Gateway>, visit: &Visit) -> Response<Answe
         Ok(session) => session,
         Err(refusal) => return refused(gateway, &refusal),
     };
-    let stream = match gateway.open_stream(&session.caller) {
+    let stream = match gateway.open_stream(&session.caller()) {
         Ok(stream) => stream,
         Err(refusal) => return refused(gateway, &refusal),
     };

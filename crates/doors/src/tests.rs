@@ -15,6 +15,7 @@ mod leaving;
 mod limits;
 mod limits_of_children;
 mod limits_on_their_way;
+mod moding;
 mod narrowing;
 mod noticing;
 mod observing;

@@ -22,5 +22,6 @@ pub use toolwarden_steps::gateway::{Gateway, Parts};
 pub use toolwarden_steps::identify::identify;
 pub use toolwarden_steps::identities::Identities;
 pub use toolwarden_steps::inspect::InspectedBody;
+pub use toolwarden_steps::moding::{NotSwitched, OpenSession};
 pub use toolwarden_steps::replacing::{NotTaken, Reading};
 pub use toolwarden_steps::settings::{self, Hold, Settings};

@@ -16,7 +16,7 @@ use toolwarden_steps::decide::may_reach;
 use toolwarden_steps::ending::while_reachable;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{Heard, stream_events};
-use toolwarden_steps::visible;
+use toolwarden_steps::visible::{self, Viewer};
 
 use crate::bridge::listen_for;
 
@@ -74,20 +74,20 @@ async fn stream_of(
     http: Arc<HttpLink>,
     last: Option<&HeaderValue>,
 ) -> Result<Standing, Refusal> {
-    if !may_reach(gateway, &session.caller, &upstream.name) {
+    if !may_reach(gateway, &session.caller(), &upstream.name) {
         // Opening another session says why.
         return Err(Refusal::SessionGone);
     }
     let reply = http.stream(last).await.map_err(Refusal::Upstream)?;
     match (reply.status, reply.body) {
         (StatusCode::OK, ReplyBody::Events(body)) => {
-            let caller = session.caller.clone();
+            let viewer = Viewer::Session(Arc::downgrade(&session));
             let heard = Heard::standalone(session, upstream.clone(), Link::Http(http.clone()));
             // A server that is defined otherwise since is not heard any more, whatever it says.
             let over = Box::pin(async move { http.until_over().await });
             let events = Box::pin(stream_events(body, heard).take_until(over));
-            let events = visible::with_news(gateway, &caller, &Scope::One(upstream.name.clone()), events);
-            Ok(Standing::Server(while_reachable(gateway, caller, upstream.name.clone(), events)))
+            let events = visible::with_news(gateway, viewer.clone(), &Scope::One(upstream.name.clone()), events);
+            Ok(Standing::Server(while_reachable(gateway, viewer, upstream.name.clone(), events)))
         }
         (StatusCode::NOT_FOUND, _) => {
             gateway.close_session(&session);

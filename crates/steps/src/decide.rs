@@ -68,11 +68,17 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
 
 /// The question as it stands now: learning what a server lists takes a while, in which a credential can end.
 fn as_of_now<'a>(gateway: &Gateway, asked: &'a Asked) -> Cow<'a, Query> {
-    let caller = gateway.identities.as_of_now(&asked.query.caller);
+    let caller = gateway.identities.as_of_now(&who(asked));
     if Arc::ptr_eq(&caller, &asked.query.caller) && caller.token.expires_at.is_none() {
         return Cow::Borrowed(&asked.query);
     }
     Cow::Owned(Query { caller, time: gateway.clock.now(), ..asked.query.clone() })
+}
+
+/// Who asks, in the mode their session is in by now: what waits is not decided in a mode that was left (MODE-8).
+fn who(asked: &Asked) -> Arc<Caller> {
+    let session = asked.arrival.session.as_ref().map(|session| session.caller());
+    session.filter(|caller| caller.mode != asked.query.caller.mode).unwrap_or_else(|| asked.query.caller.clone())
 }
 
 /// How the definition of what is called stands (GATE-12).
@@ -102,7 +108,7 @@ fn let_go(asked: &Asked) -> Option<Outbound> {
 /// Whether a message that was admitted would be admitted now. What would only be held goes on.
 pub fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let policy = gateway.live.policy();
-    let now = query(gateway, &asked.arrival.caller, asked.query.call.clone());
+    let now = query(gateway, &who(asked), asked.query.call.clone());
     match &asked.what {
         What::Cancel(_) | What::Answer(..) => Ok(()),
         What::Task(_) if &*asked.method == "tasks/cancel" => Ok(()),
@@ -124,7 +130,7 @@ pub fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> 
 /// of it. Stopping a task is always permitted.
 fn judge_task(policy: &PolicySet, gateway: &Gateway, asked: &Asked, tool: &Arc<str>) -> Result<(), Refusal> {
     let call = Call::mcp(asked.upstream.name.clone(), tool.clone(), None);
-    let query = query(gateway, &asked.arrival.caller, call);
+    let query = query(gateway, &who(asked), call);
     if is_visible(policy, &query) {
         return Ok(());
     }

@@ -23,6 +23,7 @@ use crate::decide::{may_reach, still_permitted};
 use crate::gateway::Gateway;
 use crate::over;
 use crate::resolve::{Asked, What};
+use crate::visible::Viewer;
 use crate::watching::cut_filter;
 use toolwarden_refusals::Refusal;
 
@@ -203,8 +204,10 @@ fn tell_of_limit(asked: &Asked, refusal: &Refusal) {
 }
 
 /// A stream of news, as long as its hearer may reach the server.
-pub fn while_reachable(gateway: &Arc<Gateway>, caller: Arc<Caller>, server: Arc<str>, events: Events) -> Events {
-    as_long_as(gateway, events, move |gateway| may_reach(gateway, &caller, &server))
+pub fn while_reachable(gateway: &Arc<Gateway>, viewer: Viewer, server: Arc<str>, events: Events) -> Events {
+    as_long_as(gateway, events, move |gateway| {
+        viewer.caller().is_some_and(|caller| may_reach(gateway, &caller, &server))
+    })
 }
 
 /// A stream of news of several servers, as long as its hearer's credential counts.

@@ -203,7 +203,7 @@ pub async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, R
         Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.is_own() => Err(Refusal::SessionGone),
         Some(Link::Stdio(stdio)) if !stdio.is_alive() => {
             // A shared child that ended is started again; nobody's state was in it.
-            let opening = upstream.legacy_shared(&principal(&session.caller)).await;
+            let opening = upstream.legacy_shared(&principal(&session.caller())).await;
             let again = opening.map_err(|failure| match (failure, &session.scope) {
                 (Failure::Forgotten, Scope::One(_)) => Refusal::SessionGone,
                 (Failure::Forgotten, Scope::All) => {

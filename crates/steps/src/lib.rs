@@ -15,6 +15,7 @@ mod guesses;
 pub mod identify;
 pub mod identities;
 pub mod inspect;
+pub mod moding;
 pub mod news;
 pub mod over;
 pub mod parameters;

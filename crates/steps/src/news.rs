@@ -27,10 +27,12 @@ pub fn follow(gateway: &Arc<Gateway>, session: &Arc<ClientSession>, upstream: &A
         return;
     }
     let mut changes = gateway.live.changes();
-    let (gateway, caller) = (Arc::downgrade(gateway), session.caller.clone());
-    let (listener, upstream, link) = (Arc::downgrade(session), upstream.clone(), link.clone());
-    let is_open =
-        move |server: &Arc<str>| gateway.upgrade().is_some_and(|gateway| may_reach(&gateway, &caller, server));
+    let (gateway, listener) = (Arc::downgrade(gateway), Arc::downgrade(session));
+    let (upstream, link, speaker) = (upstream.clone(), link.clone(), listener.clone());
+    let is_open = move |server: &Arc<str>| {
+        let (Some(gateway), Some(session)) = (gateway.upgrade(), speaker.upgrade()) else { return false };
+        may_reach(&gateway, &session.caller(), server)
+    };
     let following = tokio::spawn(async move {
         let mut pauses = Backoff::new();
         while !link.is_over() {

@@ -2,13 +2,13 @@
 //! because a person accepted other definitions.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::sync::broadcast::error::RecvError;
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::sessions::principal;
+use toolwarden_conversations::sessions::{ClientSession, principal};
 use toolwarden_conversations::upstreams::{Set, Wanted, tagged};
 use toolwarden_core::json::{Kind, Part};
 use toolwarden_core::{Call, Caller, Operation};
@@ -50,6 +50,29 @@ pub struct Change {
     accepted: Vec<Arc<str>>,
     /// Servers that are reached otherwise, and may list something else.
     renewed: Vec<Arc<str>>,
+    /// The one session whose mode changed, and who spoke in it before; it is news to nobody else.
+    switched: Option<(String, Arc<Caller>)>,
+}
+
+/// Who looks: a caller as they came, or a session in whatever mode it is in by now.
+#[derive(Debug, Clone)]
+pub enum Viewer {
+    Caller(Arc<Caller>),
+    Session(Weak<ClientSession>),
+}
+
+impl Viewer {
+    /// None where the session is over.
+    pub fn caller(&self) -> Option<Arc<Caller>> {
+        match self {
+            Self::Caller(caller) => Some(caller.clone()),
+            Self::Session(session) => session.upgrade().map(|session| session.caller()),
+        }
+    }
+
+    fn is(&self, mark: &str) -> bool {
+        matches!(self, Self::Session(session) if session.upgrade().is_some_and(|session| session.mark == mark))
+    }
 }
 
 /// What one caller sees at one door.
@@ -78,14 +101,20 @@ impl Seen {
 }
 
 impl Change {
-    /// The lists that are others now, for a caller at a door.
-    fn news(&self, gateway: &Gateway, caller: &Arc<Caller>, scope: &Scope) -> Vec<&'static str> {
+    /// The lists that are others now, for somebody at a door.
+    fn news(&self, gateway: &Gateway, viewer: &Viewer, scope: &Scope) -> Vec<&'static str> {
+        let Some(caller) = &viewer.caller() else { return Vec::new() };
+        let former = match &self.switched {
+            None => caller,
+            Some((mark, former)) if viewer.is(mark) => former,
+            Some(_) => return Vec::new(),
+        };
         let now = Seen::of(gateway, &self.now, caller, scope);
         let is_accepted = self.accepted.iter().any(|server| now.servers.contains(server));
         // What a server lists that was never reached, nobody knows yet.
         let is_here = |server: &&Arc<str>| !matches!(scope, Scope::One(only) if only != *server);
         let is_renewed = self.renewed.iter().filter(is_here).any(|server| may_reach(gateway, caller, server));
-        let before = Seen::of(gateway, &self.before, caller, scope);
+        let before = Seen::of(gateway, &self.before, former, scope);
         let (tools, servers) = (before.tools != now.tools, before.servers != now.servers);
         let news = [(TOOLS, tools || is_accepted), (PROMPTS, servers || is_accepted), (RESOURCES, servers)];
         news.into_iter().filter(|(_, is_news)| *is_news || is_renewed).map(|(method, _)| method).collect()
@@ -94,7 +123,7 @@ impl Change {
 
 /// Tells everybody who sees something else now than before.
 pub fn announce(gateway: &Gateway, before: Stage, accepted: Vec<Arc<str>>, renewed: Vec<Arc<str>>) {
-    let change = Arc::new(Change { before, now: gateway.shown(), accepted, renewed });
+    let change = Arc::new(Change { before, now: gateway.shown(), accepted, renewed, switched: None });
     // Sessions of one caller at one door see the same.
     let mut known: HashMap<(String, Option<Arc<str>>), Vec<&'static str>> = HashMap::new();
     for session in gateway.sessions.everybody().into_iter().filter(|session| session.agreed().is_some()) {
@@ -102,11 +131,25 @@ pub fn announce(gateway: &Gateway, before: Stage, accepted: Vec<Arc<str>>, renew
             Scope::One(server) => Some(server.clone()),
             Scope::All => None,
         };
-        let place = (principal(&session.caller), server);
-        let news = known.entry(place).or_insert_with(|| change.news(gateway, &session.caller, &session.scope));
+        let viewer = Viewer::Session(Arc::downgrade(&session));
+        let place = (principal(&session.caller()), server);
+        let news = known.entry(place).or_insert_with(|| change.news(gateway, &viewer, &session.scope));
         news.iter().for_each(|method| session.tell(compose::to_client(None, method, None)));
     }
     // Nobody may be listening.
+    let _ = gateway.visible.send(change);
+}
+
+/// Tells the client of one session what it sees otherwise in its new mode (MODE-8).
+pub fn announce_mode(gateway: &Gateway, session: &Arc<ClientSession>, former: Arc<Caller>) {
+    let switched = Some((session.mark.clone(), former));
+    let (before, now) = (gateway.shown(), gateway.shown());
+    let change = Arc::new(Change { before, now, accepted: Vec::new(), renewed: Vec::new(), switched });
+    if session.agreed().is_some() {
+        let news = change.news(gateway, &Viewer::Session(Arc::downgrade(session)), &session.scope);
+        news.iter().for_each(|method| session.tell(compose::to_client(None, method, None)));
+    }
+    // The client may be heard on a stream of its server instead.
     let _ = gateway.visible.send(change);
 }
 
@@ -117,26 +160,27 @@ pub fn with_changes(gateway: &Arc<Gateway>, arrival: &Arrival, wanted: Wanted, i
         let news = Notification { method: method.into(), params: None };
         is_wanted(&wanted, method).then(|| tagged(&news, &id))
     };
-    Answer::Events { events: beside(gateway, &arrival.caller, &arrival.scope, events, words), resumable }
+    let viewer = Viewer::Caller(arrival.caller.clone());
+    Answer::Events { events: beside(gateway, viewer, &arrival.scope, events, words), resumable }
 }
 
 /// The standing stream of a server to a legacy client, with the same.
-pub fn with_news(gateway: &Arc<Gateway>, caller: &Arc<Caller>, scope: &Scope, events: Events) -> Events {
-    beside(gateway, caller, scope, events, |method| Some(compose::to_client(None, method, None)))
+pub fn with_news(gateway: &Arc<Gateway>, viewer: Viewer, scope: &Scope, events: Events) -> Events {
+    beside(gateway, viewer, scope, events, |method| Some(compose::to_client(None, method, None)))
 }
 
 fn beside(
     gateway: &Arc<Gateway>,
-    caller: &Arc<Caller>,
+    viewer: Viewer,
     scope: &Scope,
     events: Events,
     words: impl Fn(&'static str) -> Option<Bytes> + Send + 'static,
 ) -> Events {
     let changes = gateway.visible.subscribe();
-    let (gateway, caller, scope) = (Arc::downgrade(gateway), caller.clone(), scope.clone());
+    let (gateway, scope) = (Arc::downgrade(gateway), scope.clone());
     let news = move |change: Result<Arc<Change>, RecvError>| {
         let methods = match (change, gateway.upgrade()?) {
-            (Ok(change), gateway) => change.news(&gateway, &caller, &scope),
+            (Ok(change), gateway) => change.news(&gateway, &viewer, &scope),
             // Too many to follow: whoever listens looks at everything again.
             (Err(RecvError::Lagged(_)), _) => vec![TOOLS, PROMPTS, RESOURCES],
             (Err(RecvError::Closed), _) => return None,

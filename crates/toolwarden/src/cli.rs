@@ -16,7 +16,7 @@ pub use audit::{AuditCommand, ExportFormat, RowArguments};
 pub use changes::{
     AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
 };
-pub use servers::{ServersCommand, ToolsCommand};
+pub use servers::{ServersCommand, SessionsCommand, ToolsCommand};
 pub use tokens::{IssueArguments, TokensCommand};
 pub use vault::VaultCommand;
 
@@ -75,6 +75,8 @@ pub enum Command {
     Servers(ServersCommand),
     #[command(subcommand)]
     Tools(ToolsCommand),
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
     #[command(subcommand)]
     Tokens(TokensCommand),
     #[command(subcommand)]

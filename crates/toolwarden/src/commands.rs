@@ -16,6 +16,7 @@ mod roles;
 mod rules;
 mod serve;
 mod servers;
+mod sessions;
 mod settings;
 mod stdio;
 mod tokens;
@@ -48,6 +49,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Policy(command) => policy::run(&places, &command),
         Command::Trust(arguments) => trust::run(&places, &arguments),
         Command::Servers(command) => servers::run(&places, &command),
+        Command::Sessions(command) => sessions::run(&places, &command),
         Command::Tools(command) => tools::run(&places, &command),
         Command::Tokens(command) => tokens::run(&places, &command),
         Command::Vault(command) => vault::run(&places, &command),

@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 use toolwarden_control::operations::{
     AdminSet, AdminShow, ModesDelete, ModesSet, PolicyDiff, PolicyHistory, PolicyRecords, PolicyRollback, RolesList,
-    RolesSet, RulesAdd, RulesRemove, ServersAdd, ServersRemove, ServersSwitch, SettingsGet, SettingsSet, ToolsSet,
-    admin_set, modes_delete, modes_set, policy_diff, policy_history, policy_rollback, roles_list, roles_set, rules_add,
-    servers_add, servers_remove, servers_switch, settings_get, settings_set, tools_set,
+    RolesSet, RulesAdd, RulesRemove, ServersAdd, ServersRemove, ServersSwitch, SessionsList, SessionsMode, SettingsGet,
+    SettingsSet, ToolsSet, admin_set, modes_delete, modes_set, policy_diff, policy_history, policy_rollback,
+    roles_list, roles_set, rules_add, servers_add, servers_remove, servers_switch, sessions_mode, settings_get,
+    settings_set, tools_set,
 };
 use toolwarden_control::operations::{AllowlistAdd, Nothing, allowlist_add};
 use toolwarden_control::{Actor, ControlError, Role, Terms, Via};
@@ -278,4 +279,40 @@ async fn a_user_changes_what_is_theirs_and_nothing_else() {
     let own = office.run::<ServersAdd>(server(Some("bob"), json!({"url": "https://example.com"}))).await;
     assert!(own.is_ok_and(|added| added.name == "bob.mine"));
     forbidden(office.run::<PolicyRollback>(policy_rollback::Request::default()).await.map(drop));
+    // Nor by a name that is as good as one of another's.
+    office.actor = Actor::owner("ada", Via::ControlSocket);
+    let same =
+        servers_add::Request { name: "BOB.mine".to_owned(), ..server(None, json!({"url": "https://a.example"})) };
+    let taken = office.run::<ServersAdd>(same).await;
+    assert!(taken.as_ref().is_err_and(|error| error.to_string().contains("as good as")), "{taken:?}");
+}
+
+#[tokio::test]
+async fn mode_8_a_session_is_put_in_another_mode_by_whose_it_is_and_that_is_recorded() {
+    let mut office = office(true).await;
+    let ids = |found: Result<toolwarden_control::operations::sessions_list::Outcome, ControlError>| {
+        found.map(|found| found.sessions.into_iter().map(|one| one.id).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    assert_eq!(ids(office.run::<SessionsList>(Nothing {}).await), ["one", "two"]);
+    let wish =
+        |id: &str, mode: Option<&str>| sessions_mode::Request { id: id.to_owned(), mode: mode.map(str::to_owned) };
+    office.actor = Actor { user: "bob".to_owned(), via: Via::Token, roles: vec![Role::User] };
+    assert_eq!(ids(office.run::<SessionsList>(Nothing {}).await), ["two"]);
+    let others = office.run::<SessionsMode>(wish("one", Some("review"))).await;
+    assert!(others.is_err_and(|error| error.code() == "not_found"), "what is another's is not there");
+    let own = office.run::<SessionsMode>(wish("two", Some("review"))).await;
+    assert_eq!(own.ok().and_then(|session| session.mode), Some("review".to_owned()));
+    let unknown = office.run::<SessionsMode>(wish("two", Some("unknown"))).await;
+    assert!(unknown.is_err_and(|error| error.code() == "bad_input"));
+    office.actor = Actor::owner("ada", Via::ControlSocket);
+    assert!(office.run::<SessionsMode>(wish("two", None)).await.is_ok());
+    assert_eq!(
+        office.details().await,
+        [
+            "session two: mode none instead of none",
+            "nothing changed: session two: mode unknown instead of none",
+            "session two: mode unknown instead of none",
+            "session two: mode review instead of none",
+        ]
+    );
 }

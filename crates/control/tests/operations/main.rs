@@ -12,7 +12,9 @@ use toolwarden_control::operations::{
     ToolsList, TrustAdd, TrustList, VaultRotateKey, VaultStatus, allowlist_add, audit_query, servers_show,
     tools_accept, tools_list, trust_add, vault_rotate_key,
 };
-use toolwarden_control::{Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, Via};
+use toolwarden_control::{
+    Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, SessionView, Stays, Via,
+};
 use toolwarden_core::json::Part;
 use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
 use toolwarden_pins::{Book, Kind, Sighting};
@@ -44,6 +46,7 @@ impl Servers for OneServer {
             detail: None,
             reached_by: "command".to_owned(),
             source: "test".to_owned(),
+            owner: None,
         }]
     }
 
@@ -57,6 +60,24 @@ impl Servers for OneServer {
 
     fn restart(&self, server: &str) -> bool {
         server == "gw"
+    }
+
+    fn sessions(&self) -> Vec<SessionView> {
+        let of = |id: &str, user: &str| SessionView {
+            id: id.to_owned(),
+            user: Some(user.to_owned()),
+            version: "2025-11-25".to_owned(),
+            ..SessionView::default()
+        };
+        vec![of("two", "bob"), of("one", "ada")]
+    }
+
+    fn switch_session(&self, id: &str, mode: Option<&str>) -> Result<SessionView, Stays> {
+        let open = self.sessions().into_iter().find(|session| session.id == id).ok_or(Stays::Gone)?;
+        match mode {
+            Some("unknown") => Err(Stays::Refused("there is no mode `unknown`".to_owned())),
+            mode => Ok(SessionView { mode: mode.map(str::to_owned), ..open }),
+        }
     }
 
     fn waits_for_restart(&self) -> Vec<String> {

@@ -249,9 +249,9 @@ async fn greet_server(house: &House, session: &Arc<ClientSession>) {
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
     let Ok(hello) = housekeeping(server.clone(), "initialize", params) else { return };
-    let who = principal(&session.caller);
+    let who = principal(&session.caller());
     let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: &who };
-    if house.gateway.may_reach(&session.caller, &server)
+    if house.gateway.may_reach(&session.caller(), &server)
         && let Ok((link, _)) = greet(&upstream, hello).await
     {
         session.keep_link(&upstream, link);

@@ -99,17 +99,17 @@ pub(crate) async fn conversation(
     let agreed = session.agreed();
     let version = agreed.map_or(Version::LATEST_LEGACY, |agreed| agreed.version);
     let declared = agreed.and_then(|agreed| agreed.capabilities.as_ref());
-    let cut = declared.map_or("{}".to_owned(), |part| upstream.may_ask.cut(&session.caller, part.value()));
+    let cut = declared.map_or("{}".to_owned(), |part| upstream.may_ask.cut(&session.caller(), part.value()));
     let params = format!(
         r#"{{"protocolVersion":"{version}","capabilities":{cut},"clientInfo":{{"name":"toolwarden","version":"{}"}}}}"#,
         env!("CARGO_PKG_VERSION")
     );
     let params = Document::parse(params, Limits::DEFAULT).map_err(|error| Failure::Protocol(error.to_string()))?;
     let call = Call::asked(upstream.name.clone(), Operation::ReadResource, Some(Part::whole(Arc::new(params))));
-    let asked = query(gateway, &session.caller, call);
+    let asked = query(gateway, &session.caller(), call);
     let hello = admit(&gateway.live.policy(), &asked, Admitted::Listed { method: "initialize".to_owned() });
     let hello = hello.map_err(|why| Failure::Unreachable(why.reason.sentence().to_owned()))?;
-    let who = principal(&session.caller);
+    let who = principal(&session.caller());
     let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: &cut, principal: &who };
     let (link, opened) = greet(upstream, hello).await?;
     belongs(&link, upstream, &cut, session);

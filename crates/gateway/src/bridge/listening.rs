@@ -145,11 +145,11 @@ impl Listener {
         }
         // Judged each time: what was watched may be forbidden now.
         let mut uris = session.watched(&self.upstream.name);
-        uris.retain(|uri| may_watch(&gateway, &session.caller, &self.upstream, uri));
+        uris.retain(|uri| may_watch(&gateway, &session.caller(), &self.upstream, uri));
         let wanted = Wanted { tools: true, prompts: true, resources: true, uris };
         let introduction = Introduction { capabilities: "{}", client: None, log_level: None };
         let params = format!(r#"{{"notifications":{},"_meta":{}}}"#, wanted.filter(), modern_meta(None, introduction));
-        let outbound = admitted(&gateway, &session.caller, &self.upstream, "subscriptions/listen", params)?;
+        let outbound = admitted(&gateway, &session.caller(), &self.upstream, "subscriptions/listen", params)?;
         let link = self.upstream.modern().await?;
         let id = Id::from_raw(&quoted(&format!("tw-{}", session.next_number()))).ok_or(Failure::Lost)?;
         let reply = match &link {
@@ -159,7 +159,7 @@ impl Listener {
                 Reply::Http(http.request(&outbound, &id, &[], Some(&mirrors), self.upstream.bounds().silence).await?)
             }
             Link::Stdio(child) => Reply::Stdio(
-                child.request_for(Some(&session.caller), &outbound, &id, &[], TakesQuestions::Never).await?,
+                child.request_for(Some(&session.caller()), &outbound, &id, &[], TakesQuestions::Never).await?,
             ),
         };
         let mut source = Source::of(&self.upstream, &self.upstream.bounds(), &link, reply, id).await?.patient();
@@ -189,7 +189,7 @@ impl Listener {
                 | "notifications/resources/list_changed"
                 | "notifications/resources/updated"
         );
-        if is_listed && self.upstream.may_tell(news, &session.caller) {
+        if is_listed && self.upstream.may_tell(news, &session.caller()) {
             session.tell(untagged(news, &session, &self.upstream));
         }
         true

@@ -126,7 +126,7 @@ async fn send(
     let agreed = session.agreed();
     let declared = asks_of_clients(agreed.and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value));
     let cut = Document::parse(declared, Limits::DEFAULT)
-        .map_or("{}".to_owned(), |declared| upstream.may_ask.cut(&session.caller, declared.root()));
+        .map_or("{}".to_owned(), |declared| upstream.may_ask.cut(&session.caller(), declared.root()));
     let level = session.level();
     let introduction = Introduction {
         capabilities: &cut,
@@ -147,7 +147,7 @@ async fn send(
             http.request(outbound, id, &edits, Some(&mirrors), asked.bounds.silence).await.map(Reply::Http)
         }
         Link::Stdio(child) => child
-            .request_for(Some(&session.caller), outbound, id, &edits, TakesQuestions::Never)
+            .request_for(Some(&session.caller()), outbound, id, &edits, TakesQuestions::Never)
             .await
             .map(Reply::Stdio),
     };
@@ -273,7 +273,7 @@ impl Errand {
             self.trail = Some(trail);
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
-            again.query = query(&self.gateway, &self.session.caller, again.query.call);
+            again.query = query(&self.gateway, &self.session.caller(), again.query.call);
             let judged = decide(&self.gateway, &again)?;
             if let (toolwarden_steps::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
                 trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
@@ -297,7 +297,7 @@ impl Errand {
                 Message::Notification(news) => {
                     let row =
                         Method::find(&news.method, Direction::ToClient, Form::Notification, self.session.version());
-                    let may_tell = self.asked.upstream.may_tell(&news, &self.session.caller);
+                    let may_tell = self.asked.upstream.may_tell(&news, &self.session.caller());
                     let shown = self.asked.upstream.screened(&news);
                     if let Some(news) =
                         shown.filter(|_| row.is_some() && may_tell && self.asked.may_hear_progress(&news))

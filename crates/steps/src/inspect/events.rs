@@ -91,8 +91,7 @@ impl Heard {
 
     /// A stream of a session that answers no request.
     pub fn standalone(session: Arc<ClientSession>, upstream: Arc<Upstream>, link: Link) -> Self {
-        let (version, caller) = (session.version(), session.caller.clone());
-        Self { version, caller: Some(caller), session: Some(session), ..Self::of_nobody(upstream, link) }
+        Self { version: session.version(), session: Some(session), ..Self::of_nobody(upstream, link) }
     }
 
     /// The stream of a session that the gateway holds for modern clients: its questions are nobody's.
@@ -140,7 +139,9 @@ impl Heard {
             Ok(Message::Notification(news)) => {
                 self.upstream.take_note(&news);
                 let row = Method::find(&news.method, Direction::ToClient, Form::Notification, self.version);
-                let may_hear = self.caller.as_ref().is_none_or(|caller| self.upstream.may_tell(&news, caller));
+                // Whoever's session it is, in the mode it is in by now.
+                let hearer = self.session.as_ref().map(|session| session.caller()).or_else(|| self.caller.clone());
+                let may_hear = hearer.is_none_or(|caller| self.upstream.may_tell(&news, &caller));
                 let told = self.upstream.screened(&news)?;
                 let shown = told.params.as_ref().and_then(|params| without_questions(params, &news.method));
                 let words = shown.as_ref().or(told.params.as_ref()).map(Part::raw);
@@ -246,7 +247,7 @@ impl Heard {
         let has_room = |session: &&Arc<ClientSession>| session.may_be_asked(&self.upstream.name);
         if let (true, Some(session)) = (listed, self.session.as_ref().filter(has_room)) {
             let declared = session.agreed().and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
-            let whom = Whom { caller: &session.caller, declared };
+            let whom = Whom { caller: &session.caller(), declared };
             if let Ok(put) = questions::judge(&self.upstream, whom, &question.method, params).await {
                 let to = AnswerTo::Server(self.link.clone(), question.id.clone());
                 let (server, method) = (self.upstream.name.clone(), question.method.clone());

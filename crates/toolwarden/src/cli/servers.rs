@@ -1,4 +1,4 @@
-//! The arguments of `servers` and `tools`.
+//! The arguments of `servers`, `tools` and `sessions`.
 
 use clap::Subcommand;
 
@@ -138,6 +138,36 @@ pub enum ToolsCommand {
         /// definitions wait
         #[arg(long, value_name = "VERSION")]
         version: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// Look at open conversations with clients, and put them in another mode
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  toolwarden sessions list\n  toolwarden sessions mode 0123456789ab review\n\nModern clients (2026-07-28) have no sessions: each of their calls names its mode."
+)]
+pub enum SessionsCommand {
+    /// List every open session: who speaks, at which server, in which mode
+    #[command(after_help = "Example:\n  toolwarden sessions list --json")]
+    List {
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Put a session in another mode, which acts on its next call
+    #[command(
+        after_help = "Examples:\n  toolwarden sessions mode 0123456789ab review\n  toolwarden sessions mode 0123456789ab --none"
+    )]
+    Mode {
+        /// As `sessions list` names it
+        id: String,
+        /// A mode's slug
+        #[arg(required_unless_present = "none")]
+        mode: Option<String>,
+        /// No mode of its own: the default mode, where there is one
+        #[arg(long, conflicts_with = "mode")]
+        none: bool,
         #[command(flatten)]
         format: Format,
     },

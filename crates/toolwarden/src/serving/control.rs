@@ -11,9 +11,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, Desk, SocketError, serve_socket};
-use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers};
+use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers, SessionView, Stays};
 use toolwarden_core::Records;
-use toolwarden_gateway::Gateway;
+use toolwarden_gateway::{Gateway, NotSwitched, OpenSession};
 use toolwarden_policy::input::ServerInput;
 
 use super::persons::Persons;
@@ -229,6 +229,19 @@ impl Servers for GatewayServers {
         self.gateway.upgrade().is_some_and(|gateway| gateway.restart_server(server))
     }
 
+    fn sessions(&self) -> Vec<SessionView> {
+        let open = self.gateway.upgrade().map(|gateway| gateway.open_sessions()).unwrap_or_default();
+        open.into_iter().map(session_view).collect()
+    }
+
+    fn switch_session(&self, id: &str, mode: Option<&str>) -> Result<SessionView, Stays> {
+        let gateway = self.gateway.upgrade().ok_or(Stays::Gone)?;
+        gateway.switch_mode(id, mode).map(session_view).map_err(|why| match why {
+            NotSwitched::NoSession => Stays::Gone,
+            why => Stays::Refused(why.to_string()),
+        })
+    }
+
     fn refused_policy(&self) -> Option<RefusedPolicy> {
         let refused = self.gateway.upgrade()?.telemetry().reloads.refusal()?;
         Some(RefusedPolicy { since: refused.since.to_string(), error: refused.error })
@@ -237,5 +250,19 @@ impl Servers for GatewayServers {
     fn waits_for_restart(&self) -> Vec<String> {
         let gateway = self.gateway.upgrade();
         gateway.map(|gateway| gateway.telemetry().reloads.for_restart()).unwrap_or_default()
+    }
+}
+
+fn session_view(open: OpenSession) -> SessionView {
+    let caller = &open.caller;
+    SessionView {
+        id: open.mark,
+        user: caller.user.clone(),
+        role: caller.role.clone(),
+        token: caller.token.id.clone(),
+        mode: caller.mode.clone(),
+        server: open.server.as_deref().map(str::to_owned),
+        client: open.client,
+        version: open.version.to_owned(),
     }
 }

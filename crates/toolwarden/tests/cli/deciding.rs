@@ -73,6 +73,35 @@ fn mode_9_a_mode_that_is_set_narrows_the_clients_that_have_it() {
 }
 
 #[test]
+fn mode_8_a_session_is_switched_while_it_lasts_and_told() {
+    let house = House::new();
+    assert!(house.run(&["sessions", "list"]).out.contains("no gateway runs"));
+    let server = Server::start(&house);
+    assert_eq!(house.run(&["allow", "notes:read_note"]).code, 0);
+    assert_eq!(house.run(&["modes", "set", "quiet", "--allow-tool", "notes:list_notes"]).code, 0);
+    let session = server.session("/mcp/notes");
+    let read = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_note","arguments":{"name":"welcome"}}}"#;
+    let reads = || server.post_in("/mcp/notes", &session, read).contains(NOTE);
+    assert!(reads());
+    let open = house.json(&["sessions", "list"]);
+    let id = open.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    assert_eq!(open.pointer("/0/server"), Some(&json!("notes")), "{open}");
+    assert_eq!(open.pointer("/0/client"), Some(&json!("test")));
+    assert!(!open.to_string().contains(&session), "what the client knows it by stays its own");
+    let unknown = house.run(&["sessions", "mode", &id, "quite"]);
+    assert!(unknown.code != 0 && unknown.err.contains("quiet"), "{}", unknown.err);
+    let switched = house.run(&["sessions", "mode", &id, "quiet"]);
+    assert_eq!(switched.code, 0, "{}", switched.err);
+    assert!(!reads());
+    assert!(house.run(&["sessions", "list"]).out.contains("quiet"));
+    assert_eq!(house.run(&["sessions", "mode", &id, "--none"]).code, 0);
+    assert!(reads());
+    assert_eq!(house.run(&["sessions", "mode", "0123456789ab", "quiet"]).code, 2);
+    let rows = house.json(&["audit", "query", "--limit", "100"]).to_string();
+    assert!(rows.contains(&format!("session {id}: mode quiet instead of none")), "{rows}");
+}
+
+#[test]
 fn gate_8_a_server_that_is_added_can_be_called_at_once_and_is_gone_when_it_is_removed() {
     let house = House::new();
     let server = Server::start(&house);

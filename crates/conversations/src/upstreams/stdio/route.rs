@@ -105,7 +105,7 @@ impl StdioLink {
                 self.to_ears(news);
                 for session in self.sessions() {
                     let is_wanted = self.is_own() || session.watches(&self.server, &uri);
-                    if is_wanted && self.may_tell(news, &session.caller) {
+                    if is_wanted && self.may_tell(news, &session.caller()) {
                         session.tell(self.shown_to(&session, line, news));
                     }
                 }
@@ -113,7 +113,7 @@ impl StdioLink {
             _ => {
                 self.to_ears(news);
                 for session in self.sessions() {
-                    if self.may_tell(news, &session.caller) {
+                    if self.may_tell(news, &session.caller()) {
                         session.tell(line.clone());
                     }
                 }
@@ -127,7 +127,7 @@ impl StdioLink {
         let Some(params) = news.params.as_ref() else { return };
         let asked = params.value().get("requestId").and_then(|id| Id::from_raw(id.raw()));
         let shown = asked.and_then(|asked| session.taken_back(&self.server, &asked));
-        if let Some(shown) = shown.filter(|_| self.may_tell(news, &session.caller)) {
+        if let Some(shown) = shown.filter(|_| self.may_tell(news, &session.caller())) {
             let params = replaced(params, &["requestId"], shown.raw());
             self.to_session(&session, compose::to_client(None, &news.method, Some(&params)));
         }
@@ -169,7 +169,7 @@ impl StdioLink {
 
     fn to_the_only_listener(&self, line: &Bytes, news: &Notification) {
         if let Some(session) = self.owning_session() {
-            if self.may_tell(news, &session.caller) {
+            if self.may_tell(news, &session.caller()) {
                 self.to_session(&session, line.clone());
             }
             return;
@@ -214,7 +214,7 @@ impl StdioLink {
         };
         let agreed = session.agreed();
         let declared = agreed.and_then(|agreed| agreed.capabilities.as_ref()).map(Part::value);
-        let whom = Whom { caller: &session.caller, declared };
+        let whom = Whom { caller: &session.caller(), declared };
         let params = question.params.as_ref().map(Part::value);
         let Ok(put) = questions::judge(&upstream, whom, &question.method, params).await else {
             return self.decline(question);
