@@ -40,11 +40,12 @@ lint:
 deny:
 	cargo deny check licenses bans sources
 
-# Decisions by size of the policy, then the gateway side by side with a direct connection and nginx (SECONDS for each round).
+# Decisions by size of the policy, the store on a file and on PostgreSQL, then the gateway side by side with a direct connection and nginx (SECONDS for each round).
 SECONDS_EACH ?= 1
 bench:
 	cargo bench -p toolwarden-bench
 	cargo build --profile dist -p toolwarden -p toolwarden-bench
+	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-store
 	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-gateway $(CARGO_TARGET_DIR)/dist/toolwarden $(SECONDS_EACH)
 
 # Instrumented fuzzing, MINUTES per target; needs cargo-fuzz and a nightly toolchain.

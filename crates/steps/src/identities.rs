@@ -83,7 +83,10 @@ impl Identities {
     }
 
     /// The caller who bears a token.
-    pub(crate) fn bearer(&self, text: &str, now: Timestamp) -> Result<Arc<Caller>, Refusal> {
+    ///
+    /// # Errors
+    /// Nobody issued it, it counts no more, or nobody knows.
+    pub fn bearer(&self, text: &str, now: Timestamp) -> Result<Arc<Caller>, Refusal> {
         let unknown = || match self.guesses.count(now) {
             false => Refusal::Unauthorized("the credential is not known here"),
             true => Refusal::TooManyGuesses,
