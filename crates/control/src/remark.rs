@@ -16,6 +16,21 @@ pub struct Remark {
     pub suggestion: Option<String>,
 }
 
+impl Remark {
+    /// A warning that is about no file.
+    pub(crate) fn warning(code: &str, source: &str, message: String) -> Self {
+        Self {
+            severity: "warning".to_owned(),
+            code: code.to_owned(),
+            source: source.to_owned(),
+            line: 0,
+            column: 0,
+            message,
+            suggestion: None,
+        }
+    }
+}
+
 impl From<&toolwarden_policy::Finding> for Remark {
     fn from(finding: &toolwarden_policy::Finding) -> Self {
         Self {

@@ -24,6 +24,9 @@ pub struct ServerView {
     /// Whose alone it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Which gateway says so, where it is not the one that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
 }
 
 /// One tool, and what a call of it would meet.

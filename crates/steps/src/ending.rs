@@ -212,7 +212,7 @@ pub fn while_reachable(gateway: &Arc<Gateway>, viewer: Viewer, server: Arc<str>,
 
 /// A stream of news of several servers, as long as its hearer's credential counts.
 pub fn while_known(gateway: &Arc<Gateway>, caller: Arc<Caller>, events: Events) -> Events {
-    as_long_as(gateway, events, move |gateway| !gateway.identities.is_lost(&caller))
+    as_long_as(gateway, events, move |gateway| !gateway.identities.is_lost(&caller, gateway.clock.now()))
 }
 
 /// A stream that ends when something is so no longer, which is asked whenever policy or identities change.

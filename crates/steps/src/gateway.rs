@@ -236,7 +236,8 @@ impl Gateway {
     pub fn identities_changed(&self) {
         self.live.look_again();
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
-        let is_lost = |session: &Arc<ClientSession>| self.identities.is_lost(&session.caller());
+        let now = self.clock.now();
+        let is_lost = |session: &Arc<ClientSession>| self.identities.is_lost(&session.caller(), now);
         let lost: Vec<_> = self.sessions.all().into_iter().filter(is_lost).collect();
         lost.iter().for_each(|session| self.close_session(session));
         // Apart: a server that does not answer must not keep the next one who loses something.

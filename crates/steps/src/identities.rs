@@ -119,9 +119,9 @@ impl Identities {
         Arc::new(changed)
     }
 
-    /// Whether the credential a caller came with was taken back.
-    pub(crate) fn is_lost(&self, caller: &Caller) -> bool {
-        self.standing(caller) == Standing::Revoked
+    /// Whether the credential a caller came with was taken back, or has expired.
+    pub(crate) fn is_lost(&self, caller: &Caller, now: Timestamp) -> bool {
+        caller.token.expires_at.is_some_and(|end| end <= now) || self.standing(caller) == Standing::Revoked
     }
 
     fn standing(&self, caller: &Caller) -> Standing {

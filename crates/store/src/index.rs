@@ -26,7 +26,7 @@ use crate::sql::{signed, unsigned};
 pub use export::{CSV_HEADER, Export};
 pub use query::{CursorFault, Filter, PageCursor};
 pub use row::Row;
-pub use server_status::ServerStatus;
+pub use server_status::{ServerStatus, Told};
 pub use ship::{Delivered, ship};
 pub use shipper::{Shipper, spawn_shipper};
 pub use stats::{Count, Durations, Stats};

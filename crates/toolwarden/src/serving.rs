@@ -4,6 +4,7 @@ mod control;
 mod persons;
 mod readiness;
 mod taking;
+mod telling;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,14 +12,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use toolwarden_core::{Clock, Keyring, Records, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
 use toolwarden_policy::input::Declared;
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
 use toolwarden_store::index::{Shipper, spawn_shipper};
-use toolwarden_store::state::Feed;
+use toolwarden_store::state::{Feed, Tokens};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, State, SyncLevel};
 use toolwarden_telemetry::trace::{self, Collector, Exporter};
 use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
@@ -57,6 +57,7 @@ pub fn make_room_for_connections() {
 
 /// A gateway and what runs beside it.
 pub struct Running {
+    telling: tokio::task::JoinHandle<()>,
     pub gateway: Arc<Gateway>,
     journal: Journal,
     shipper: Shipper,
@@ -137,16 +138,47 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         identities: Identities::of(feed.clone(), state.clone(), locations.user.clone(), loaded.store.section.max_stale)
             .with_anonymous(loaded.config.gateway.anonymous_loopback),
     });
-    tokio::spawn(follow_tokens(feed.token_versions(), Arc::downgrade(&gateway)));
-    Ok(Running { gateway, journal, shipper, database, state, feed, index, exporter, keyring, locations, start })
+    tokio::spawn(follow_tokens(feed.clone(), Arc::downgrade(&gateway)));
+    let telling = tokio::spawn(telling::tell(Arc::downgrade(&gateway), index.clone(), journal.node().clone()));
+    Ok(Running {
+        telling,
+        gateway,
+        journal,
+        shipper,
+        database,
+        state,
+        feed,
+        index,
+        exporter,
+        keyring,
+        locations,
+        start,
+    })
 }
 
-/// Whoever lost a token loses what they have open with it.
-async fn follow_tokens(mut versions: watch::Receiver<u64>, gateway: Weak<Gateway>) {
-    while versions.changed().await.is_ok() {
+/// Whoever lost a token, or has one that ended, loses what they have open with it.
+async fn follow_tokens(feed: Arc<Feed>, gateway: Weak<Gateway>) {
+    let mut versions = feed.token_versions();
+    loop {
+        let next = until_next_end(&feed.known().tokens);
+        tokio::select! {
+            changed = versions.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(next) => {}
+        }
         let Some(gateway) = gateway.upgrade() else { return };
         gateway.identities_changed();
     }
+}
+
+/// How long it is until a token ends; at most a minute, since clocks are set.
+fn until_next_end(tokens: &Tokens) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(60);
+    let now = SystemClock.now();
+    let ends = tokens.by_id.values().filter(|token| token.revoked_at.is_none());
+    let next = ends.filter_map(|token| token.claims.expires_at).filter(|end| *end > now).min();
+    let wait = next.and_then(|end| Duration::try_from(end.duration_since(now)).ok());
+    // A little later, so that it has ended by then.
+    wait.map_or(LONGEST, |wait| (wait + Duration::from_millis(5)).min(LONGEST))
 }
 
 impl Running {
@@ -158,6 +190,8 @@ impl Running {
         let _ = tokio::task::spawn_blocking(move || pins.keep_offers()).await;
         drop(workers);
         drop(self.gateway);
+        self.telling.abort();
+        let _ = tokio::time::timeout(GOODBYE, telling::take_back(&self.index, self.journal.node())).await;
         self.journal.close().await.context("the journal could not be closed")?;
         self.shipper.stop().await;
         if let Some(exporter) = self.exporter {

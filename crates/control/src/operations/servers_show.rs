@@ -5,9 +5,8 @@ use toolwarden_core::Call;
 use toolwarden_core::name::shown;
 use toolwarden_pins as pins;
 
-use super::Nothing;
 use super::explain_again::explain;
-use super::servers_list::ServersList;
+use super::servers_list;
 use crate::clerk::blocking;
 use crate::place;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role, ServerView, ToolView};
@@ -38,7 +37,7 @@ impl Operation for ServersShow {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let listed = ServersList::run(clerk, actor, Nothing {}).await?;
+        let listed = servers_list::here(clerk, actor).await?;
         let names: Vec<String> = listed.servers.iter().map(|server| shown(&server.name).into_owned()).collect();
         let Some(server) = listed.servers.into_iter().find(|server| server.name == request.name) else {
             let message = format!("no server is called `{}`", shown(&request.name));

@@ -47,6 +47,7 @@ impl Servers for OneServer {
             reached_by: "command".to_owned(),
             source: "test".to_owned(),
             owner: None,
+            gateway: None,
         }]
     }
 

@@ -143,7 +143,7 @@ async fn self_3_the_database_is_owner_only_and_others_are_refused() -> Outcome {
     let place = Place::new()?;
     let path = place.base().join("audit.db");
     let database = place.database().await?;
-    Index::over(database.clone()).set_server_status(&status("a", "connected")).await?;
+    Index::over(database.clone()).tell_servers("n", &[status("a", "connected")], at(1)).await?;
     for entry in
         fs::read_dir(place.base())?.flatten().filter(|entry| entry.metadata().is_ok_and(|found| found.is_file()))
     {
@@ -171,7 +171,7 @@ async fn a_newer_database_is_refused_with_what_to_do(place: Place) -> Outcome {
 async fn processes_that_start_at_once_share_a_new_database(place: Place) -> Outcome {
     let (a, b, c, d) = tokio::join!(place.index(), place.index(), place.index(), place.index());
     for index in [a?, b?, c?, d?] {
-        assert!(index.server_statuses().await?.is_empty());
+        assert!(index.servers_elsewhere(None, at(0)).await?.is_empty());
     }
     Ok(())
 }
@@ -278,17 +278,29 @@ async fn exports_are_whole_oldest_first_and_safe_for_spreadsheets(place: Place) 
 }
 
 fn status(name: &str, status: &str) -> ServerStatus {
-    ServerStatus { name: name.to_owned(), status: status.to_owned(), tools: 3, detail: None, updated: at(1) }
+    let owner = (name == "a").then(|| "anna".to_owned());
+    ServerStatus { name: name.to_owned(), owner, status: status.to_owned(), tools: 3, detail: None }
 }
 
 async fn server_states_are_replaced_and_forgotten(place: Place) -> Outcome {
     let index = place.index().await?;
-    index.set_server_status(&status("b", "connecting")).await?;
-    index.set_server_status(&status("a", "connected")).await?;
-    index.set_server_status(&status("b", "error")).await?;
-    assert_eq!(place.index().await?.server_statuses().await?, [status("a", "connected"), status("b", "error")]);
-    index.remove_server_status("a").await?;
-    assert_eq!(index.server_statuses().await?, [status("b", "error")]);
+    let there = place.index().await?;
+    let told = async |here: Option<&str>, since| {
+        let told = there.servers_elsewhere(here, since).await?;
+        let words = told.into_iter().map(|told| format!("{} {} {}", told.node, told.server.name, told.server.status));
+        Ok::<_, Box<dyn std::error::Error>>(words.collect::<Vec<_>>())
+    };
+    index.tell_servers("n1", &[status("b", "idle"), status("a", "connected")], at(1)).await?;
+    index.tell_servers("n2", &[status("b", "error")], at(2)).await?;
+    assert_eq!(told(None, at(0)).await?, ["n1 a connected", "n1 b idle", "n2 b error"]);
+    index.tell_servers("n1", &[status("b", "connected")], at(3)).await?;
+    assert_eq!(told(None, at(3)).await?, ["n1 b connected"], "a node that was not heard for long is gone");
+    assert_eq!(told(Some("n1"), at(0)).await?, ["n2 b error"]);
+    let owners: Vec<_> =
+        there.servers_elsewhere(None, at(0)).await?.into_iter().map(|told| told.server.owner).collect();
+    assert_eq!(owners, [None, None]);
+    index.tell_servers("n1", &[], at(4)).await?;
+    assert_eq!(told(None, at(0)).await?, ["n2 b error"]);
     Ok(())
 }
 

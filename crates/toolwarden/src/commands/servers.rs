@@ -147,6 +147,7 @@ fn list(servers: &[ServerView]) -> String {
         cells.extend(has_details.then(|| Cell::plain(shown(server.detail.as_deref().unwrap_or_default()))));
         cells
     };
+    // Servers of other gateways have the gateway in that place.
     let mut headings = vec!["NAME", "STATUS", "TOOLS", "CONFIGURED IN"];
     headings.extend(has_details.then_some("DETAIL"));
     table::text(&headings, servers.iter().map(row).collect(), Last::Whole)

@@ -196,8 +196,8 @@ fn tell_refusal(error: &str) {
 
 /// The gateway's servers, in the clerk's words.
 #[derive(Debug)]
-struct GatewayServers {
-    gateway: Weak<Gateway>,
+pub(super) struct GatewayServers {
+    pub(super) gateway: Weak<Gateway>,
 }
 
 impl Servers for GatewayServers {

@@ -137,6 +137,37 @@ fn gate_3_revoked_and_rotated_on_the_next_call() {
 }
 
 #[test]
+fn gate_3_what_an_expired_token_has_open_ends_with_it() {
+    let house = house();
+    let server = Server::start(&house);
+    let (_, token) = issue(&house, &worker(&["--expires", "3s"]));
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let about = |more: &str| {
+        format!(
+            "/mcp/notes HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nConnection: close\r\n{more}\r\n",
+            server.address()
+        )
+    };
+    let hello = hello.to_string();
+    let opened =
+        exchange(server.connect(), &format!("POST {}{hello}", about(&format!("Content-Length: {}\r\n", hello.len()))));
+    let head = opened.lines().find(|line| line.to_lowercase().starts_with("mcp-session-id: "));
+    let session = head.and_then(|line| line.split_once(": ")).map(|(_, id)| id.trim().to_owned()).unwrap_or_default();
+    let stream = server.connect();
+    assert!(stream.as_ref().is_ok_and(|stream| stream.set_read_timeout(Some(Duration::from_secs(20))).is_ok()));
+    let Ok(mut stream) = stream else { return };
+    let listen = format!("GET {}", about(&format!("Mcp-Session-Id: {session}\r\n")));
+    let mut said = Vec::new();
+    assert!(stream.write_all(listen.as_bytes()).is_ok());
+    assert!(stream.read_to_end(&mut said).is_ok(), "the stream ends by itself");
+    assert!(String::from_utf8_lossy(&said).starts_with("HTTP/1.1 200"), "{}", String::from_utf8_lossy(&said));
+    assert!(read(&server, &token).contains("expired"));
+    assert!(eventually(|| house.json(&["sessions", "list"]).as_array().is_some_and(Vec::is_empty)));
+}
+
+#[test]
 fn gate_3_so_many_calls_and_no_more() {
     let house = house();
     let server = Server::start(&house);
@@ -275,6 +306,14 @@ fn gate_16_what_is_decided_at_one_gateway_acts_at_the_other() {
     assert!(!is_read(&read(&here, &token)), "where it was decided it acts at once");
     assert!(eventually(|| !is_read(&read(&there, &token))), "{}", read(&there, &token));
     assert!((0..20).all(|_| !is_read(&read(&there, &token))), "and it stays so");
+    // Each says how its servers are, and is forgotten when it ends.
+    let elsewhere = || {
+        let rows = one.json(&["servers", "list"]);
+        let is_there = |row: &&Value| row.get("gateway").is_some();
+        rows.as_array().into_iter().flatten().filter(is_there).cloned().collect::<Vec<_>>()
+    };
+    let status = |row: &Value| row.get("status").and_then(Value::as_str).map(str::to_owned);
+    assert!(eventually(|| elsewhere().iter().filter_map(status).eq(["connected"])), "{:?}", elsewhere());
     assert_eq!(other.run(&["policy", "rollback", "0"]).code, 0);
     assert!(is_read(&read(&there, &token)));
     assert!(eventually(|| is_read(&read(&here, &token))));
@@ -282,6 +321,8 @@ fn gate_16_what_is_decided_at_one_gateway_acts_at_the_other() {
     let doors = |version: &Value| version.get("summary").and_then(Value::as_str).map(str::to_owned);
     let said: Vec<_> = versions.as_array().into_iter().flatten().filter_map(doors).collect();
     assert_eq!(said, ["go back to version 0", "switch `notes:read_note` off"]);
+    there.stop();
+    assert!(elsewhere().is_empty(), "{:?}", elsewhere());
 }
 
 #[test]
