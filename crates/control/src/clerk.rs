@@ -58,7 +58,11 @@ impl Clerk {
             }
             return Err(ControlError::Forbidden(what));
         }
-        O::run(self, actor, request).await
+        let done = O::run(self, actor, request).await;
+        if let (Err(ControlError::Forbidden(why)), true) = (&done, self.parts.journal.is_some()) {
+            self.record(actor, O::PATH, &format!("refused: {why}")).await?;
+        }
+        done
     }
 
     #[must_use]

@@ -10,6 +10,7 @@ use toolwarden_policy::{PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, WorkspaceTrust, load, records};
 
+use crate::actor::{Actor, Via};
 use crate::error::ControlError;
 use crate::remark::Remark;
 
@@ -38,10 +39,12 @@ impl Place {
         }
     }
 
-    /// The locations seen from this place; a place that says nothing is the process's own.
-    pub(crate) fn locations(&self, own: &Locations) -> Locations {
+    /// The locations seen from this place; a place that says nothing is the process's own. So is that of whoever comes
+    /// over HTTP: what is read on this machine is not theirs to choose.
+    pub(crate) fn locations(&self, own: &Locations, actor: &Actor) -> Locations {
         let mut locations = own.clone();
-        let Some(working_directory) = &self.working_directory else { return locations };
+        let said = self.working_directory.as_ref().filter(|_| actor.via != Via::Token);
+        let Some(working_directory) = said else { return locations };
         locations.working_directory.clone_from(working_directory);
         locations.workspace = self.workspace.clone().or_else(|| Some(working_directory.clone()));
         locations.config.clone_from(&self.config);

@@ -6,7 +6,7 @@ use toolwarden_core::records::Kind;
 /// What stands in the place of a secret.
 const HIDDEN: &str = "…";
 
-/// A record without the values of variables, headers and client secrets.
+/// A record without the values of variables, headers and client secrets, and what of addresses and arguments looks like one.
 pub(crate) fn redacted(kind: Kind, content: &Value) -> Value {
     let mut content = content.clone();
     if kind != Kind::Server {
@@ -16,6 +16,13 @@ pub(crate) fn redacted(kind: Kind, content: &Value) -> Value {
         if let Some(Value::Object(entries)) = content.get_mut(table) {
             entries.values_mut().for_each(hide);
         }
+    }
+    if let Some(Value::String(url)) = content.get_mut("url") {
+        *url = toolwarden_pins::without_secrets(url);
+    }
+    if let Some(Value::Array(arguments)) = content.get_mut("args") {
+        let texts: Vec<String> = arguments.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect();
+        *arguments = toolwarden_pins::arguments_without_secrets(&texts).into_iter().map(Value::String).collect();
     }
     if let Some(Value::Object(auth)) = content.get_mut("auth") {
         auth.iter_mut().filter(|(key, _)| key.eq_ignore_ascii_case("client_secret")).for_each(|(_, value)| hide(value));
@@ -30,3 +37,7 @@ fn hide(value: &mut Value) {
         *value = Value::String(HIDDEN.to_owned());
     }
 }
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;

@@ -27,7 +27,7 @@ use crate::scope::Scope;
 use crate::stream_log::StreamLog;
 use crate::upstreams::{Link, Upstream, is_at_or_under};
 
-pub use self::all::{SessionError, Sessions, principal};
+pub use self::all::{SessionError, Sessions, identity, principal};
 pub use self::parked::Parked;
 
 /// What `initialize` agreed on.

@@ -35,14 +35,15 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let [first, second, ..] = segments;
     let is_translated = first == 0x64 && second == 0xff9b;
-    let is_old_form = segments.iter().take(6).all(|segment| *segment == 0);
+    // Also with `ffff` one place further left than where it is another dress.
+    let is_old_form = segments.iter().take(4).all(|segment| *segment == 0);
     !(address.is_loopback()
         || address.is_unspecified()
         || address.is_multicast()
         || is_translated
         || is_old_form
         || first & 0xfe00 == 0xfc00
-        || first & 0xffc0 == 0xfe80
+        || first & 0xff80 == 0xfe80
         || first == 0x2002
         || (first == 0x2001 && second == 0))
 }

@@ -138,6 +138,9 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     }
     catalog::know(gateway, asked).await?;
     let lookout = Lookout::of(gateway, asked);
+    if let Some(trail) = trail.as_mut() {
+        trail.spoken_by(asked.arrival.speaker());
+    }
     let judged = decide(gateway, asked)?;
     parameters::check(gateway, asked)?;
     places::take(gateway, asked).await?;

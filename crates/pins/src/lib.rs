@@ -26,3 +26,4 @@ pub use file::{All, accept, all, fill, find, path, read, standing};
 pub use pins::{Changes, Given, How, Kind, NotAccepted, Pin, Section, ServerPins, Standing, Version, short};
 pub use sighting::{Noted, Shown, Sighted, Sighting};
 pub use told::{Side, Told, reached, told};
+pub use veil::{arguments_without_secrets, without_secrets};

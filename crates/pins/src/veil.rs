@@ -14,6 +14,8 @@ use toolwarden_guard::screen::Secrets;
 const MARK: &str = "mark ";
 /// Nobody can look for two values of one mark without the key.
 const DIGITS: usize = 12;
+/// What stands there without a key.
+const HIDDEN: &str = "…";
 
 /// What names have in them whose values are secret.
 const SECRET_NAMES: [&str; 7] = ["key", "token", "secret", "passw", "pwd", "passphrase", "credential"];
@@ -21,18 +23,32 @@ const SECRET_NAMES: [&str; 7] = ["key", "token", "secret", "passw", "pwd", "pass
 static SECRETS: LazyLock<Option<Secrets>> = LazyLock::new(Secrets::new);
 
 pub(super) struct Veil<'a> {
-    keyring: &'a dyn Keyring,
+    /// Without one, every mark is the same.
+    keyring: Option<&'a dyn Keyring>,
+}
+
+/// An address, or another text, with nothing in the place of what looks secret in it.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
+    Veil { keyring: None }.words(text)
+}
+
+/// The same for the arguments of a command.
+#[must_use]
+pub fn arguments_without_secrets(arguments: &[String]) -> Vec<String> {
+    Veil { keyring: None }.arguments(arguments)
 }
 
 impl<'a> Veil<'a> {
     pub(super) fn new(keyring: &'a dyn Keyring) -> Self {
-        Self { keyring }
+        Self { keyring: Some(keyring) }
     }
 
     /// The mark of a value.
     pub(super) fn mark(&self, value: &str) -> String {
+        let Some(keyring) = self.keyring else { return HIDDEN.to_owned() };
         let digest = Digest::of_bytes(value.as_bytes());
-        let keyed = Digest::from_bytes(self.keyring.mark(Purpose::Launch, digest.as_bytes()));
+        let keyed = Digest::from_bytes(keyring.mark(Purpose::Launch, digest.as_bytes()));
         let digits: String = keyed.to_string().chars().take(DIGITS).collect();
         format!("{MARK}{digits}")
     }

@@ -66,6 +66,15 @@ pub struct Arrival {
     pub course: Course,
 }
 
+impl Arrival {
+    /// Who speaks, in the mode their session is in by now (MODE-8).
+    #[must_use]
+    pub fn speaker(&self) -> Arc<Caller> {
+        let session = self.session.as_ref().map(|session| session.caller());
+        session.filter(|caller| caller.mode != self.caller.mode).unwrap_or_else(|| self.caller.clone())
+    }
+}
+
 /// A request from its arrival on. Its copies are one request.
 #[derive(Debug, Clone, Default)]
 pub struct Course {

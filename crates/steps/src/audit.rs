@@ -103,6 +103,11 @@ impl Trail {
         self.target = target(asked);
     }
 
+    /// Who the judge sees: meanwhile the session may have been put in another mode.
+    pub fn spoken_by(&mut self, speaker: Arc<Caller>) {
+        self.caller = speaker;
+    }
+
     /// What a call at the common door names, before it is known whether it can be asked for.
     pub fn names(&mut self, server: &Arc<Upstream>, own: &str, method: &str) {
         self.server = Some(server.clone());

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolwarden_conversations::sessions::principal;
+use toolwarden_conversations::sessions::identity;
 use toolwarden_policy::PolicySet;
 
 use crate::gateway::Gateway;
@@ -21,7 +21,7 @@ fn anchor(asked: &Asked) -> String {
         return session.mark.clone();
     }
     let part = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
-    [principal(caller), part(&caller.context.run), part(&caller.context.session)].join("\u{1f}")
+    [identity(caller), part(&caller.context.run), part(&caller.context.session)].join("\u{1f}")
 }
 
 /// The labels its conversation has met, where any tool has one.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 use toolwarden_conversations::request_state::Carried;
-use toolwarden_conversations::sessions::principal;
+use toolwarden_conversations::sessions::identity;
 use toolwarden_guard::Over;
 use toolwarden_refusals::{Denial, Refusal};
 
@@ -30,7 +30,7 @@ pub async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
 /// A place for a call of a tool, or for anything else that only the gateway counts.
 pub async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &str)>) -> Result<(), Refusal> {
     let now = gateway.started.elapsed().as_secs();
-    let who = || principal(&arrival.caller);
+    let who = || identity(&arrival.caller);
     let entered = gateway.limiter.enter(call, who, now, sleep(gateway.settings.turn_time)).await;
     let held = entered.map_err(|over| refuse(gateway, &over))?;
     arrival.course.flight().hold(Arc::new(held));

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use http::StatusCode;
 use toolwarden_conversations::Scope;
-use toolwarden_conversations::sessions::{ClientSession, Push, SessionError, principal};
+use toolwarden_conversations::sessions::{ClientSession, Push, SessionError, identity};
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::Caller;
 use toolwarden_core::json::Limits;
@@ -65,7 +65,7 @@ impl Gateway {
     /// # Errors
     /// It has too many open.
     pub fn open_stream(&self, caller: &Caller) -> Result<Head, Refusal> {
-        self.streams.open(principal(caller)).ok_or_else(|| {
+        self.streams.open(identity(caller)).ok_or_else(|| {
             self.note_event("limit_reached", "the caller has too many streams open", |record| record.describe(caller));
             Refusal::TooManyStreams
         })

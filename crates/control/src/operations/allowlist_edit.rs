@@ -51,8 +51,17 @@ pub(super) async fn edit_lists<T: Send + 'static>(
     };
     let content = serde_json::to_value(&lists).map_err(|error| ControlError::BadInput(error.to_string()))?;
     draft.put(spot.clone(), content);
-    let (before, store) = (clerk.before(draft.before().clone(), narrows).await?, draft.after());
+    let store = draft.after();
     let deciding = Deciding { actor, operation, terms: &Terms::default(), about: None, is_recorded: true, narrows };
-    let done = clerk.settle(&deciding, draft, &before, words).await?;
-    Ok(Edited { outcome, store, not_in_force: done.not_in_force })
+    let settled = match clerk.before(draft.before().clone(), narrows).await {
+        Ok(before) => clerk.settle(&deciding, draft, &before, words).await,
+        Err(error) => Err(error),
+    };
+    match settled {
+        Ok(done) => Ok(Edited { outcome, store, not_in_force: done.not_in_force }),
+        Err(error) => {
+            clerk.record(actor, operation, &format!("failed: {words}")).await?;
+            Err(error)
+        }
+    }
 }

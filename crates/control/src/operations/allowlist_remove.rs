@@ -31,7 +31,7 @@ impl Operation for AllowlistRemove {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let locations = request.place.locations(&clerk.parts.locations);
+        let locations = request.place.locations(&clerk.parts.locations, actor);
         let (user, list) = (request.user(clerk, actor), request.list());
         actor.must_be(&user, "lists of others")?;
         let words = request.words("remove", &user);

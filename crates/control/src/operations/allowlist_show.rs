@@ -54,7 +54,7 @@ impl Operation for AllowlistShow {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let locations = request.place.locations(&clerk.parts.locations);
+        let locations = request.place.locations(&clerk.parts.locations, actor);
         let user = request.user.unwrap_or_else(|| clerk.whom(actor));
         actor.must_be(&user, "lists of others")?;
         let store = clerk.records().await?;

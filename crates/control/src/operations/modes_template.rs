@@ -41,9 +41,9 @@ impl Operation for ModesTemplate {
     type Request = Request;
     type Outcome = Outcome;
 
-    async fn run(clerk: &Clerk, _actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let opened = clerk.opened((*clerk.records().await?).clone()).await?;
-        let mut templates = all(&opened);
+        let mut templates = all(&opened, actor);
         if let Some(name) = &request.name {
             let names: Vec<String> = templates.iter().map(|one| one.name.clone()).collect();
             templates.retain(|one| one.name == *name);
@@ -56,9 +56,9 @@ impl Operation for ModesTemplate {
     }
 }
 
-fn all(opened: &Opened) -> Vec<Template> {
+fn all(opened: &Opened, actor: &Actor) -> Vec<Template> {
     let fits = |wanted: fn(&str) -> bool| -> Vec<String> {
-        let servers = opened.loaded.input.servers.iter();
+        let servers = opened.loaded.input.servers.iter().filter(|server| actor.sees(server.owner.as_deref()));
         let tools = servers.flat_map(|server| server.catalog.iter().flatten().map(|tool| (&server.name, &tool.name)));
         tools.filter(|(_, tool)| wanted(tool)).map(|(server, tool)| format!("{server}:{tool}")).collect()
     };

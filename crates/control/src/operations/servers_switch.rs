@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolwarden_core::Layer;
 use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_policy::input::ServerInput;
 use toolwarden_sources::records::is_switch_only;
 
 use super::servers_add::full_name;
@@ -38,8 +39,14 @@ impl Operation for ServersSwitch {
         let records = clerk.records().await?;
         // As it is stored, however it is written here; a user's own stands under their name.
         let is_same = |spot: &&Spot| registration_key(&full_name(spot)) == registration_key(&name);
-        let stored = records.of(Sort::Server).map(|(spot, _)| spot).find(is_same);
-        let spot = stored.cloned().unwrap_or_else(|| Spot::of_house(Sort::Server, name.as_str()));
+        let all = || records.of(Sort::Server).map(|(spot, _)| spot).filter(is_same);
+        let stored = all().find(|spot| !spot.owner.is_empty()).or_else(|| all().next());
+        let spot = match stored {
+            Some(spot) if spot.owner.is_empty() || spot.owner == actor.user => spot.clone(),
+            // An admin's word stands beside the user's, so that the user cannot take it back.
+            Some(spot) => Spot::of_house(Sort::Server, full_name(spot)),
+            None => Spot::of_house(Sort::Server, name.as_str()),
+        };
         // In the same words whether it is another's or nobody's: what is another's is not there for this one.
         if spot.owner != actor.user {
             actor.must_administer("servers that are not your own")?;
@@ -56,12 +63,19 @@ impl Operation for ServersSwitch {
                 }
                 let is_stored = content.is_some_and(|content| !is_switch_only(content));
                 let of_file = known.filter(|known| known.origin.layer != Layer::Settings);
-                if let Some(known) = of_file.filter(|known| enabled && !known.enabled && content.is_none()) {
+                let is_off = |known: &&ServerInput| enabled && !known.enabled;
+                if let Some(known) = of_file.filter(is_off).filter(|_| content.is_none()) {
                     let message = format!(
                         "the server `{}` is off at {}: switch it on there",
                         shown(&known.name),
                         shown(&known.origin.to_string())
                     );
+                    return Err(ControlError::BadInput(message));
+                }
+                let is_admins = content.is_none_or(|content| content.get("enabled").is_none());
+                if let Some(known) = known.filter(|known| is_off(known) && known.owner.is_some() && is_admins) {
+                    let whose = if actor.is_admin() { "its owner" } else { "an admin" };
+                    let message = format!("the server `{}` was switched off by {whose}", shown(&known.name));
                     return Err(ControlError::BadInput(message));
                 }
                 if !is_stored {

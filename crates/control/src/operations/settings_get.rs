@@ -52,7 +52,7 @@ impl Operation for SettingsGet {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let user = request.user.unwrap_or_else(|| clerk.whom(actor));
         actor.must_be(&user, "auto-run modes of others")?;
-        let (locations, store) = (clerk.parts.locations.clone(), clerk.records().await?);
+        let (locations, store, actor) = (clerk.parts.locations.clone(), clerk.records().await?, actor.clone());
         blocking(move || {
             let opened = place::open(&locations, &[], &store)?;
             let version_of = |spot: &Spot| store.get(spot).map_or(0, |record| record.version);
@@ -63,7 +63,10 @@ impl Operation for SettingsGet {
                 version: version_of(&Spot::of_house(Sort::Setting, key.as_str())),
             };
             let base = &opened.loaded.input.base;
-            let mut settings: Vec<Row> = base.settings.iter().map(row).collect();
+            let hidden = opened.loaded.input.servers.iter().filter(|server| !actor.sees(server.owner.as_deref()));
+            let hidden: Vec<String> = hidden.map(|server| format!("mcp.tool.{}:", server.name)).collect();
+            let shown = |(key, _): &(&String, _)| !hidden.iter().any(|start| key.starts_with(start.as_str()));
+            let mut settings: Vec<Row> = base.settings.iter().filter(shown).map(row).collect();
             let stored = opened.loaded.input.users.get(&user).and_then(|user| user.auto_run_mode);
             let spot = lists_of(&user);
             settings.push(Row {

@@ -31,14 +31,18 @@ impl Operation for Status {
     type Request = Nothing;
     type Outcome = Outcome;
 
-    async fn run(clerk: &Clerk, _actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
+    async fn run(clerk: &Clerk, actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let servers = clerk.parts.servers.as_ref();
         Ok(Outcome {
             version,
             process: std::process::id(),
             address: clerk.parts.address,
-            refused_policy: servers.and_then(|servers| servers.refused_policy()),
+            refused_policy: servers.and_then(|servers| servers.refused_policy()).map(|refused| RefusedPolicy {
+                // It names files, and servers that are not everybody's.
+                error: if actor.is_admin() { refused.error } else { "an admin can see why".to_owned() },
+                ..refused
+            }),
             waits_for_restart: servers.map(|servers| servers.waits_for_restart()).unwrap_or_default(),
         })
     }

@@ -72,7 +72,7 @@ impl Operation for TokensIssue {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let locations = request.place.locations(&clerk.parts.locations);
+        let locations = request.place.locations(&clerk.parts.locations, actor);
         let now = clerk.parts.clock.now();
         let store = clerk.records().await?;
         let claims = blocking(move || {

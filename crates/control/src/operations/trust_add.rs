@@ -51,7 +51,7 @@ impl Operation for TrustAdd {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let locations = request.place.locations(&clerk.parts.locations);
+        let locations = request.place.locations(&clerk.parts.locations, actor);
         let (words, now) = (request.words("trust"), clerk.parts.clock.now());
         let change = move || Ok(trust::trust(&locations, &request.directory, now)?);
         let (trusted, not_in_force) = clerk.change(actor, "trust_add", &words, change).await?;

@@ -26,7 +26,7 @@ impl Operation for TrustRemove {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let locations = request.place.locations(&clerk.parts.locations);
+        let locations = request.place.locations(&clerk.parts.locations, actor);
         let words = request.words("forget trust in");
         let change = move || Ok(trust::untrust(&locations, &request.directory)?);
         let (was_trusted, not_in_force) = clerk.change(actor, "trust_remove", &words, change).await?;

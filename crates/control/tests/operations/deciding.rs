@@ -275,7 +275,7 @@ async fn a_user_changes_what_is_theirs_and_nothing_else() {
     forbidden(office.run::<ServersAdd>(server(Some("ada"), json!({"url": "https://example.com"}))).await.map(drop));
     forbidden(office.run::<ServersAdd>(server(Some("bob"), json!({"command": "sh"}))).await.map(drop));
     let widened = server(Some("bob"), json!({"url": "https://example.com", "share": "all"}));
-    assert!(office.run::<ServersAdd>(widened).await.is_err_and(|error| error.code() == "bad_input"));
+    assert!(office.run::<ServersAdd>(widened).await.is_err_and(|error| error.code() == "policy_refused"));
     let own = office.run::<ServersAdd>(server(Some("bob"), json!({"url": "https://example.com"}))).await;
     assert!(own.is_ok_and(|added| added.name == "bob.mine"));
     forbidden(office.run::<PolicyRollback>(policy_rollback::Request::default()).await.map(drop));

@@ -37,7 +37,8 @@ impl Sessions {
             return Err(SessionError::TooMany);
         }
         // Looked at one by one only where one caller could have so many.
-        let is_own = |open: &&Arc<ClientSession>| open.opened_by == session.opened_by;
+        let who = identity(&session.opened_by);
+        let is_own = |open: &&Arc<ClientSession>| identity(&open.opened_by) == who;
         let may_be_too_many = sessions.len() >= weak::limit(most_of_one);
         if may_be_too_many && sessions.values().filter(is_own).count() >= most_of_one {
             return Err(SessionError::TooManyOfOne);
@@ -115,13 +116,17 @@ pub enum SessionError {
 
 /// Who owns what a caller opened: the same user, role, token and mode (GATE-19).
 pub fn principal(caller: &Caller) -> String {
+    [identity(caller).as_str(), caller.mode.as_deref().unwrap_or_default()].join("\u{1f}")
+}
+
+/// The same in whatever mode: changing it gives nobody a fresh start.
+pub fn identity(caller: &Caller) -> String {
     let part = |text: &Option<String>| text.as_deref().unwrap_or_default().to_owned();
     [
         format!("{:?}", caller.kind),
         part(&caller.user),
         part(&caller.role),
         part(&caller.token.id),
-        part(&caller.mode),
         part(&caller.context.task),
         part(&caller.context.job),
     ]

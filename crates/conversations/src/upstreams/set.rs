@@ -143,16 +143,20 @@ impl Upstreams {
         stays: impl Fn(&Upstream, &ServerDefinition) -> bool,
     ) -> Next {
         let now = self.snapshot();
-        // Clients know servers by these names: one that was there keeps it, whoever comes before it now.
-        let known = definitions.clone().filter_map(|one| now.get(&one.input.name));
-        let mut taken: Vec<Alias> = known.map(|one| one.alias.clone()).collect();
         // A user's servers change no name that others see.
         let own = |one: &&ServerDefinition| one.input.owner.is_some();
-        let fresh = definitions.clone().filter(|one| now.get(&one.input.name).is_none());
+        let of_house = definitions.clone().filter(|one| !own(one));
+        // Clients know servers by these names: one that was there keeps it, whoever comes before it now.
+        let known = of_house.clone().filter_map(|one| now.get(&one.input.name));
+        let mut taken: Vec<Alias> = known.map(|one| one.alias.clone()).collect();
+        let is_fresh = |one: &&ServerDefinition| now.get(&one.input.name).is_none();
+        let kept = |one: &&ServerDefinition| now.get(&one.input.name).map(|known| known.alias.clone());
         let mut aliases: HashMap<&str, Alias> = HashMap::new();
-        for definition in fresh.clone().filter(|one| !own(one)).chain(fresh.filter(own)) {
+        for definition in of_house.filter(is_fresh).chain(definitions.clone().filter(own)) {
             let name = definition.input.name.as_str();
-            let alias = aliases.entry(name).or_insert_with(|| Alias::among(name, &taken));
+            let is_taken = |alias: &Alias| taken.iter().any(|one| one.as_str().eq_ignore_ascii_case(alias.as_str()));
+            let former = kept(&definition).filter(|former| !is_taken(former));
+            let alias = aliases.entry(name).or_insert_with(|| former.unwrap_or_else(|| Alias::among(name, &taken)));
             taken.push(alias.clone());
         }
         let mut set = Set::default();
@@ -160,12 +164,12 @@ impl Upstreams {
             // The first definition of a name counts; the judge refuses names with rivals.
             let Entry::Vacant(place) = set.by_name.entry(definition.input.name.as_str().into()) else { continue };
             let known = now.get(&definition.input.name);
-            let upstream = match known.filter(|known| stays(known, definition)) {
+            let alias = aliases.remove(definition.input.name.as_str());
+            let alias = alias.or_else(|| known.map(|known| known.alias.clone()));
+            let alias = alias.unwrap_or_else(|| Alias::among(&definition.input.name, &taken));
+            let upstream = match known.filter(|known| known.alias == alias && stays(known, definition)) {
                 Some(known) => known.clone(),
                 None => {
-                    let alias = known.map(|known| known.alias.clone());
-                    let alias = alias.or_else(|| aliases.remove(definition.input.name.as_str()));
-                    let alias = alias.unwrap_or_else(|| Alias::among(&definition.input.name, &taken));
                     let called = (self.numbers.fetch_add(1, Ordering::Relaxed), alias);
                     Arc::new(Upstream::new(definition, bounds, called, (&self.scribe, &self.audience)))
                 }

@@ -111,9 +111,15 @@ async fn gate_20_a_held_or_denied_call_has_read_nothing_and_an_agent_cannot_begi
     let given = Given { allowlist: &["notes:*"], ..given };
     house.judge_by(&given);
     // Each walk is a session of its own.
-    let agent = || Caller::agent("reader", Some("ada".to_owned()));
-    for (tool, words) in [("other", "done"), ("write", "rule_hold")] {
-        let said = walk(&house, agent(), scope.clone(), Speech::Legacy, &text(tool)).await;
-        assert!(said.contains(words), "{tool}: {said}");
+    let agent = |mode: &str| {
+        let mut agent = Caller::agent("reader", Some("ada".to_owned()));
+        agent.token.modes = vec!["code".to_owned(), "ask".to_owned()];
+        Caller { mode: Some(mode.to_owned()), ..agent }
+    };
+    for (tool, mode, words) in
+        [("other", "code", "done"), ("write", "code", "rule_hold"), ("write", "ask", "rule_hold")]
+    {
+        let said = walk(&house, agent(mode), scope.clone(), Speech::Legacy, &text(tool)).await;
+        assert!(said.contains(words), "{tool} {mode}: {said}");
     }
 }

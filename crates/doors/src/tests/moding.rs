@@ -78,6 +78,27 @@ async fn mode_8_a_switched_session_is_judged_in_its_new_mode_and_told() {
     }
 }
 
+/// A list that is on its way when the mode changes is one of the new mode.
+#[tokio::test]
+async fn mode_8_a_list_on_its_way_is_shown_in_the_new_mode() {
+    for scope in [Scope::One("notes".into()), Scope::All] {
+        let Some(house) = House::build(&given()).await else { unreachable!("the house is built") };
+        let mut pipe = Pipe::open(&house, scope.clone(), Speech::Legacy).await;
+        let [mark] = marks(&house).try_into().unwrap_or_default();
+        house.recorder.lists_slowly(std::time::Duration::from_millis(300));
+        let asked = house.recorder.all().len();
+        pipe.say(&message(1, "tools/list", &json!({}))).await;
+        assert!(eventually(async || house.recorder.all().len() > asked).await);
+        switch(&house, &mark, Some("quiet"));
+        let mut listed = pipe.hear().await;
+        while listed.get("id").is_none() && !listed.is_null() {
+            listed = pipe.hear().await;
+        }
+        let listed = listed.to_string();
+        assert!(listed.contains("other\"") && !listed.contains("write\""), "{scope:?}: {listed}");
+    }
+}
+
 #[tokio::test]
 async fn mode_8_a_session_is_found_again_in_another_mode_and_only_in_one_there_is() {
     let Some(house) = House::build(&given()).await else { unreachable!("the house is built") };

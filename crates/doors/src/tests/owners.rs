@@ -250,6 +250,24 @@ async fn frame(body: &mut AnswerBody) -> String {
     String::from_utf8_lossy(&data).into_owned()
 }
 
+/// A user's server takes no name from one that comes later for everybody, and tells nobody by it that it is there.
+#[tokio::test]
+async fn gate_8_its_common_name_makes_way_for_everybodys() {
+    let Stage { house, own, _directory } = stage(Speaks::Legacy, true).await;
+    assert!(ask(&house, Who::Bob, "/mcp", "tools/list", json!({})).await.contains("bob_notes__write"));
+    let notes = house.recorder.clone();
+    let everybodys = format!("[servers.bob_notes]\nurl = \"{}\"\ntools.write.scope = \"both\"\n", notes.url);
+    house.take_over(&OWNED, &text(&notes, &format!("{}{everybodys}", owned(&own))));
+    for who in [Who::Eve, Who::Bob] {
+        let listed = ask(&house, who, "/mcp", "tools/list", json!({})).await;
+        assert!(listed.contains("\"bob_notes__write"), "{who:?}: {listed}");
+        assert_eq!(listed.contains("bob_notes-2__write"), who == Who::Bob, "{who:?}: {listed}");
+        let call = json!({ "name": "bob_notes__write", "arguments": {} });
+        assert!(ask(&house, who, "/mcp", "tools/call", call).await.contains("done"));
+    }
+    assert_eq!((notes.calls().len(), own.calls().len()), (2, 0));
+}
+
 #[tokio::test]
 async fn gate_8_only_its_owner_hears_that_it_came_and_went() {
     let Stage { house, own, _directory } = stage(Speaks::Legacy, false).await;

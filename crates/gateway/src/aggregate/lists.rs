@@ -261,11 +261,11 @@ fn show(
 ) {
     let Some((key, operation)) = list_kind(method) else { return };
     let listed = page.value().get(key);
-    let policy = gateway.live.snapshot();
+    let (policy, speaker) = (gateway.live.snapshot(), arrival.speaker());
     let visible = listed
         .into_iter()
         .flat_map(Value::items)
-        .filter(|entry| shows(gateway, &arrival.caller, &upstream.name, &policy, operation, *entry));
+        .filter(|entry| shows(gateway, &speaker, &upstream.name, &policy, operation, *entry));
     for entry in visible {
         entries.extend(renamed(entry, method, alias, upstream));
     }

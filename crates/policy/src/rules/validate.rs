@@ -58,10 +58,12 @@ fn arguments_type(rule: &Rule, servers: &Servers) -> Typed {
         return Typed::NotNeeded;
     }
     let Part::Equals(named) = &rule.scope.resource else { return Typed::Unknown };
+    // What one user's server lists is not what the operator's rules stand or fall with.
+    let of_house = |server: &str| servers.get(server).filter(|server| server.owner.is_none());
     let definition = named
         .id
         .split_once(':')
-        .and_then(|(server, tool)| servers.get(server)?.tool(tool)?.definition.as_ref()?.input_schema.as_ref());
+        .and_then(|(server, tool)| of_house(server)?.tool(tool)?.definition.as_ref()?.input_schema.as_ref());
     definition.map_or(Typed::Unknown, |schema| Typed::Known(record(schema, 0)))
 }
 

@@ -193,7 +193,9 @@ pub(super) fn servers(loading: &mut Loading<'_>, known: &mut Vec<ServerDefinitio
         let is_switch = is_switch_only(&kept.content);
         match of_file {
             None if is_switch => {}
-            None => known.extend(loading.keep(record::server(spot, &kept.content))),
+            None if spot.owner.is_empty() => known.extend(loading.keep(record::server(spot, &kept.content))),
+            // One user's mistake is no fault of the whole house.
+            None => known.extend(loading.glance(record::server(spot, &kept.content))),
             // What is a user's own switches nothing that is the operator's.
             Some(of_file) if !spot.owner.is_empty() => {
                 if let Some(first) = known.get(of_file).map(|one| one.input.origin.clone()) {

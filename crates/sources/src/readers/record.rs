@@ -33,12 +33,53 @@ pub(crate) fn role(spot: &Spot, content: &serde_json::Value) -> Reading<Option<R
 
 /// A server of the house counts as the operator's; one of a user is that user's alone, and its name begins with theirs.
 pub(crate) fn server(spot: &Spot, content: &serde_json::Value) -> Reading<Option<ServerDefinition>> {
-    let declared = if spot.owner.is_empty() { Declared::ByOperator } else { Declared::ByUser };
-    let mut reading = one(spot, content, |report, table| config::read_servers(report, declared, table));
+    if spot.owner.is_empty() {
+        return one(spot, content, |report, table| config::read_servers(report, Declared::ByOperator, table));
+    }
+    let mut reading = one(spot, content, |report, table| config::read_servers(report, Declared::ByUser, table));
+    let said = what_users_say(spot, content);
+    reading.broken |= said.broken;
+    reading.findings.extend(said.findings);
+    if reading.broken {
+        // It is refused alone, and nobody else's policy with it.
+        reading.value = None;
+    }
     if let Some(server) = &mut reading.value {
-        server.input.owner = (!spot.owner.is_empty()).then(|| spot.owner.clone());
+        server.input.owner = Some(spot.owner.clone());
+        server.input.limits.in_flight = Some(MOST_IN_FLIGHT);
     }
     reading
+}
+
+/// Calls of one user's server on their way at the same time: places are everybody's.
+const MOST_IN_FLIGHT: u64 = 64;
+
+/// How a server is reached and which of its tools are for agents is its owner's to say; how far the gateway goes for it
+/// is the operator's.
+fn what_users_say(spot: &Spot, content: &serde_json::Value) -> Reading<()> {
+    const OF_SERVERS: [&str; 7] = ["url", "headers", "type", "transport", "tools", "enabled", "private_network"];
+    const OF_TOOLS: [&str; 4] = ["enabled", "scope", "review", "labels"];
+    let mut report = Report::strict(&label(spot), Layer::Settings);
+    let mut refuse = |place: Place, key: &str, known: &[&str]| {
+        let message = format!("`{}` is not for a user's own server", name::shown(key));
+        report.error(place, "not_for_users", message);
+        report.help(format!("there are {}", known.join(", ")));
+    };
+    let Node { value: Value::Table(entries), .. } = Node::from_json(content) else { return report.finish((), false) };
+    for (key, value) in &entries {
+        if !OF_SERVERS.contains(&key.text.as_str()) {
+            refuse(key.place, &key.text, &OF_SERVERS);
+        }
+        let Value::Table(tools) = &value.value else { continue };
+        for (_, tool) in tools.iter().filter(|_| key.text == "tools") {
+            let Value::Table(said) = &tool.value else { continue };
+            for (key, _) in said.iter().filter(|(key, _)| !OF_TOOLS.contains(&key.text.as_str())) {
+                refuse(key.place, &key.text, &OF_TOOLS);
+            }
+        }
+    }
+    let broken = report.has_errors();
+    report.finish((), broken)
 }
 
 /// `{"enabled": false}`: whether a server that is defined elsewhere is on.

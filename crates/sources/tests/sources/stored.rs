@@ -86,6 +86,35 @@ fn gate_8_a_users_own_server_is_theirs_alone() -> Outcome {
 }
 
 #[test]
+fn gate_8_how_far_the_gateway_goes_for_a_users_server_is_not_the_users_to_say() -> Outcome {
+    let url = "https://example.com/mcp";
+    for (key, more) in [
+        ("timeout", json!({"url": url, "timeout": "3650d"})),
+        ("limits", json!({"url": url, "limits": {"in_flight": 100_000}})),
+        ("limits", json!({"url": url, "tools": {"x": {"limits": {"response_bytes": 9_000_000_000_u64}}}})),
+        ("task_scoped", json!({"url": url, "tools": {"x": {"task_scoped": true}}})),
+        ("share", json!({"url": url, "share": "all"})),
+        ("command", json!({"command": "sh"})),
+    ] {
+        let home = Home::new()?;
+        let spot = Spot::of_user(Kind::Server, "anna", "docs");
+        let said = check(&spot, &more);
+        assert!(said.iter().any(|finding| finding.is_error() && finding.message.contains(key)), "{key}: {said:?}");
+        // Where it is in the store all the same, nobody else's policy suffers.
+        home.keep(spot, more);
+        home.keep(server("gh"), json!({"url": url}));
+        let names: Vec<_> = home.load()?.input.servers.into_iter().map(|server| server.name).collect();
+        assert_eq!(names, ["gh"], "{key}");
+    }
+    let home = Home::new()?;
+    let tools = json!({"x": {"scope": "pm", "labels": ["sends_out"], "review": "human", "enabled": false}});
+    home.keep(Spot::of_user(Kind::Server, "anna", "docs"), json!({"url": url, "tools": tools}));
+    let input = home.load()?.input;
+    assert_eq!(input.servers.first().and_then(|server| server.limits.in_flight), Some(64));
+    Ok(())
+}
+
+#[test]
 fn a_switch_counts_however_the_name_is_written() -> Outcome {
     for (name, switch) in [("gh", "GH"), ("GH", "gh")] {
         let home = Home::new()?;

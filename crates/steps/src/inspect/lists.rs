@@ -23,8 +23,8 @@ use crate::pinning;
 use crate::resolve::{Asked, query};
 use toolwarden_refusals::Refusal;
 
-fn list_of<'a>(gateway: &Gateway, asked: &'a Asked) -> ListOf<'a> {
-    ListOf { method: &asked.method, caller: &asked.arrival.caller, standing: gateway.pins.moves() }
+fn list_of<'a>(gateway: &Gateway, asked: &'a Asked, speaker: &'a Arc<Caller>) -> ListOf<'a> {
+    ListOf { method: &asked.method, caller: speaker, standing: gateway.pins.moves() }
 }
 
 /// The answer to a list: what the caller may see of it.
@@ -33,10 +33,10 @@ pub async fn answer(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, reply: R
     match reply {
         Reply::Http(HttpReply { status, body: ReplyBody::Json(body), .. }) => {
             let pieces = whole::pieces(&asked.upstream, body).await.map_err(Refusal::Upstream)?;
-            let policy = gateway.live.snapshot();
+            let (policy, speaker) = (gateway.live.snapshot(), asked.arrival.speaker());
             // A list that did not change is known by its bytes, and need not be read.
-            let known =
-                asked.upstream.lists.find(list_of(gateway, asked), &policy, |raw| is_same_message(raw, &pieces, &id));
+            let of = list_of(gateway, asked, &speaker);
+            let known = asked.upstream.lists.find(of, &policy, |raw| is_same_message(raw, &pieces, &id));
             if let Some(known) = known {
                 return Ok(Answer::message(compose::result(&id, &known)));
             }
@@ -48,8 +48,9 @@ pub async fn answer(gateway: &Arc<Gateway>, asked: &Asked, link: &Link, reply: R
             // In the form the server chose: clients may count on streams where it streams.
             let as_events = matches!(&reply, Reply::Http(reply) if matches!(reply.body, ReplyBody::Events(_)));
             let result = whole_result(asked, reply).await?;
-            let policy = gateway.live.snapshot();
-            let known = asked.upstream.lists.find(list_of(gateway, asked), &policy, |raw| raw.raw() == result.raw());
+            let (policy, speaker) = (gateway.live.snapshot(), asked.arrival.speaker());
+            let of = list_of(gateway, asked, &speaker);
+            let known = asked.upstream.lists.find(of, &policy, |raw| raw.raw() == result.raw());
             let body = match known {
                 Some(known) => compose::result(&id, &known),
                 None => {
@@ -106,9 +107,10 @@ pub fn filtered(gateway: &Gateway, asked: &Asked, (given, result): (&Part, &Part
     if kind.is_some_and(|kind| kind != "complete") || result.value().get("inputRequests").is_some() {
         return Err(broke("it asked for something where nothing may be asked"));
     }
-    let policy = gateway.live.snapshot();
-    let text: Arc<str> = visible(gateway, asked, result, &policy).into();
-    asked.upstream.lists.keep(list_of(gateway, asked), given, policy, text.clone());
+    // As it is now: what was asked for in a mode that was left meanwhile is not shown in it.
+    let (policy, speaker) = (gateway.live.snapshot(), asked.arrival.speaker());
+    let text: Arc<str> = visible(gateway, (asked, &speaker), result, &policy).into();
+    asked.upstream.lists.keep(list_of(gateway, asked, &speaker), given, policy, text.clone());
     Ok(compose::result(id, &text))
 }
 
@@ -123,14 +125,13 @@ pub fn kind_of(method: &str) -> Option<(&'static str, Operation)> {
     }
 }
 
-fn visible(gateway: &Gateway, asked: &Asked, result: &Part, policy: &PolicySet) -> String {
+fn visible(gateway: &Gateway, (asked, speaker): (&Asked, &Arc<Caller>), result: &Part, policy: &PolicySet) -> String {
     let Some((key, operation)) = kind_of(&asked.method) else { return "{}".to_owned() };
     let mut splices = Vec::new();
     let kept: String;
     if let Some(entries) = result.value().get(key).filter(|entries| entries.kind() == Kind::Array) {
-        let shown = entries
-            .items()
-            .filter(|entry| shows(gateway, &asked.arrival.caller, &asked.upstream.name, policy, operation, *entry));
+        let shown =
+            entries.items().filter(|entry| shows(gateway, speaker, &asked.upstream.name, policy, operation, *entry));
         kept = format!("[{}]", shown.map(Value::raw).collect::<Vec<_>>().join(","));
         splices.push((result.span_of(entries), kept.as_str()));
     }

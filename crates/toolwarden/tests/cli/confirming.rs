@@ -8,16 +8,16 @@ const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
 const OWN: &str = "home/.cursor/permissions.json";
 const ASKS: &str = "[control]\nconfirm_file_widening = true\n";
 
-/// The mark of the policy that waits, as `/readyz` tells it.
-fn waiting(server: &Server) -> Option<String> {
-    let page = server.page("/readyz");
-    let (_, after) = page.split_once("policy confirm ")?;
+/// The mark of the policy that waits, as `doctor` tells it.
+fn waiting(house: &House) -> Option<String> {
+    let told = house.run(&["doctor"]).out;
+    let (_, after) = told.split_once("policy confirm ")?;
     after.split('`').next().map(str::to_owned)
 }
 
-fn wait_for_mark(server: &Server, other_than: &str) -> String {
-    assert!(eventually(|| waiting(server).is_some_and(|mark| mark != other_than)));
-    waiting(server).unwrap_or_default()
+fn wait_for_mark(house: &House, other_than: &str) -> String {
+    assert!(eventually(|| waiting(house).is_some_and(|mark| mark != other_than)));
+    waiting(house).unwrap_or_default()
 }
 
 fn allow(house: &House, entry: &str) {
@@ -30,7 +30,7 @@ fn self_2_a_file_that_widens_waits_for_a_person_where_the_config_asks_for_it() {
     house.write(CONFIG, ASKS);
     let server = Server::start(&house);
     allow(&house, "notes:read_note");
-    let first = wait_for_mark(&server, "");
+    let first = wait_for_mark(&house, "");
     assert!(house.read("server.log").contains("`notes:read_note`"), "{}", house.read("server.log"));
     assert_ne!(server.read_note(), NOTE, "it is not in force yet");
     let doctor = house.run(&["doctor"]).out;
@@ -38,7 +38,7 @@ fn self_2_a_file_that_widens_waits_for_a_person_where_the_config_asks_for_it() {
 
     // Who agrees to one policy agrees to no other.
     allow(&house, "notes:*");
-    let second = wait_for_mark(&server, &first);
+    let second = wait_for_mark(&house, &first);
     let stale = house.run(&["policy", "confirm", &first]);
     assert!(stale.code != 0 && stale.err.contains(&second), "{} {}", stale.out, stale.err);
     assert_ne!(server.read_note(), NOTE);
@@ -46,7 +46,7 @@ fn self_2_a_file_that_widens_waits_for_a_person_where_the_config_asks_for_it() {
     let agreed = house.run(&["policy", "confirm", &second]);
     assert_eq!((agreed.code, agreed.out), (0, format!("agreed to the policy {second}\n")), "{}", agreed.err);
     assert_eq!(server.read_note(), NOTE);
-    assert_eq!(waiting(&server), None);
+    assert_eq!(waiting(&house), None);
     let recorded = house.run(&["audit", "query", "--kind", "event", "--json"]).out;
     assert!(recorded.contains("policy_confirm") && recorded.contains(&second), "{recorded}");
     assert!(recorded.contains("policy_widened"), "{recorded}");
@@ -66,7 +66,7 @@ fn self_2_what_narrows_or_what_a_person_asked_for_waits_for_nobody() {
     assert_eq!(server.read_note(), NOTE);
     assert_eq!(house.run(&["disallow", "notes:read_note"]).code, 0);
     assert_ne!(server.read_note(), NOTE);
-    assert_eq!(waiting(&server), None);
+    assert_eq!(waiting(&house), None);
     server.stop();
 }
 
@@ -76,17 +76,17 @@ fn self_2_that_files_need_no_consent_any_more_needs_consent() {
     house.write(CONFIG, ASKS);
     let server = Server::start(&house);
     house.write(CONFIG, "");
-    let mark = wait_for_mark(&server, "");
+    let mark = wait_for_mark(&house, "");
     allow(&house, "notes:read_note");
-    let both = wait_for_mark(&server, &mark);
+    let both = wait_for_mark(&house, &mark);
     assert_ne!(server.read_note(), NOTE);
     // The file as it was, and nothing waits.
     house.write(CONFIG, ASKS);
     house.write(OWN, "{\"mcpAllowlist\": []}");
-    assert!(eventually(|| waiting(&server).is_none()), "{}", house.read("server.log"));
+    assert!(eventually(|| waiting(&house).is_none()), "{}", house.read("server.log"));
     // With consent, files act from then on by themselves.
     house.write(CONFIG, "");
-    let mark = wait_for_mark(&server, &both);
+    let mark = wait_for_mark(&house, &both);
     assert_eq!(house.run(&["policy", "confirm", &mark]).code, 0);
     allow(&house, "notes:read_note");
     assert!(eventually(|| server.read_note() == NOTE), "{}", house.read("server.log"));

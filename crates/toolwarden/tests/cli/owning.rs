@@ -93,6 +93,14 @@ fn gate_8_a_users_server_is_reached_by_that_user_and_unknown_to_others() {
         assert_eq!(body(&hidden.1).replace("anna", "nina"), body(&unknown.1));
     }
     assert_eq!(seen(&bob, "/api/v1/policy/history").0, "403");
+    assert!(seen(&anna, "/api/v1/modes/template").1.contains("anna.docs:read_note"));
+    for path in ["/api/v1/modes/template", "/api/v1/settings"] {
+        assert!(!seen(&bob, path).1.contains("anna.docs"), "{path}: {}", seen(&bob, path).1);
+    }
+    // Nor does anybody choose over HTTP what is read on this machine.
+    let other_place = json!({ "place": { "working_directory": "/", "config": "/etc/passwd" } }).to_string();
+    let shown = ask(&server, Some(&bob), "POST", "/api/v1/allowlist/show", &other_place);
+    assert_eq!(shown.0, "200", "{}", shown.1);
     let switch = |token: &str, name: &str| {
         let body = json!({ "name": name, "enabled": false }).to_string();
         ask(&server, Some(token), "POST", "/api/v1/servers/switch", &body).0
@@ -106,5 +114,23 @@ fn gate_8_a_users_server_is_reached_by_that_user_and_unknown_to_others() {
     assert!(taken.code != 0 && taken.err.contains("as good as"), "{}", taken.err);
     assert_eq!(switch(&anna, "Anna.DOCS"), "200");
     assert!(!is_read(&read(&server, &anna)));
+    let on = json!({ "name": "anna.docs", "enabled": true }).to_string();
+    let switch_on = || ask(&server, Some(&anna), "POST", "/api/v1/servers/switch", &on);
+    assert_eq!(switch_on().0, "200");
+    assert!(is_read(&read(&server, &anna)));
+    // What an admin switches off, its owner does not switch on: not by a switch, nor by another definition.
+    let reached = calls(&elsewhere);
+    assert_eq!(house.run(&["servers", "disable", "anna.docs"]).code, 0);
+    assert!(switch_on().0 == "422" && switch_on().1.contains("by an admin"), "{}", switch_on().1);
+    let mut again: Value = serde_json::from_str(&add("anna", json!({ "enabled": true }))).unwrap_or_default();
+    again.as_object_mut().into_iter().for_each(|all| drop(all.insert("replace".to_owned(), true.into())));
+    assert_eq!(added(&anna, &again.to_string()).0, "200");
+    assert!(!is_read(&read(&server, &anna)));
     assert_eq!(calls(&elsewhere), reached);
+    assert_eq!(house.run(&["servers", "enable", "anna.docs"]).code, 0);
+    assert!(!is_read(&read(&server, &anna)));
+    assert!(house.run(&["servers", "show", "anna.docs"]).out.contains(NEAR), "hers again, and far from here");
+    // What was refused is in the record.
+    let rows = house.json(&["audit", "query", "--limit", "1000"]).to_string();
+    assert!(rows.contains("refused: servers of others are for those with the right"), "{rows}");
 }
