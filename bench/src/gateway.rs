@@ -7,8 +7,6 @@
 mod guards;
 #[path = "gateway/load.rs"]
 mod load;
-#[path = "gateway/proxies.rs"]
-mod proxies;
 #[path = "gateway/report.rs"]
 mod report;
 #[path = "gateway/upstream.rs"]

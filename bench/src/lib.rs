@@ -1,4 +1,6 @@
-//! Policies of a given size, for the benchmarks.
+//! Policies of a given size, for the benchmarks, and the programs they start.
+
+pub mod proxies;
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! What the store costs: finding out who bears a token among ten thousand, judging their call among a thousand users,
 //! how soon a change acts elsewhere, and how fast the record reaches the index; on a file and on PostgreSQL, in one run.
 
-use std::path::Path;
+mod effect;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ impl Clock for Still {
 }
 
 fn main() -> Result<()> {
+    let program = std::env::args().nth(1).context("usage: toolwarden-bench-store TOOLWARDEN")?;
     let cluster = Cluster::start().context("PostgreSQL does not start")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -54,8 +57,21 @@ fn main() -> Result<()> {
             changes(name, &state, &State::over(Database::open(&location).await?, keyring.clone())).await?;
             delivery(name, &place, &keyring, &Index::over(database)).await?;
         }
-        Ok(())
-    })
+        anyhow::Ok(())
+    })?;
+    let root = tempfile::tempdir()?;
+    let second = Cluster::start().context("PostgreSQL does not start")?;
+    let [here, there] = effect::measure(&PathBuf::from(program), root.path(), &second.url())?;
+    for (name, spans) in [("where it was decided", here), ("at another gateway", there)] {
+        say(&format!("a switched tool acts {name} after {} ms (p50), {} ms (p99)", at(&spans, 50), at(&spans, 99)));
+    }
+    Ok(())
+}
+
+/// In milliseconds, with one digit.
+fn at(spans: &[Duration], share: usize) -> String {
+    let span = spans.get(spans.len() * share / 100).copied().unwrap_or_default();
+    format!("{:.1}", span.as_secs_f64() * 1000.0)
 }
 
 fn say(words: &str) {
@@ -122,8 +138,7 @@ async fn changes(name: &str, here: &State, there: &State) -> Result<()> {
         spans.push(begun.elapsed());
     }
     spans.sort_unstable();
-    let at = |share: usize| spans.get(spans.len() * share / 100).copied().unwrap_or_default().as_micros();
-    say(&format!("{name}: a change is known elsewhere after {} µs (p50), {} µs (p99)", at(50), at(99)));
+    say(&format!("{name}: a change is known elsewhere after {} ms (p50), {} ms (p99)", at(&spans, 50), at(&spans, 99)));
     Ok(())
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::load::{Round, Target, round};
-use super::proxies::{Running, answers, free_port, toolwarden_with};
 use super::report::{ROUNDS, median, row, say};
 use super::upstream::call;
+use toolwarden_bench::proxies::{Running, answers, free_port, toolwarden_with};
 
 /// A gateway with something more than a plain one.
 struct Variant {

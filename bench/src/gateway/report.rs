@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::guards;
 use super::load::{Round, Session, Target, memory_mib, round};
-use super::proxies::{Running, answers, free_port, nginx, toolwarden, upstream};
 use super::upstream::{call, modern_call};
+use toolwarden_bench::proxies::{Running, answers, free_port, nginx, toolwarden, upstream};
 
 pub const ROUNDS: usize = 5;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use tokio::net::TcpStream;
 
 /// A process that ends with us.
+#[derive(Debug)]
 pub struct Running(Child);
 
 impl Running {
