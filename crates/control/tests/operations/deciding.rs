@@ -12,7 +12,19 @@ use toolwarden_control::operations::{
 use toolwarden_control::operations::{AllowlistAdd, Nothing, allowlist_add};
 use toolwarden_control::{Actor, ControlError, Role, Terms, Via};
 
-use crate::{Office, office};
+use crate::{Engine, Office, office_on, on_both};
+
+on_both!(
+    gate_16_a_change_makes_a_version_says_what_it_allows_and_can_be_undone,
+    a_change_made_on_an_older_version_is_refused_with_both_sides,
+    fifty_writers_of_one_list_and_one_mode_lose_nothing,
+    what_cannot_be_used_is_refused_before_anything_happened,
+    roles_start_from_what_is_shipped_and_can_be_reset,
+    servers_modes_rules_and_controls_come_and_go,
+    a_file_that_comes_first_is_named_and_nothing_is_written,
+    a_user_changes_what_is_theirs_and_nothing_else,
+    mode_8_a_session_is_put_in_another_mode_by_whose_it_is_and_that_is_recorded,
+);
 
 fn object(value: &Value) -> serde_json::Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
@@ -26,9 +38,8 @@ async fn version(office: &Office) -> u64 {
     office.run::<PolicyRecords>(Nothing {}).await.map_or(u64::MAX, |found| found.version)
 }
 
-#[tokio::test]
-async fn gate_16_a_change_makes_a_version_says_what_it_allows_and_can_be_undone() {
-    let office = office(true).await;
+async fn gate_16_a_change_makes_a_version_says_what_it_allows_and_can_be_undone(engine: Engine) {
+    let office = office_on(engine).await;
     let done = office.run::<SettingsSet>(setting("a.b", json!(true))).await;
     assert!(done.is_ok_and(|done| done.changed && done.version == 1 && done.widens.len() == 1));
     // The same again is no version.
@@ -61,9 +72,8 @@ async fn gate_16_a_change_makes_a_version_says_what_it_allows_and_can_be_undone(
     );
 }
 
-#[tokio::test]
-async fn a_change_made_on_an_older_version_is_refused_with_both_sides() {
-    let office = office(true).await;
+async fn a_change_made_on_an_older_version_is_refused_with_both_sides(engine: Engine) {
+    let office = office_on(engine).await;
     let mode = |tool: &str, if_version: Option<u64>| modes_set::Request {
         slug: "review".to_owned(),
         allow_tools: vec![tool.to_owned()],
@@ -80,9 +90,8 @@ async fn a_change_made_on_an_older_version_is_refused_with_both_sides() {
     assert_eq!(version(&office).await, 2);
 }
 
-#[tokio::test]
-async fn fifty_writers_of_one_list_and_one_mode_lose_nothing() {
-    let office = std::sync::Arc::new(office(true).await);
+async fn fifty_writers_of_one_list_and_one_mode_lose_nothing(engine: Engine) {
+    let office = std::sync::Arc::new(office_on(engine).await);
     let writers: Vec<_> = (0..50)
         .map(|number| {
             let office = office.clone();
@@ -111,9 +120,8 @@ async fn fifty_writers_of_one_list_and_one_mode_lose_nothing() {
     assert_eq!(version(&office).await, 100);
 }
 
-#[tokio::test]
-async fn what_cannot_be_used_is_refused_before_anything_happened() {
-    let office = office(true).await;
+async fn what_cannot_be_used_is_refused_before_anything_happened(engine: Engine) {
+    let office = office_on(engine).await;
     let mode = modes_set::Request { slug: "no slug!".to_owned(), ..modes_set::Request::default() };
     assert!(office.run::<ModesSet>(mode).await.is_err_and(|error| error.fault().is_input()));
     let rules =
@@ -144,9 +152,8 @@ async fn what_cannot_be_used_is_refused_before_anything_happened() {
     assert_eq!(office.details().await, Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn roles_start_from_what_is_shipped_and_can_be_reset() {
-    let office = office(true).await;
+async fn roles_start_from_what_is_shipped_and_can_be_reset(engine: Engine) {
+    let office = office_on(engine).await;
     let role = roles_set::Request {
         name: "sandbox".to_owned(),
         allow: vec!["db.read".to_owned()],
@@ -168,9 +175,8 @@ async fn roles_start_from_what_is_shipped_and_can_be_reset() {
     assert!(office.run::<RolesList>(missing).await.is_err_and(|error| error.code() == "not_found"));
 }
 
-#[tokio::test]
-async fn servers_modes_rules_and_controls_come_and_go() {
-    let office = office(true).await;
+async fn servers_modes_rules_and_controls_come_and_go(engine: Engine) {
+    let office = office_on(engine).await;
     let add = |replace: bool| servers_add::Request {
         name: "docs".to_owned(),
         definition: object(&json!({"url": "https://example.com/mcp", "headers": {"X-Key": "s3cret", "Y": "${env:Y}"}})),
@@ -212,9 +218,8 @@ async fn servers_modes_rules_and_controls_come_and_go() {
     assert_eq!(office.records().await, 0);
 }
 
-#[tokio::test]
-async fn a_file_that_comes_first_is_named_and_nothing_is_written() {
-    let office = office(true).await;
+async fn a_file_that_comes_first_is_named_and_nothing_is_written(engine: Engine) {
+    let office = office_on(engine).await;
     let config = "[servers.docs]\nurl = \"https://example.com/mcp\"\nenabled = false\ntools.x = { enabled = false }\n\
                   [modes.review]\nname = \"R\"\n[roles.pm]\nallow = [\"db.*\"]\n";
     office.config(config);
@@ -244,9 +249,8 @@ async fn a_file_that_comes_first_is_named_and_nothing_is_written() {
     assert!(office.run::<ToolsSet>(on).await.is_err());
 }
 
-#[tokio::test]
-async fn a_user_changes_what_is_theirs_and_nothing_else() {
-    let mut office = office(true).await;
+async fn a_user_changes_what_is_theirs_and_nothing_else(engine: Engine) {
+    let mut office = office_on(engine).await;
     office.actor = Actor { user: "bob".to_owned(), via: Via::Token, roles: vec![Role::User] };
     let forbidden = |outcome: Result<(), ControlError>| {
         assert!(outcome.as_ref().is_err_and(|error| error.code() == "forbidden"), "{outcome:?}");
@@ -287,9 +291,8 @@ async fn a_user_changes_what_is_theirs_and_nothing_else() {
     assert!(taken.as_ref().is_err_and(|error| error.to_string().contains("as good as")), "{taken:?}");
 }
 
-#[tokio::test]
-async fn mode_8_a_session_is_put_in_another_mode_by_whose_it_is_and_that_is_recorded() {
-    let mut office = office(true).await;
+async fn mode_8_a_session_is_put_in_another_mode_by_whose_it_is_and_that_is_recorded(engine: Engine) {
+    let mut office = office_on(engine).await;
     let ids = |found: Result<toolwarden_control::operations::sessions_list::Outcome, ControlError>| {
         found.map(|found| found.sessions.into_iter().map(|one| one.id).collect::<Vec<_>>()).unwrap_or_default()
     };

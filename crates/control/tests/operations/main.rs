@@ -23,6 +23,7 @@ use toolwarden_sources::{Locations, ServerDefinition, WorkspaceTrust};
 use toolwarden_store::{
     Database, Index, Journal, JournalOptions, KeyRow, Location, MasterKey, Phase, Roots, RootsError, Standing, State,
 };
+use toolwarden_test_postgres::Cluster;
 use toolwarden_vault::FileKeyring;
 
 #[derive(Debug)]
@@ -138,9 +139,46 @@ struct Office {
     actor: Actor,
     locations: Locations,
     directory: TempDir,
+    _cluster: Option<Cluster>,
 }
 
+/// Where what people decide is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    File,
+    Postgres,
+}
+
+/// Each of these on both engines.
+macro_rules! on_both {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(crate::Engine::File).await;
+            })*
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(crate::Engine::Postgres).await;
+            })*
+        }
+    };
+}
+
+use on_both;
+
 async fn office(records: bool) -> Office {
+    office_with(Engine::File, records).await
+}
+
+async fn office_on(engine: Engine) -> Office {
+    office_with(engine, true).await
+}
+
+async fn office_with(engine: Engine, records: bool) -> Office {
     let Ok(directory) = tempfile::tempdir() else { unreachable!("a temporary directory can be made") };
     let home = directory.path().to_path_buf();
     let data_dir = home.join("data");
@@ -162,7 +200,14 @@ async fn office(records: bool) -> Office {
     let options = JournalOptions::new(data_dir.join("journal"), "test");
     let journal =
         keyring.clone().filter(|_| records).and_then(|keyring| Journal::open(&options, keyring, Arc::new(Noon)).ok());
-    let database = Database::open(&Location::File(data_dir.join("toolwarden.sqlite"))).await.ok();
+    let cluster = (engine == Engine::Postgres).then(Cluster::start).transpose();
+    let Ok(cluster) = cluster else { unreachable!("{cluster:?}") };
+    let location = match &cluster {
+        Some(cluster) => Location::parse(&cluster.url(), &data_dir).ok(),
+        None => Some(Location::File(data_dir.join("toolwarden.sqlite"))),
+    };
+    let Some(location) = location else { unreachable!("an address can be read") };
+    let database = Database::open(&location).await.ok();
     let state = database.clone().zip(keyring.clone()).map(|(database, keyring)| State::over(database, keyring));
     let state = state.map(|state| state.with_roots(Arc::new(Numbers)));
     let index = database.map(Index::over);
@@ -177,7 +222,7 @@ async fn office(records: bool) -> Office {
         servers: Some(Arc::new(OneServer)),
         address: None,
     });
-    Office { clerk, actor: Actor::owner("ada", Via::ControlSocket), locations, directory }
+    Office { clerk, actor: Actor::owner("ada", Via::ControlSocket), locations, directory, _cluster: cluster }
 }
 
 impl Office {

@@ -1,6 +1,7 @@
 //! What is decided by command beside a running gateway acts at its next call, without a restart (ALLOW-12, GATE-16).
 
 use serde_json::{Value, json};
+use toolwarden_test_postgres::Cluster;
 
 use crate::house::House;
 use crate::server::Server;
@@ -13,8 +14,21 @@ fn reads(server: &Server) -> bool {
 
 #[test]
 fn allow_12_every_decision_acts_on_the_next_call() {
+    every_decision_acts(&House::new());
+}
+
+#[test]
+fn allow_12_every_decision_acts_on_the_next_call_with_postgresql() {
+    let cluster = Cluster::start();
+    assert!(cluster.is_ok(), "{cluster:?}");
+    let Ok(cluster) = cluster else { return };
     let house = House::new();
-    let server = Server::start(&house);
+    house.write("home/.config/toolwarden/toolwarden.toml", &format!("[store]\nurl = \"{}\"\n", cluster.url()));
+    every_decision_acts(&house);
+}
+
+fn every_decision_acts(house: &House) {
+    let server = Server::start(house);
     let steps: &[(&[&str], bool)] = &[
         (&["allow", "notes:read_note"], true),
         (&["settings", "set", "auto_run.mode", "ask_every_time"], false),

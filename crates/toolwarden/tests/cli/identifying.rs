@@ -291,6 +291,18 @@ fn gate_3_two_gateways_on_one_database_know_the_same_tokens() {
     let nodes: std::collections::BTreeSet<&str> =
         rows.as_array().into_iter().flatten().filter_map(|row| row.get("node")?.as_str()).collect();
     assert_eq!(nodes.len(), 2, "{nodes:?}");
+    let all = other.json(&["audit", "query", "--limit", "10000"]);
+    assert_eq!(all.as_array().map(Vec::len), Some(recorded(&one) + recorded(&other)));
+}
+
+/// Calls, refusals and events in the journals of a house.
+fn recorded(house: &House) -> usize {
+    let nodes = std::fs::read_dir(house.path("home/.local/share/toolwarden/journal")).into_iter().flatten().flatten();
+    let files = nodes.flat_map(|node| std::fs::read_dir(node.path()).into_iter().flatten().flatten());
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    let is_row =
+        |line: &&str| ["intent", "refusal", "event"].iter().any(|kind| line.contains(&format!("\"kind\":\"{kind}\"")));
+    texts.map(|text| text.lines().filter(is_row).count()).sum()
 }
 
 #[test]
