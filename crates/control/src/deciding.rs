@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_advice::widens;
 use toolwarden_core::Records;
 use toolwarden_core::name::shown;
-use toolwarden_core::records::Place as Spot;
+use toolwarden_core::records::{Kind, Place as Spot};
 use toolwarden_sources::{Locations, records};
 use toolwarden_store::state::Draft;
 
@@ -93,6 +93,7 @@ impl Clerk {
         done.changed = true;
         if !before.is_blind {
             let after = self.opened(draft.after()).await?;
+            refuse_faulty_modes(&draft, &after)?;
             done.widens = widens(&before.policy, &after.policy).iter().map(ToString::to_string).collect();
             done.findings = after.remarks();
         }
@@ -158,6 +159,21 @@ fn refuse_broken(draft: &Draft<'_>) -> Result<(), ControlError> {
         return Ok(());
     }
     Err(ControlError::Policy(findings.iter().map(Remark::from).collect()))
+}
+
+/// A mode that would be refused as a whole protects nobody: whoever writes it is told.
+fn refuse_faulty_modes(draft: &Draft<'_>, after: &Opened) -> Result<(), ControlError> {
+    let records = draft.after();
+    let written = records.of(Kind::Mode).filter(|(_, record)| record.version == records.version);
+    for (spot, _) in written {
+        let mode = after.policy.base().modes.get(&spot.name);
+        if let Some(mode) = mode.filter(|mode| !mode.faults.is_empty()) {
+            let faults: Vec<String> = mode.faults.iter().map(|fault| shown(fault).into_owned()).collect();
+            let message = format!("the mode `{}` could not be used: {}", shown(&spot.name), faults.join("; "));
+            return Err(ControlError::BadInput(message));
+        }
+    }
+    Ok(())
 }
 
 /// A word of a person, bounded: it goes into the record and the history.

@@ -30,7 +30,7 @@ pub enum ControlError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
-    State(#[from] StateError),
+    State(StateError),
     #[error("{message}")]
     Conflict { message: String, sides: Box<Sides> },
     #[error("{0}")]
@@ -108,6 +108,17 @@ impl Fault {
 impl From<Refused> for ControlError {
     fn from(refused: Refused) -> Self {
         Self::Policy(refused.0.iter().map(Remark::from).collect())
+    }
+}
+
+impl From<StateError> for ControlError {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::NoVersion(_) => {
+                Self::NotFound { message: error.to_string(), help: "see `toolwarden policy history`".to_owned() }
+            }
+            other => Self::State(other),
+        }
     }
 }
 

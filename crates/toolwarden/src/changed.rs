@@ -36,7 +36,7 @@ pub fn say(done: &Done, said: &str, json: Option<&impl Serialize>) -> Result<Exi
     }
     let text = match (done.changed, done.dry_run) {
         (false, _) => format!("{said}: nothing changed, it is so already\n"),
-        (true, true) => format!("{said}: would make version {}; nothing was changed\n", done.version),
+        (true, true) => format!("not done, only tried: {said}; it would make version {}\n", done.version),
         (true, false) => format!("{said} (version {})\n", done.version),
     };
     output::text(&text)?;

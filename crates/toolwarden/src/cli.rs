@@ -447,10 +447,16 @@ pub enum PolicyCommand {
         format: Format,
     },
     /// Make everything as it was at a version, as the next version
-    #[command(after_help = "Example:\n  toolwarden policy rollback 3 --reason 'too wide'\n\nTokens stay as they are.")]
+    #[command(
+        after_help = "Example:\n  toolwarden policy rollback 3 --reason 'too wide'\n  toolwarden policy rollback --last\n\nTokens stay as they are."
+    )]
     Rollback {
         /// As `policy history` shows it; 0 is before the first
-        version: u64,
+        #[arg(required_unless_present = "last")]
+        version: Option<u64>,
+        /// Take back the last change
+        #[arg(long, conflicts_with = "version")]
+        last: bool,
         #[command(flatten)]
         change: ChangeArguments,
         #[command(flatten)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolwarden_advice::widens;
 use toolwarden_core::Records;
 use toolwarden_core::records::{Place as Spot, Record};
-use toolwarden_store::state::Change;
+use toolwarden_store::state::{Change, StateError};
 
 use crate::redact::redacted;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -54,6 +54,9 @@ impl Operation for PolicyDiff {
         let now = state.records().await?;
         let to = request.to.unwrap_or(now.version);
         let from = request.from.unwrap_or(to.saturating_sub(1));
+        if from > now.version {
+            return Err(StateError::NoVersion(from).into());
+        }
         if from > to {
             return Err(ControlError::BadInput("the earlier version comes first".to_owned()));
         }

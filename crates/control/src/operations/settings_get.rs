@@ -60,7 +60,7 @@ impl Operation for SettingsGet {
                 key: key.clone(),
                 value: value.value.clone(),
                 source: value.origin.to_string(),
-                version: version_of(&Spot::of_house(Sort::Setting, key.as_str())),
+                version: version_of(&spot_of(key)),
             };
             let base = &opened.loaded.input.base;
             let hidden = opened.loaded.input.servers.iter().filter(|server| !actor.sees(server.owner.as_deref()));
@@ -82,6 +82,15 @@ impl Operation for SettingsGet {
             Ok(Outcome { settings })
         })
         .await
+    }
+}
+
+/// The record a setting is in: switches of tools are in the tools'.
+fn spot_of(key: &str) -> Spot {
+    let tool = key.strip_prefix("mcp.tool.").and_then(|key| key.strip_suffix(".enabled"));
+    match tool {
+        Some(tool) => Spot::of_house(Sort::Tool, tool),
+        None => Spot::of_house(Sort::Setting, key),
     }
 }
 

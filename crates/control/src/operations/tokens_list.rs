@@ -30,7 +30,8 @@ pub struct TokenView {
     pub issued_at: Timestamp,
     pub issued_by: String,
     /// Counted only where there is a limit.
-    pub calls: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -52,7 +53,7 @@ impl TokenView {
             claims: claims.clone(),
             issued_at: token.issued_at,
             issued_by: token.issued_by.clone(),
-            calls: token.calls,
+            calls: claims.max_calls.map(|_| token.calls),
             revoked_at: token.revoked_at,
         }
     }

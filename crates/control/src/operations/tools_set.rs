@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::Origin;
 use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_policy::input::ServerInput;
 use toolwarden_sources::records::{StoredTool, label};
 
 use crate::deciding::{Done, Terms};
 use crate::editing::Editing;
 use crate::place::Opened;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl Operation for ToolsSet {
         let mut kept = StoredTool::default();
         let editing =
             Editing { actor, operation: "tools_set", terms: &request.terms, spot: spot.clone(), words, narrows };
-        let done = clerk
+        let mut done = clerk
             .edit_record(editing, |content, _| {
                 let read = content.map(|content| serde_json::from_value(content.clone())).transpose();
                 kept = read.map_err(|error| ControlError::BadInput(error.to_string()))?.unwrap_or_default();
@@ -78,6 +79,7 @@ impl Operation for ToolsSet {
                 Ok((!kept.says_nothing()).then_some(content))
             })
             .await?;
+        done.findings.extend(unknown(&before, &tool));
         let own = label(&spot);
         let mut still_off_by: Vec<String> =
             if request.enabled == Some(true) { offs(&before, &tool) } else { Vec::new() };
@@ -100,6 +102,22 @@ pub(super) fn as_registered(opened: &Opened, written: &str) -> String {
     let servers = &opened.loaded.input.servers;
     let same = servers.iter().find(|known| registration_key(&known.name) == registration_key(server));
     format!("{}:{tool}", same.map_or(server, |known| &known.name))
+}
+
+/// A name that no server is known to have may be a slip, and a switch for it switches nothing.
+fn unknown(opened: &Opened, tool: &str) -> Option<Remark> {
+    let (server, name) = tool.split_once(':').map_or((None, tool), |(server, name)| (Some(server), name));
+    let mut servers = opened.loaded.input.servers.iter().filter(|known| server.is_none_or(|of| known.name == of));
+    // Of a server that was not reached yet nobody knows what it lists.
+    let may_have = |known: &ServerInput| {
+        let listed = known.catalog.as_ref();
+        listed.is_none_or(|listed| name == "*" || listed.iter().any(|tool| tool.name.eq_ignore_ascii_case(name)))
+    };
+    if opened.is_blind || server == Some("*") || servers.any(may_have) {
+        return None;
+    }
+    let message = format!("no server is known to have `{}`: it counts once one has", shown(tool));
+    Some(Remark::warning("unknown_tool", "tools", message))
 }
 
 fn is_own(opened: &Opened, tool: &str, actor: &Actor) -> bool {

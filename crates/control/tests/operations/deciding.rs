@@ -12,7 +12,8 @@ use toolwarden_control::operations::{
 use toolwarden_control::operations::{AllowlistAdd, Nothing, allowlist_add};
 use toolwarden_control::{Actor, ControlError, Role, Terms, Via};
 
-use crate::{Engine, Office, office_on, on_both};
+use crate::engines::{Engine, on_both};
+use crate::{Office, office_on};
 
 on_both!(
     gate_16_a_change_makes_a_version_says_what_it_allows_and_can_be_undone,
@@ -124,9 +125,26 @@ async fn what_cannot_be_used_is_refused_before_anything_happened(engine: Engine)
     let office = office_on(engine).await;
     let mode = modes_set::Request { slug: "no slug!".to_owned(), ..modes_set::Request::default() };
     assert!(office.run::<ModesSet>(mode).await.is_err_and(|error| error.fault().is_input()));
-    let rules =
-        rules_add::Request { name: "r".to_owned(), text: "permit(".to_owned(), ..rules_add::Request::default() };
-    assert!(office.run::<RulesAdd>(rules).await.is_err_and(|error| error.code() == "policy_refused"));
+    let rules = |text: &str| rules_add::Request {
+        name: "r".to_owned(),
+        text: text.to_owned(),
+        ..rules_add::Request::default()
+    };
+    for wrong in ["permit(", "forbid (principal, action, resource) when { context.hour >= 22 };"] {
+        let refused = office.run::<RulesAdd>(rules(wrong)).await;
+        assert!(refused.is_err_and(|error| error.code() == "policy_refused"), "{wrong}");
+    }
+    let child = modes_set::Request {
+        slug: "child".to_owned(),
+        extends: Some("nobody".to_owned()),
+        ..modes_set::Request::default()
+    };
+    let refused = office.run::<ModesSet>(child).await;
+    assert!(refused.as_ref().is_err_and(|error| error.to_string().contains("nobody")), "{refused:?}");
+    let back = policy_rollback::Request { version: 999, ..policy_rollback::Request::default() };
+    assert!(office.run::<PolicyRollback>(back).await.is_err_and(|error| error.code() == "not_found"));
+    let diff = office.run::<PolicyDiff>(policy_diff::Request { from: Some(999), to: None }).await;
+    assert!(diff.is_err_and(|error| error.code() == "not_found"));
     let role = roles_set::Request {
         name: "r".to_owned(),
         allow: vec!["a*b".to_owned()],
@@ -237,6 +255,18 @@ async fn a_file_that_comes_first_is_named_and_nothing_is_written(engine: Engine)
     let on = servers_switch::Request { name: "docs".to_owned(), enabled: true, ..Default::default() };
     shadowed(office.run::<ServersSwitch>(on).await.map(drop), "toolwarden.toml:1");
     assert_eq!(office.records().await, 0);
+    // A tool nobody has may be a slip.
+    let off = |tool: &str| tools_set::Request {
+        tool: tool.to_owned(),
+        enabled: Some(false),
+        terms: Terms { dry_run: true, ..Terms::default() },
+        ..tools_set::Request::default()
+    };
+    for (tool, is_known) in [("dosc:x", false), ("docs:x", true), ("x", true), ("*:x", true)] {
+        let tried = office.run::<ToolsSet>(off(tool)).await;
+        let is_told = |set: tools_set::Outcome| set.done.findings.iter().any(|finding| finding.code == "unknown_tool");
+        assert!(tried.is_ok_and(|set| is_told(set) != is_known), "{tool}");
+    }
     // A tool that a file switches off stays off, and that is said.
     let on = tools_set::Request { tool: "docs:X".to_owned(), enabled: Some(true), ..tools_set::Request::default() };
     let set = office.run::<ToolsSet>(on).await;

@@ -1,6 +1,7 @@
 //! The clerk's operations by themselves: recorded before they are done, announced after, or not done.
 
 mod deciding;
+mod engines;
 mod table;
 
 use std::sync::Arc;
@@ -133,6 +134,8 @@ fn key(id: u32, state: &str) -> KeyRow {
     KeyRow { id, state: state.to_owned(), master: String::new(), sealed: vec![0] }
 }
 
+use engines::Engine;
+
 /// A clerk over a fresh directory; the directory lives as long as this.
 struct Office {
     clerk: Clerk,
@@ -141,34 +144,6 @@ struct Office {
     directory: TempDir,
     _cluster: Option<Cluster>,
 }
-
-/// Where what people decide is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Engine {
-    File,
-    Postgres,
-}
-
-/// Each of these on both engines.
-macro_rules! on_both {
-    ($($test:ident),* $(,)?) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() {
-                super::$test(crate::Engine::File).await;
-            })*
-        }
-
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() {
-                super::$test(crate::Engine::Postgres).await;
-            })*
-        }
-    };
-}
-
-use on_both;
 
 async fn office(records: bool) -> Office {
     office_with(Engine::File, records).await

@@ -2,7 +2,7 @@
 //! fails the build.
 
 use toolwarden_control::operations::{self, Visitor};
-use toolwarden_control::{Actor, Operation, Role, Via};
+use toolwarden_control::{Actor, Kind, Operation, Role, Via};
 
 /// The columns: each has only that role. Agents and whoever is nobody have none.
 const COLUMNS: [(&str, Option<Role>); 7] = [
@@ -48,4 +48,34 @@ fn every_file_of_an_operation_is_in_the_list() {
         |path: &std::path::Path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("impl Operation for "));
     let operations = files.filter(|file| is_operation(&file.path())).count();
     assert_eq!(table.0.len(), operations);
+}
+
+/// The page of the API, as it is in `docs/api.md`.
+#[derive(Default)]
+struct Page(String);
+
+impl Visitor for Page {
+    fn visit<O: Operation>(&mut self) {
+        let method = match O::KIND {
+            Kind::Read => "GET",
+            Kind::Post => "POST",
+        };
+        let read = |text: &str| serde_json::from_str::<O::Request>(text).ok();
+        let empty = read("{}").or_else(|| read(r#"{"id":""}"#)).and_then(|empty| serde_json::to_value(&empty).ok());
+        let fields = empty.and_then(|empty| empty.as_object().cloned()).unwrap_or_default();
+        // Where somebody stands counts on this machine alone.
+        let names = fields.keys().filter(|name| !["place", "catalogs"].contains(&name.as_str()));
+        let fields = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let row = format!("| {method} | `{}` | {} | {fields} |\n", O::PATH, O::FOR.as_str());
+        self.0.push_str(&row);
+    }
+}
+
+#[test]
+fn gate_17_the_page_of_the_api_has_every_operation() {
+    let mut page = Page::default();
+    operations::all(&mut page);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written.contains(&page.0), "docs/api.md should have:\n{}", page.0);
 }

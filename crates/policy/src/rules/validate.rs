@@ -54,7 +54,8 @@ enum Typed {
 
 /// The record type of `context.arguments` for a rule.
 fn arguments_type(rule: &Rule, servers: &Servers) -> Typed {
-    if !rule.needs.mentions_typed_arguments() {
+    // What looks at something nobody knows is checked like what looks at no arguments, and fails.
+    if !rule.needs.mentions_typed_arguments() || !rule.policy.to_string().contains("arguments") {
         return Typed::NotNeeded;
     }
     let Part::Equals(named) = &rule.scope.resource else { return Typed::Unknown };

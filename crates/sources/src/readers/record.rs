@@ -66,6 +66,9 @@ fn what_users_say(spot: &Spot, content: &serde_json::Value) -> Reading<()> {
         report.help(format!("there are {}", known.join(", ")));
     };
     let Node { value: Value::Table(entries), .. } = Node::from_json(content) else { return report.finish((), false) };
+    let said = |name: &str| entries.iter().find(|(key, _)| key.text == name).map(|(_, node)| &node.value);
+    let is_near = matches!(said("private_network"), Some(Value::Bool(true)));
+    let is_far = matches!(said("url"), Some(Value::String(url)) if url.starts_with("https://"));
     for (key, value) in &entries {
         if !OF_SERVERS.contains(&key.text.as_str()) {
             refuse(key.place, &key.text, &OF_SERVERS);
@@ -77,6 +80,10 @@ fn what_users_say(spot: &Spot, content: &serde_json::Value) -> Reading<()> {
                 refuse(key.place, &key.text, &OF_TOOLS);
             }
         }
+    }
+    if said("url").is_some() && !is_near && !is_far {
+        report.error(Place::default(), "not_public", "a user's own server is reached by https, at a public address");
+        report.help("an admin can add it with --private-network");
     }
     let broken = report.has_errors();
     report.finish((), broken)

@@ -109,7 +109,7 @@ fn bearer(places: &Places, house: &House, id: &str, arguments: &ExplainArguments
     if token.state == "revoked" {
         caller.token.standing = Standing::Revoked;
     }
-    caller.token.calls_left = token.claims.max_calls.map(|most| most.saturating_sub(token.calls));
+    caller.token.calls_left = token.claims.max_calls.map(|most| most.saturating_sub(token.calls.unwrap_or(0)));
     caller.mode.clone_from(&arguments.mode);
     Ok(caller)
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde_json::Value;
+use toolwarden_control::Terms;
 use toolwarden_control::operations::policy_diff::View;
 use toolwarden_control::operations::{
     PolicyConfirm, PolicyDiff, PolicyHistory, PolicyRollback, policy_confirm, policy_diff, policy_history,
@@ -47,8 +48,19 @@ pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        PolicyCommand::Rollback { version, change, format } => {
-            let request = policy_rollback::Request { version: *version, terms: change.into() };
+        PolicyCommand::Rollback { version, change, format, .. } => {
+            let mut terms = Terms::from(change);
+            let version = match version {
+                Some(version) => *version,
+                None => {
+                    let last = desk.ask::<PolicyHistory>(policy_history::Request { limit: Some(1), before: None })?;
+                    let last = last.versions.first().map_or(0, |last| last.version);
+                    // Of exactly the change that was looked at.
+                    terms.if_version.get_or_insert(last);
+                    last.saturating_sub(1)
+                }
+            };
+            let request = policy_rollback::Request { version, terms };
             let done = desk.ask::<PolicyRollback>(request)?;
             changed::say(&done, &format!("everything is as it was at version {version}"), format.json.then_some(&done))
         }

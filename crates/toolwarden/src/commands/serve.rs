@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio::sync::watch;
+use toolwarden_core::name::registration_key;
 use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_doors::{Listener, Workers, serve};
 use toolwarden_policy::PolicySet;
@@ -16,15 +17,19 @@ use crate::output::{self, Exit};
 use crate::serving::{self, Base, Readiness};
 use crate::wire::{self, House};
 
+const DEMO_SERVER: &str = "notes";
+
 pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
-    let demo = arguments.demo;
     let locations = environment::locations(places, policy.workspace.as_deref())?;
     // Beside the workers: accepting connections, the control socket, the index.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let base = runtime.block_on(Base::open(&locations))?;
     let store = base.records();
-    let house = with_demo(wire::house(&locations, &policy, &store)?, demo, &store)?;
+    let house = wire::house(&locations, &policy, &store)?;
+    // It stays when others are added: whoever uses it is not disturbed.
+    let demo = arguments.demo && house.loaded.definitions.is_empty();
+    let house = with_demo(house, demo, &store)?;
     wire::warn(&house.loaded);
     serving::log_to_stderr(&house.loaded.config)?;
     serving::make_room_for_connections();
@@ -91,13 +96,14 @@ fn announce(scheme: &str, address: std::net::SocketAddr, servers: &[String]) -> 
     output::text(&text)
 }
 
-/// A server to try things with, where none is configured: this program itself, keeping notes in memory.
+/// A server to try things with, where none was configured at the start: this program itself, keeping notes in memory.
 fn with_demo(mut house: House, demo: bool, store: &Records) -> Result<House> {
-    if !demo || !house.loaded.definitions.is_empty() {
+    let is_taken = house.loaded.definitions.iter().any(|one| registration_key(&one.input.name) == DEMO_SERVER);
+    if !demo || is_taken {
         return Ok(house);
     }
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut input = ServerInput::new("notes", Origin::record(Layer::Config, serving::DEMO), Declared::ByOperator);
+    let mut input = ServerInput::new(DEMO_SERVER, Origin::record(Layer::Config, serving::DEMO), Declared::ByOperator);
     input.launch =
         Launch::Command { command: program.to_string_lossy().into_owned(), arguments: vec!["demo-server".to_owned()] };
     records::lay_over(store, &mut input);

@@ -124,6 +124,12 @@ fn add(desk: &Desk, arguments: &ServerArguments) -> Result<Exit> {
         terms: (&arguments.change).into(),
     })?;
     let said = format!("server `{}` is added", shown(&outcome.name));
+    if arguments.replace && outcome.done.changed && !outcome.done.dry_run {
+        let name = shown(&outcome.name);
+        output::remark(&format!(
+            "where it was in use: nothing is started before `toolwarden tools diff {name}` was looked at and what waits accepted"
+        ));
+    }
     changed::say(&outcome.done, &said, arguments.format.json.then_some(&outcome))
 }
 

@@ -102,7 +102,7 @@ fn row(token: &TokenView) -> Vec<Cell> {
         "active" => Cell::in_colour("active", Colour::Green),
         other => Cell::in_colour(other.replace('_', " "), Colour::Dim),
     };
-    let calls = claims.max_calls.map(|most| format!("{} of {most}", token.calls)).unwrap_or_default();
+    let calls = claims.max_calls.map(|most| format!("{} of {most}", token.calls.unwrap_or(0))).unwrap_or_default();
     let expires = claims.expires_at.map(|end| end.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default();
     vec![
         Cell::plain(token.id.clone()),

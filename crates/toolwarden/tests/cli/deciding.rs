@@ -120,9 +120,12 @@ fn gate_8_a_server_that_is_added_can_be_called_at_once_and_is_gone_when_it_is_re
     let house = House::new();
     let server = Server::start(&house);
     let program = env!("CARGO_BIN_EXE_toolwarden");
+    let notes = server.initialize();
     let added = house.run(&["servers", "add", "more", "--", program, "demo-server"]);
     assert_eq!(added.code, 0, "{}", added.err);
     assert!(added.out.contains("newly allowed: the server `more` is new"), "{}", added.out);
+    let listed = server.post_in("/mcp/notes", &notes, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    assert!(listed.contains("read_note"), "what was there is not disturbed: {listed}");
     assert_eq!(house.run(&["allow", "more:read_note"]).code, 0);
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "read_note", "arguments": { "name": "welcome" } } });

@@ -186,6 +186,10 @@ fn gate_3_so_many_calls_and_no_more() {
     let listed = house.json(&["tokens", "list"]);
     assert_eq!(listed.pointer("/0/calls").and_then(Value::as_u64), Some(3), "{listed}");
     assert_eq!(listed.pointer("/0/state").and_then(Value::as_str), Some("used_up"), "{listed}");
+    issue(&house, &["--person"]);
+    let listed = house.json(&["tokens", "list"]);
+    let counted = listed.as_array().into_iter().flatten().filter(|one| one.get("calls").is_some()).count();
+    assert_eq!(counted, 1, "what is not counted is not said to be none: {listed}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn gate_8_a_users_server_is_reached_by_that_user_and_unknown_to_others() {
     let (anna, bob) = (person(&house, "anna"), person(&house, "bob"));
     let url = format!("http://{}/mcp/notes", upstream.address());
     let add = |user: &str, more: Value| {
-        let mut definition = json!({ "url": url });
+        let mut definition = json!({ "url": url.replace("http:", "https:") });
         definition
             .as_object_mut()
             .into_iter()
@@ -58,6 +58,8 @@ fn gate_8_a_users_server_is_reached_by_that_user_and_unknown_to_others() {
     let added = |token: &str, body: &str| ask(&server, Some(token), "POST", "/api/v1/servers/add", body);
     assert_eq!(added(&bob, &add("anna", json!({}))).0, "403", "nobody adds for another");
     assert_eq!(added(&anna, &add("anna", json!({ "private_network": true }))).0, "403");
+    let plain = add("anna", json!({ "url": url }));
+    assert!(added(&anna, &plain).1.contains("--private-network"), "{}", added(&anna, &plain).1);
     let (status, answer) = added(&anna, &add("anna", json!({})));
     assert_eq!(status, "200", "{answer}");
     // It is hers, but she has no say over the neighbours of this machine.
@@ -68,6 +70,10 @@ fn gate_8_a_users_server_is_reached_by_that_user_and_unknown_to_others() {
     let replaced =
         house.run(&["servers", "add", "docs", "--user", "anna", "--url", &url, "--private-network", "--replace"]);
     assert_eq!(replaced.code, 0, "{}{}", replaced.out, replaced.err);
+    // What starts it is another thing now.
+    assert!(replaced.err.contains("tools diff anna.docs"), "{}", replaced.err);
+    let accepted = house.run(&["tools", "accept", "anna.docs:server/launch"]);
+    assert_eq!(accepted.code, 0, "{}{}", accepted.out, accepted.err);
     assert!(is_read(&read(&server, &anna)), "{}", read(&server, &anna));
     let reached = calls(&elsewhere);
     // For an agent of hers it has no scope yet, and for others it is not there, at no door and by no name.

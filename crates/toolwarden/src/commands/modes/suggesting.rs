@@ -45,7 +45,10 @@ fn text(request: &modes_suggest::Request, found: &Outcome) -> String {
     if !found.allow.is_empty() {
         let patterns: Vec<String> = found.allow.iter().map(|one| format!("--allow {}", shown(one))).collect();
         let role = request.role.as_deref().map_or("NAME".into(), shown);
-        text.push_str(&format!("to allow only that: toolwarden roles set {role} {}\n", patterns.join(" ")));
+        text.push_str(&format!(
+            "to allow that: toolwarden roles set {role} {}\nand to allow nothing else, --drop what `toolwarden roles show {role}` lists beside it\n",
+            patterns.join(" ")
+        ));
     }
     for by_name in &found.by_name {
         let flags: Vec<String> =
