@@ -102,8 +102,15 @@ impl Desk {
 
     /// What the store holds, as the running server knows it where one answers; nothing where there is no store.
     pub fn records(&self) -> Result<Records> {
-        let outcome = self.ask::<PolicyRecords>(Nothing {})?;
-        outcome.into_records().ok_or_else(|| anyhow!("the store was written by a newer version of toolwarden"))
+        self.records_and_own().map(|(records, _)| records)
+    }
+
+    /// The same, with the names of servers that are the running server's own: in no file and no record.
+    pub fn records_and_own(&self) -> Result<(Records, Vec<String>)> {
+        let mut outcome = self.ask::<PolicyRecords>(Nothing {})?;
+        let own = std::mem::take(&mut outcome.own);
+        let records = outcome.into_records();
+        Ok((records.ok_or_else(|| anyhow!("the store was written by a newer version of toolwarden"))?, own))
     }
 
     async fn here<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {

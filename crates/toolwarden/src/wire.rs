@@ -5,14 +5,15 @@ use std::path::Path;
 use anyhow::Result;
 use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_pins as pins;
-use toolwarden_policy::input::RuleFile;
+use toolwarden_policy::input::{Declared, Launch, RuleFile, ServerInput};
 use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
 use toolwarden_sources::readers::catalog;
-use toolwarden_sources::{Loaded, Locations, Refusal, load};
+use toolwarden_sources::{Loaded, Locations, Refusal, load, records};
 
 use crate::clerk::Desk;
 use crate::cli::{Places, PolicyArguments};
 use crate::output::{self, BadInput, finding_text};
+use crate::serving::DEMO;
 
 /// A policy and the files it was made of.
 pub struct House {
@@ -36,13 +37,24 @@ fn open_quietly(places: &Places, arguments: &PolicyArguments) -> Result<House> {
 
 /// Loads what counts where a desk stands. A config that is broken is said to be, rather than that no store was found.
 pub fn load_here(desk: &Desk) -> Result<Result<Loaded, Refusal>> {
-    match desk.records() {
-        Ok(store) => Ok(load(desk.locations(), &store)),
+    match desk.records_and_own() {
+        Ok((store, own)) => Ok(load(desk.locations(), &store).map(|mut loaded| {
+            loaded.input.servers.extend(own.iter().map(|name| demo(name, &store)));
+            loaded
+        })),
         Err(error) => match load(desk.locations(), &Records::default()) {
             Ok(_) => Err(error),
             refused => Ok(refused),
         },
     }
+}
+
+/// A server that `serve --demo` keeps in memory, as far as it is judged.
+fn demo(name: &str, store: &Records) -> ServerInput {
+    let mut input = ServerInput::new(name, Origin::record(Layer::Config, DEMO), Declared::ByOperator);
+    input.launch = Launch::Command { command: "toolwarden".to_owned(), arguments: vec!["demo-server".to_owned()] };
+    records::lay_over(store, &mut input);
+    input
 }
 
 /// The policy of these files and records.

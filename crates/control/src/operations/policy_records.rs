@@ -17,6 +17,9 @@ pub struct PolicyRecords;
 pub struct Outcome {
     pub version: u64,
     pub records: Vec<View>,
+    /// Servers of the running gateway that are in no file and no record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,7 +48,9 @@ impl Operation for PolicyRecords {
             version: record.version,
             content: redacted(spot.kind, &record.content),
         };
-        Ok(Outcome { version: records.version, records: records.by_place.iter().map(view).collect() })
+        let own = clerk.parts.servers.as_ref().map(|servers| servers.own()).unwrap_or_default();
+        let own = own.into_iter().map(|server| server.name).collect();
+        Ok(Outcome { version: records.version, records: records.by_place.iter().map(view).collect(), own })
     }
 }
 

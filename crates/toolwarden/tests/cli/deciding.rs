@@ -116,6 +116,22 @@ fn mode_8_a_session_is_switched_while_it_lasts_and_told() {
 }
 
 #[test]
+fn what_is_explained_beside_a_gateway_is_what_it_does_with_its_own_server() {
+    let house = House::new();
+    let server = Server::start(&house);
+    assert_eq!(house.run(&["tools", "scope", "notes:write_note", "pm"]).code, 0);
+    assert_eq!(house.run(&["roles", "set", "worker", "--allow", "notes:write_note"]).code, 0);
+    let worker = ["--role", "worker", "--user", "ada", "--task", "t1", "--job", "j1"];
+    let explained = house.decision(&[&["explain", "notes:write_note"], worker.as_slice()].concat());
+    let token = house.json(&[&["tokens", "issue"], worker.as_slice()].concat());
+    let token = token.get("token").and_then(Value::as_str).unwrap_or_default();
+    server.call_as(token, "write_note", &json!({ "name": "x", "text": "y" }));
+    let rows = house.json(&["audit", "query", "--decision", "deny"]);
+    let reason = rows.pointer("/0/reason").and_then(Value::as_str).unwrap_or_default();
+    assert!(reason == "scope_mismatch" && explained.contains(reason), "{explained}, {rows}");
+}
+
+#[test]
 fn gate_8_a_server_that_is_added_can_be_called_at_once_and_is_gone_when_it_is_removed() {
     let house = House::new();
     let server = Server::start(&house);
