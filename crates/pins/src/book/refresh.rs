@@ -50,6 +50,8 @@ impl Book {
     }
 
     fn refresh_one(&self, locations: &Locations, server: &Arc<str>, shelf: &Shelf) -> Result<bool, StoredError> {
+        // What is being written here is no news from elsewhere, and what is news is still so at the next look.
+        let Ok(_writing) = shelf.writing.try_lock() else { return Ok(false) };
         loop {
             let (known, swaps) = {
                 let state = shelf.state();

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use crate::house::House;
 use crate::server::Server;
 
+/// Arguments that fit.
+const NAMED: &str = r#"{"name":"welcome"}"#;
+
 #[test]
 fn mode_10_what_was_used_is_the_least_that_is_needed() {
     let house = House::new();
@@ -30,7 +33,7 @@ fn mode_10_what_was_used_is_the_least_that_is_needed() {
     // What is suggested can be set as it is, and still permits what was used.
     house.write("space/suggested.json", &found.get("definition").cloned().unwrap_or_default().to_string());
     assert_eq!(house.run(&["modes", "set", "review", "--from", "suggested.json"]).code, 0);
-    assert!(house.decision(&["explain", "notes:read_note", "--mode", "review"]).starts_with("allow"));
+    assert!(house.decision(&["explain", "notes:read_note", "--mode", "review", "--args", NAMED]).starts_with("allow"));
     assert!(house.decision(&["explain", "notes:write_note", "--mode", "review"]).starts_with("deny"));
     assert_eq!(house.run(&["modes", "suggest", "nobody"]).code, 2);
 }
