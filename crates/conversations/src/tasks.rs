@@ -13,7 +13,7 @@ use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::{Id, Notification};
 
 use crate::failure::Failure;
-use crate::sessions::identity;
+use crate::sessions::principal;
 
 /// So many tasks of one server are remembered; the oldest are forgotten first.
 const MOST: usize = 10_000;
@@ -47,7 +47,7 @@ pub struct Maker {
 
 impl Maker {
     pub fn new(caller: &Caller, tool: Arc<str>) -> Self {
-        Self { owner: identity(caller), tool }
+        Self { owner: principal(caller), tool }
     }
 }
 
@@ -91,7 +91,7 @@ impl Tasks {
         table
             .owners
             .get(id)
-            .filter(|made| made.owner == identity(caller) || weak::is(Weakness::Owners))
+            .filter(|made| made.owner == principal(caller) || weak::is(Weakness::Owners))
             .map(|made| made.tool.clone())
     }
 

@@ -46,10 +46,6 @@ async fn only_its_owner_reaches_it(speech: Speech, answer: &str, call: &str, met
     for method in methods {
         let (calls, said) = reached(&house, ada(), speech, method, "t1").await;
         assert_eq!(calls, 1, "{method}: {said}");
-        // Also in another mode: it is hers, and judged by the tool that made it.
-        let in_mode = Caller { mode: Some("ask".to_owned()), ..ada() };
-        let (calls, said) = reached(&house, in_mode, speech, method, "t1").await;
-        assert_eq!(calls, 1, "{method}: {said}");
         for (caller, task) in [(bob(), "t1"), (ada(), "t2")] {
             let (calls, said) = reached(&house, caller, speech, method, task).await;
             assert_eq!(calls, 0, "{method} of {task}: {said}");
