@@ -2,7 +2,9 @@
 //! fails the build.
 
 use toolwarden_control::operations::{self, Visitor};
-use toolwarden_control::{Actor, Kind, Operation, Role, Via};
+use toolwarden_control::{Actor, ControlError, Kind, Operation, Role, Via};
+
+use crate::{Office, office};
 
 /// The columns: each has only that role. Agents and whoever is nobody have none.
 const COLUMNS: [(&str, Option<Role>); 7] = [
@@ -78,4 +80,36 @@ fn gate_17_the_page_of_the_api_has_every_operation() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/api.md");
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(written.contains(&page.0), "docs/api.md should have:\n{}", page.0);
+}
+
+/// Every cell that says no, asked for: the table is what the clerk does.
+struct Asking<'a> {
+    office: &'a Office,
+    let_through: Vec<String>,
+}
+
+impl Visitor for Asking<'_> {
+    fn visit<O: Operation>(&mut self) {
+        let read = |text: &str| serde_json::from_str::<O::Request>(text).ok();
+        for (name, role) in COLUMNS {
+            let actor = Actor { user: "eve".to_owned(), via: Via::Token, roles: role.into_iter().collect() };
+            let Some(request) = read("{}").or_else(|| read(r#"{"id":""}"#)).filter(|_| !actor.is(O::FOR)) else {
+                continue;
+            };
+            let asking = self.office.clerk.perform::<O>(&actor, request);
+            let answer = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(asking));
+            if !matches!(answer, Err(ControlError::Forbidden(_))) {
+                self.let_through.push(format!("{name}: {}", O::PATH));
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gate_17_the_clerk_refuses_whom_the_table_refuses() {
+    let office = office(true).await;
+    let mut asking = Asking { office: &office, let_through: Vec::new() };
+    operations::all(&mut asking);
+    assert!(asking.let_through.is_empty(), "{:?}", asking.let_through);
+    assert!(office.details().await.iter().all(|detail| detail.starts_with("refused: ")));
 }
