@@ -182,6 +182,12 @@ pub fn lay_over(store: &Records, server: &mut ServerInput) {
     }
 }
 
+/// The name by which a stored server is known: a user's own begins with theirs.
+#[must_use]
+pub fn server_name(place: &Place) -> String {
+    if place.owner.is_empty() { place.name.clone() } else { format!("{}.{}", place.owner, place.name) }
+}
+
 /// What is wrong with a record, read by itself.
 #[must_use]
 pub fn check(place: &Place, content: &serde_json::Value) -> Vec<Finding> {

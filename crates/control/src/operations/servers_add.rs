@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use toolwarden_core::Layer;
 use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_sources::records::{is_switch_only, server_name};
 
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, refuse_shadowed};
@@ -59,7 +60,7 @@ impl Operation for ServersAdd {
         if !spot.owner.is_empty() {
             refuse_grants(actor, &definition)?;
         }
-        let full = full_name(&spot);
+        let full = server_name(&spot);
         let words = format!("add the server `{}`", shown(&full));
         let owner = (!spot.owner.is_empty()).then(|| spot.owner.clone());
         let editing = Editing { actor, operation: "servers_add", terms: &terms, spot, words, narrows: false };
@@ -75,7 +76,7 @@ impl Operation for ServersAdd {
                     let message = format!("another server is called `{}`, or as good as that", shown(&full));
                     return Err(ControlError::BadInput(message));
                 }
-                if content.is_some_and(|content| !toolwarden_sources::records::is_switch_only(content)) && !replace {
+                if content.is_some_and(|content| !is_switch_only(content)) && !replace {
                     let message =
                         format!("there is a server `{}` already; say that it is to be replaced", shown(&full));
                     return Err(ControlError::BadInput(message));
@@ -103,11 +104,6 @@ pub(super) fn place_of(actor: &Actor, name: &str, user: Option<String>) -> Resul
             Ok(Spot::of_house(Sort::Server, name))
         }
     }
-}
-
-/// As loading names it.
-pub(super) fn full_name(spot: &Spot) -> String {
-    if spot.owner.is_empty() { spot.name.clone() } else { format!("{}.{}", spot.owner, spot.name) }
 }
 
 const PRIVATE: &str = "private_network";

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::{registration_key, shown};
+use toolwarden_sources::records::{is_switch_only, server_name};
 
-use super::servers_add::{full_name, place_of};
+use super::servers_add::place_of;
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, not_there, refuse_shadowed};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -32,12 +33,12 @@ impl Operation for ServersRemove {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Done, ControlError> {
         let Request { name, user, terms } = request;
         let spot = place_of(actor, &name, user)?;
-        let full = full_name(&spot);
+        let full = server_name(&spot);
         let words = format!("remove the server `{}`", shown(&full));
         let editing = Editing { actor, operation: "servers_remove", terms: &terms, spot, words, narrows: false };
         clerk
             .edit_record(editing, |content, before| {
-                if content.is_some_and(|content| !toolwarden_sources::records::is_switch_only(content)) {
+                if content.is_some_and(|content| !is_switch_only(content)) {
                     return Ok(None);
                 }
                 let servers = &before.loaded.input.servers;

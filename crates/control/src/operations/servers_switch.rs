@@ -6,9 +6,8 @@ use toolwarden_core::Layer;
 use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_policy::input::ServerInput;
-use toolwarden_sources::records::is_switch_only;
+use toolwarden_sources::records::{is_switch_only, server_name};
 
-use super::servers_add::full_name;
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, not_there, table};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -38,13 +37,13 @@ impl Operation for ServersSwitch {
         let Request { name, enabled, terms } = request;
         let records = clerk.records().await?;
         // As it is stored, however it is written here; a user's own stands under their name.
-        let is_same = |spot: &&Spot| registration_key(&full_name(spot)) == registration_key(&name);
+        let is_same = |spot: &&Spot| registration_key(&server_name(spot)) == registration_key(&name);
         let all = || records.of(Sort::Server).map(|(spot, _)| spot).filter(is_same);
         let stored = all().find(|spot| !spot.owner.is_empty()).or_else(|| all().next());
         let spot = match stored {
             Some(spot) if spot.owner.is_empty() || spot.owner == actor.user => spot.clone(),
             // An admin's word stands beside the user's, so that the user cannot take it back.
-            Some(spot) => Spot::of_house(Sort::Server, full_name(spot)),
+            Some(spot) => Spot::of_house(Sort::Server, server_name(spot)),
             None => Spot::of_house(Sort::Server, name.as_str()),
         };
         // In the same words whether it is another's or nobody's: what is another's is not there for this one.

@@ -17,7 +17,7 @@ use crate::readers::SourceKind;
 use crate::readers::config::ConfigFile;
 use crate::readers::record;
 use crate::readers::server::ServerDefinition;
-use crate::records::{StoredRules, StoredUser, admin_controls, is_switch_only, label};
+use crate::records::{StoredRules, StoredUser, admin_controls, is_switch_only, label, server_name};
 use crate::report::Reading;
 use crate::stored::{self, Record as FileRecord, StoredError};
 use crate::tree::Place;
@@ -188,7 +188,7 @@ pub(super) fn servers(loading: &mut Loading<'_>, known: &mut Vec<ServerDefinitio
     let (switches, whole): (Vec<_>, Vec<_>) =
         loading.stored(Kind::Server).partition(|(_, kept)| is_switch_only(&kept.content));
     for (spot, kept) in whole.into_iter().chain(switches) {
-        let key = registration_key(&record::server_name(spot));
+        let key = registration_key(&server_name(spot));
         let of_file = known.iter().position(|one| registration_key(&one.input.name) == key);
         let is_switch = is_switch_only(&kept.content);
         match of_file {

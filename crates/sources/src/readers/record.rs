@@ -7,7 +7,7 @@ use toolwarden_policy::input::{AdminInput, Declared, ModeInput, RoleInput, Scope
 
 use super::config;
 use super::server::ServerDefinition;
-use crate::records::{StoredTool, label};
+use crate::records::{StoredTool, label, server_name};
 use crate::report::{Reading, Report};
 use crate::tree::{Key, Node, Place, Value};
 
@@ -136,11 +136,6 @@ pub(crate) fn tool(spot: &Spot, content: &serde_json::Value) -> Reading<StoredTo
 
 pub(crate) fn admin(spot: &Spot, content: &serde_json::Value) -> Reading<AdminInput> {
     super::admin::read_node(&label(spot), &Node::from_json(content))
-}
-
-/// The name by which a stored server is known.
-pub(crate) fn server_name(spot: &Spot) -> String {
-    if spot.owner.is_empty() { spot.name.clone() } else { format!("{}.{}", spot.owner, spot.name) }
 }
 
 /// Reads a section of the config that holds only this record.
