@@ -299,6 +299,46 @@ fn gate_3_two_gateways_on_one_database_know_the_same_tokens() {
     assert_eq!(all.as_array().map(Vec::len), Some(recorded(&one) + recorded(&other)));
 }
 
+/// However a gateway ends, no call is made beyond the limit.
+#[test]
+fn gate_3_killed_gateways_make_no_call_too_many() {
+    let cluster = Cluster::start();
+    assert!(cluster.is_ok(), "{cluster:?}");
+    let Ok(cluster) = cluster else { unreachable!("asserted") };
+    let [one, other] = replicas(&cluster);
+    let (here, there) = (Server::start(&one), Server::start(&other));
+    let (id, token) = issue(&one, &worker(&["--max-calls", "30"]));
+    let tokens = || other.json(&["tokens", "list"]);
+    assert!(eventually(|| tokens().to_string().contains(&id)));
+    std::thread::scope(|scope| {
+        for server in [&here, &there, &here, &there] {
+            let token = token.as_str();
+            scope.spawn(move || (0..12).for_each(|_| drop(server_answers(server, token))));
+        }
+        assert!(eventually(|| one.json(&["tokens", "list"]).pointer("/0/calls").and_then(Value::as_u64) > Some(5)));
+        there.signal("-KILL");
+    });
+    let there = Server::start_with(&other, &[]);
+    assert!(eventually(|| server_answers(&there, &token).contains("no calls left")));
+    (0..5).for_each(|_| assert!(!is_read(&server_answers(&here, &token))));
+    assert_eq!(tokens().pointer("/0/calls").and_then(Value::as_u64), Some(30));
+    let made = one.json(&["audit", "query", "--token", &id, "--decision", "allow", "--limit", "1000"]);
+    let made = made.as_array().map(Vec::len).unwrap_or_default();
+    assert!((1..=30).contains(&made), "{made}");
+}
+
+/// What a gateway says, if it is there.
+fn server_answers(server: &Server, token: &str) -> String {
+    let request = server.request(
+        "tools/call",
+        Some("read_note"),
+        &json!({ "name": "read_note", "arguments": { "name": "welcome" } }),
+    );
+    let shown = format!("Authorization: Bearer {token}\r\nContent-Type:");
+    let Ok(stream) = server.connect() else { return String::new() };
+    exchange(Ok(stream), &request.replacen("Content-Type:", &shown, 1))
+}
+
 /// Calls, refusals and events in the journals of a house.
 fn recorded(house: &House) -> usize {
     let nodes = std::fs::read_dir(house.path("home/.local/share/toolwarden/journal")).into_iter().flatten().flatten();
