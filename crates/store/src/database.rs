@@ -28,6 +28,10 @@ static DRIVERS: Once = Once::new();
 /// Every connection to SQLite begins with these. Waiting comes first: the rest may have to.
 const PRAGMAS: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
                        PRAGMA foreign_keys = ON";
+/// Tables are made without waiting for the disk at each step: the first thing that is written into them waits for all of
+/// it, and where the power fails before, they are made again.
+const UNSYNCED: &str = "PRAGMA synchronous = NORMAL";
+const SYNCED: &str = "PRAGMA synchronous = FULL";
 /// Every connection to PostgreSQL begins with these: nobody waits for ever for somebody who holds a lock and is gone.
 const BOUNDS: &str = "SET statement_timeout = '60s'; SET lock_timeout = '10s'; \
                       SET idle_in_transaction_session_timeout = '60s'";
@@ -170,10 +174,18 @@ impl Database {
 
     async fn migrate(&self, place: &str) -> Result<(), DatabaseError> {
         let place = || place.to_owned();
-        MIGRATIONS.run(&self.pool).await.map_err(|error| match error {
+        let mut connection = self.pool.acquire().await?;
+        if self.engine == Engine::Sqlite {
+            connection.execute(UNSYNCED).await?;
+        }
+        let migrated = MIGRATIONS.run(&mut *connection).await.map_err(|error| match error {
             MigrateError::VersionMissing(version) => DatabaseError::Newer { place: place(), version },
             error => DatabaseError::Migration { place: place(), error },
-        })
+        });
+        if self.engine == Engine::Sqlite {
+            connection.execute(SYNCED).await?;
+        }
+        migrated
     }
 
     #[must_use]
