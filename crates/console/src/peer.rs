@@ -16,6 +16,7 @@ enum Who {
     Person {
         user: String,
         roles: Vec<Role>,
+        groups: Vec<String>,
     },
 }
 
@@ -29,12 +30,12 @@ impl Peer {
     /// A person whose token was found good. One that says nothing of rights is a user's; none where a right is not
     /// known here, since nobody can say what it forbids.
     #[must_use]
-    pub fn of_person(user: &str, rights: &[String]) -> Option<Self> {
+    pub fn of_person(user: &str, rights: &[String], groups: &[String]) -> Option<Self> {
         let mut roles = rights.iter().map(|right| Role::parse(right)).collect::<Option<Vec<_>>>()?;
         if roles.is_empty() {
             roles.push(Role::User);
         }
-        Some(Self(Who::Person { user: user.to_owned(), roles }))
+        Some(Self(Who::Person { user: user.to_owned(), roles, groups: groups.to_vec() }))
     }
 
     pub(crate) fn actor(&self, clerk: &Clerk) -> Actor {
@@ -42,7 +43,9 @@ impl Peer {
             Who::Socket { is_owner: true, .. } => Actor::owner(clerk.owner(), Via::ControlSocket),
             Who::Socket { user_id: 0, .. } => Actor::owner("root", Via::ControlSocket),
             Who::Socket { user_id, .. } => Actor::owner(user_id.to_string(), Via::ControlSocket),
-            Who::Person { user, roles } => Actor { user: user.clone(), via: Via::Token, roles: roles.clone() },
+            Who::Person { user, roles, groups } => {
+                Actor { user: user.clone(), via: Via::Token, roles: roles.clone(), groups: groups.clone() }
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ fn only_the_owner_and_root_are_admitted() {
 
 #[test]
 fn a_right_that_is_not_known_makes_nobody() {
-    assert!(Peer::of_person("ada", &[]).is_some());
-    assert!(Peer::of_person("ada", &["auditor".to_owned()]).is_some());
-    assert_eq!(Peer::of_person("ada", &["admin".to_owned(), "emperor".to_owned()]), None);
+    assert!(Peer::of_person("ada", &[], &[]).is_some());
+    assert!(Peer::of_person("ada", &["auditor".to_owned()], &[]).is_some());
+    assert_eq!(Peer::of_person("ada", &["admin".to_owned(), "emperor".to_owned()], &[]), None);
 }

@@ -54,13 +54,15 @@ pub struct Actor {
     pub user: String,
     pub via: Via,
     pub roles: Vec<Role>,
+    /// The groups they proved to be in.
+    pub groups: Vec<String>,
 }
 
 impl Actor {
     /// The owner of the data directory.
     #[must_use]
     pub fn owner(user: impl Into<String>, via: Via) -> Self {
-        Self { user: user.into(), via, roles: vec![Role::Admin] }
+        Self { user: user.into(), via, roles: vec![Role::Admin], groups: Vec::new() }
     }
 
     /// Whether this one has the role an operation is for. Everybody who is somebody sees; an admin may everything.

@@ -4,10 +4,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolwarden_core::{AuditRecord, Clock, Keyring, RecordKind, Records};
 use toolwarden_sources::Locations;
-use toolwarden_store::state::{Author, Feed};
+use toolwarden_store::state::{Approval, Author, Feed};
 use toolwarden_store::{Index, Journal, State, index};
 
 use crate::actor::{Actor, Via};
@@ -31,6 +32,16 @@ pub struct ClerkParts {
     pub servers: Option<Arc<dyn Servers>>,
     /// Where a running gateway listens.
     pub address: Option<SocketAddr>,
+    pub answer_times: AnswerTimes,
+}
+
+/// How long answers to held calls count.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerTimes {
+    /// A rejection.
+    pub held: Duration,
+    /// An approval, until its call is made.
+    pub approved: Duration,
 }
 
 /// One clerk.
@@ -51,8 +62,8 @@ impl Clerk {
     /// # Errors
     /// They may not, or it cannot be done.
     pub async fn perform<O: Operation>(&self, actor: &Actor, request: O::Request) -> Result<O::Outcome, ControlError> {
-        if !actor.is(O::FOR) {
-            let what = format!("refused: this is for those with the right `{}`", O::FOR.as_str());
+        if !O::is_for(actor) {
+            let what = format!("refused: this is for those with the right `{}`", O::rights());
             if self.parts.journal.is_some() {
                 self.record(actor, O::PATH, &what).await?;
             }
@@ -150,6 +161,24 @@ impl Clerk {
         version: u64,
     ) -> Result<(), ControlError> {
         self.write_down(actor, operation, detail, Some(version)).await
+    }
+
+    /// The same for an answer to a held call.
+    pub(crate) async fn record_approval(
+        &self,
+        actor: &Actor,
+        operation: &'static str,
+        detail: &str,
+        approval: &Approval,
+    ) -> Result<(), ControlError> {
+        let journal = self.parts.journal.as_ref().ok_or(ControlError::Without("the journal"))?;
+        let mut record = AuditRecord::new(RecordKind::Event, self.parts.clock.now(), journal.next_call());
+        (record.door, record.method) = (Some(actor.door()), Some(operation));
+        (record.user, record.detail) = (Some(actor.user.as_str()), Some(detail));
+        (record.server, record.tool) = (Some(approval.call.server.as_str()), Some(approval.call.tool.as_str()));
+        record.approval_id = Some(&approval.id);
+        journal.record(&record).await?;
+        Ok(())
     }
 
     async fn write_down(

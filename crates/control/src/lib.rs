@@ -4,6 +4,7 @@
 //! travel as JSON, so the command line does the same beside a running server and without one.
 
 mod actor;
+mod approvals;
 mod changes;
 mod clerk;
 mod deciding;
@@ -22,8 +23,9 @@ mod servers;
 mod sessions;
 
 pub use actor::{Actor, Role, Via};
+pub use approvals::{ApprovalView, Offer};
 pub use changes::{Changes, Follower};
-pub use clerk::{Clerk, ClerkParts};
+pub use clerk::{AnswerTimes, Clerk, ClerkParts};
 pub use deciding::{Done, Terms};
 pub use definitions::{DefinitionView, WaitingView};
 pub use error::{ControlError, Fault, Sides};

@@ -41,8 +41,23 @@ pub trait Operation: Debug + Send + Sync + 'static {
     const NEEDS: Needs;
     /// Who may ask for it. Admins may ask for everything.
     const FOR: Role;
+    /// Who else.
+    const ALSO_FOR: Option<Role> = None;
     type Request: Serialize + DeserializeOwned + Debug + Send;
     type Outcome: Serialize + DeserializeOwned + Debug + Send;
+
+    /// Whether somebody may ask for it.
+    #[must_use]
+    fn is_for(actor: &Actor) -> bool {
+        actor.is(Self::FOR) || Self::ALSO_FOR.is_some_and(|role| actor.is(role))
+    }
+
+    /// The rights it is for, in words.
+    #[must_use]
+    fn rights() -> String {
+        let also = Self::ALSO_FOR.map(|role| format!(" or {}", role.as_str())).unwrap_or_default();
+        format!("{}{also}", Self::FOR.as_str())
+    }
 
     /// Does it.
     fn run(

@@ -6,10 +6,16 @@ pub mod allowlist_add;
 mod allowlist_edit;
 pub mod allowlist_remove;
 pub mod allowlist_show;
+pub mod approvals_answer;
+pub mod approvals_approve;
+pub mod approvals_deny;
+pub mod approvals_list;
+pub mod approvals_show;
 pub mod audit_export;
 pub mod audit_query;
 pub mod audit_stats;
 pub mod audit_verify;
+pub mod blocks_remove;
 mod explain_again;
 pub mod modes_delete;
 pub mod modes_set;
@@ -53,10 +59,15 @@ pub use admin_show::AdminShow;
 pub use allowlist_add::AllowlistAdd;
 pub use allowlist_remove::AllowlistRemove;
 pub use allowlist_show::AllowlistShow;
+pub use approvals_approve::ApprovalsApprove;
+pub use approvals_deny::ApprovalsDeny;
+pub use approvals_list::ApprovalsList;
+pub use approvals_show::ApprovalsShow;
 pub use audit_export::AuditExport;
 pub use audit_query::AuditQuery;
 pub use audit_stats::AuditStats;
 pub use audit_verify::AuditVerify;
+pub use blocks_remove::BlocksRemove;
 pub use modes_delete::ModesDelete;
 pub use modes_set::ModesSet;
 pub use modes_suggest::ModesSuggest;
@@ -114,10 +125,15 @@ pub fn all(visitor: &mut impl Visitor) {
         AllowlistAdd,
         AllowlistRemove,
         AllowlistShow,
+        ApprovalsApprove,
+        ApprovalsDeny,
+        ApprovalsList,
+        ApprovalsShow,
         AuditExport,
         AuditQuery,
         AuditStats,
         AuditVerify,
+        BlocksRemove,
         ModesDelete,
         ModesSet,
         ModesSuggest,

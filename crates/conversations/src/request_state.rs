@@ -59,6 +59,16 @@ struct Plain {
     /// Milliseconds since this gateway started.
     expires: u64,
     carried: Carried,
+    /// The approval its call left under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approval: Option<String>,
+}
+
+impl Plain {
+    fn opened(self) -> Opened {
+        let Self { number, round, carried, approval, .. } = self;
+        Opened { number, round, carried, approval }
+    }
 }
 
 /// A state that was opened.
@@ -68,6 +78,8 @@ pub struct Opened {
     /// How many rounds there were.
     pub round: u8,
     pub carried: Carried,
+    /// The approval its call left under: it is judged again, and not held again.
+    pub approval: Option<String>,
 }
 
 /// What must be the same when a state comes back.
@@ -79,6 +91,8 @@ pub struct Bound<'a> {
     pub definition: u64,
     pub method: &'a str,
     pub params: Option<&'a Part>,
+    /// The approval the call left under, for a state that is sealed.
+    pub approval: Option<&'a str>,
 }
 
 impl Bound<'_> {
@@ -171,6 +185,7 @@ impl States {
             round,
             expires: self.after(self.life),
             carried,
+            approval: bound.approval.map(str::to_owned),
         };
         let text = serde_json::to_vec(&plain).map_err(|_| unsealable())?;
         let sealed = keyring.seal(Purpose::RequestState, principal(bound.caller).as_bytes(), &text);
@@ -188,9 +203,8 @@ impl States {
         let sealed = headers::base64(&text).ok_or_else(foreign)?;
         let opened = keyring.open(Purpose::RequestState, principal(bound.caller).as_bytes(), &sealed);
         let plain: Plain = serde_json::from_slice(&opened.map_err(|_| foreign())?).map_err(|_| foreign())?;
-        let Plain { number, round, ref carried, .. } = plain;
         if weak::is(Weakness::Seals) {
-            return Ok(Some(Opened { number, round, carried: carried.clone() }));
+            return Ok(Some(plain.opened()));
         }
         if plain.run.is_empty() || plain.run != self.run {
             return Err(Unusable("the gateway was restarted since; make the call again"));
@@ -207,8 +221,7 @@ impl States {
         if self.lock().numbers.contains(&plain.number) {
             return Err(Unusable("it was used before"));
         }
-        let Plain { number, round, carried, .. } = plain;
-        Ok(Some(Opened { number, round, carried }))
+        Ok(Some(plain.opened()))
     }
 
     /// Uses a state up; only one of two that come at the same time gets it.

@@ -34,14 +34,20 @@ fn desk() -> Result<Desk, Box<dyn std::error::Error>> {
 
 impl Desk {
     fn sealed(&self, call: &Part, carried: Carried) -> String {
-        let bound =
-            Bound { caller: &self.ada, server: "notes", definition: 1, method: "tools/call", params: Some(call) };
+        let bound = Bound {
+            caller: &self.ada,
+            server: "notes",
+            definition: 1,
+            method: "tools/call",
+            params: Some(call),
+            approval: None,
+        };
         self.states.seal(&self.keyring, bound, 1, carried).unwrap_or_default()
     }
 
     fn why(&self, caller: &Caller, server: &str, method: &str, call: &str) -> &'static str {
         let call = params(call);
-        let bound = Bound { caller, server, definition: 1, method, params: Some(&call) };
+        let bound = Bound { caller, server, definition: 1, method, params: Some(&call), approval: None };
         match self.states.open(&self.keyring, bound) {
             Ok(Some(opened)) => match self.states.consume(&opened, caller) {
                 Ok(()) => "opened",
@@ -89,8 +95,14 @@ fn the_inner_state_comes_back_byte_for_byte() -> Result<(), Box<dyn std::error::
         let call = params(r#"{"name":"t"}"#);
         let state = desk.sealed(&call, server(inner));
         let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
-        let bound =
-            Bound { caller: &desk.ada, server: "notes", definition: 1, method: "tools/call", params: Some(&back) };
+        let bound = Bound {
+            caller: &desk.ada,
+            server: "notes",
+            definition: 1,
+            method: "tools/call",
+            params: Some(&back),
+            approval: None,
+        };
         let opened = desk.states.open(&desk.keyring, bound).ok().flatten().map(|opened| opened.carried);
         assert_eq!(opened, Some(server(inner)));
     }
@@ -102,7 +114,14 @@ fn two_at_once_open_a_state_once() -> Result<(), Box<dyn std::error::Error>> {
     let desk = desk()?;
     let state = desk.sealed(&params(r#"{"name":"t"}"#), Carried::Again);
     let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
-    let bound = Bound { caller: &desk.ada, server: "notes", definition: 1, method: "tools/call", params: Some(&back) };
+    let bound = Bound {
+        caller: &desk.ada,
+        server: "notes",
+        definition: 1,
+        method: "tools/call",
+        params: Some(&back),
+        approval: None,
+    };
     let first = desk.states.open(&desk.keyring, bound).ok().flatten();
     let second = desk.states.open(&desk.keyring, bound).ok().flatten();
     let (Some(first), Some(second)) = (first, second) else { return Err("not opened".into()) };
@@ -118,7 +137,14 @@ fn states_end_with_the_gateway_and_after_many_rounds() -> Result<(), Box<dyn std
     let state = desk.sealed(&call, Carried::Again);
     let next = States::new(&desk.keyring as &dyn Keyring);
     let back = params(&format!(r#"{{"name":"t","requestState":"{state}"}}"#));
-    let bound = Bound { caller: &desk.ada, server: "notes", definition: 1, method: "tools/call", params: Some(&back) };
+    let bound = Bound {
+        caller: &desk.ada,
+        server: "notes",
+        definition: 1,
+        method: "tools/call",
+        params: Some(&back),
+        approval: None,
+    };
     assert!(matches!(next.open(&desk.keyring, bound), Err(Unusable(why)) if why.contains("restarted")));
     let otherwise = desk.states.open(&desk.keyring, Bound { definition: 2, ..bound });
     assert!(matches!(otherwise, Err(Unusable(why)) if why.contains("reached otherwise")), "{otherwise:?}");
@@ -139,7 +165,7 @@ async fn states_expire() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn opened(number: usize) -> super::Opened {
-    super::Opened { number: number as u64, round: 1, carried: Carried::Again }
+    super::Opened { number: number as u64, round: 1, carried: Carried::Again, approval: None }
 }
 
 /// What a refused use says.

@@ -22,10 +22,12 @@ pub enum Purpose {
     Record,
     /// Tokens of callers and of upstream servers.
     Token,
+    /// What tells a held call from every other.
+    Approval,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Session,
         Self::RequestState,
         Self::Cursor,
@@ -34,6 +36,7 @@ impl Purpose {
         Self::Launch,
         Self::Record,
         Self::Token,
+        Self::Approval,
     ];
 
     /// The stable name that goes into key derivation.
@@ -48,6 +51,7 @@ impl Purpose {
             Self::Launch => "launch",
             Self::Record => "record",
             Self::Token => "token",
+            Self::Approval => "approval",
         }
     }
 }

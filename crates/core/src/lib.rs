@@ -3,6 +3,7 @@
 //! Data only. Nothing here decides, waits, reads a file or knows the time; the judge is in `policy`.
 
 pub mod address;
+pub mod approval;
 pub mod audit;
 pub mod call;
 pub mod caller;
@@ -23,6 +24,7 @@ pub mod stage;
 pub mod token;
 pub mod weak;
 
+pub use approval::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller};
 pub use audit::{AuditRecord, RecordKind, Status};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
 pub use caller::{Caller, CallerKind, Context, Standing, TokenClaims};

@@ -3,10 +3,10 @@
 //! A payment lowers nothing by itself: `policy::settle` judges the call again and checks that every
 //! hold found then lists this payer. clippy.toml forbids the constructor outside the payers' files.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Who may pay for a hold (CORE-3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payer {
     Person,

@@ -96,6 +96,15 @@ reasons! {
     CallsPerMinute "calls_per_minute" Deny [] "more calls were made in a minute than the limit" "come back later, or raise `per_minute`";
     CallsInFlight "calls_in_flight" Deny [] "as many calls are on their way as the limit, and none ended in time" "come back later, or raise `in_flight`";
 
+    // Held before, and not asked again: a person's word, or a bound.
+    Rejected "rejected" Deny [] "a person rejected this call" "change what is asked for, or ask the person";
+    RejectedOften "rejected_often" Deny [] "calls of this tool were rejected three times within ten minutes, so nobody is asked for a while" "do something else, or talk to the person";
+    OutcomeUnknown "outcome_unknown" Deny [] "the same call was approved and left, and nobody knows how it ended" "a person looks what it did, and can permit it once more with `toolwarden approvals approve`";
+    AlreadyRunning "already_running" Deny [] "the same call was approved and is on its way" "wait for its answer";
+    ApprovalUsed "approval_used" Deny [] "the approval of this call was used, or is over" "make the call again to ask for another";
+    TooManyHeld "too_many_held" Deny [] "as many calls of this caller wait for an answer as may" "wait until some are answered";
+    TooLargeToShow "too_large_to_show" Deny [] "the call is held, and too large for a person to look at" "send less";
+
     // How calls end that left: these stand beside an outcome.
     ResponseTooLarge "response_too_large" Deny [] "the server's answer is larger than the limit" "ask for less, or raise `response_bytes`";
     ResponseTooDeep "response_too_deep" Deny [] "the server's answer is nested deeper than the limit" "raise `depth`";

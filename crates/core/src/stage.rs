@@ -21,10 +21,12 @@ pub enum Stage {
     Limits,
     MandatoryHold,
     AutoRun,
+    /// Not the judge's: what became of a held call before.
+    Review,
 }
 
 impl Stage {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Names,
         Self::Context,
         Self::Server,
@@ -40,6 +42,7 @@ impl Stage {
         Self::Limits,
         Self::MandatoryHold,
         Self::AutoRun,
+        Self::Review,
     ];
 
     #[must_use]
@@ -60,6 +63,7 @@ impl Stage {
             Self::Limits => "limits",
             Self::MandatoryHold => "mandatory_hold",
             Self::AutoRun => "auto_run",
+            Self::Review => "review",
         }
     }
 }

@@ -154,8 +154,9 @@ fn digest(secret: &str) -> Digest {
     Digest::of_bytes(secret.as_bytes())
 }
 
-/// Five bits a letter; the last one is filled up with zeros.
-fn letters(bytes: &[u8]) -> String {
+/// Bytes as letters that people can read and type, five bits each; the last one is filled up with zeros.
+#[must_use]
+pub fn letters(bytes: &[u8]) -> String {
     let bit = |place: usize| bytes.get(place / 8).is_some_and(|byte| byte >> (7 - place % 8) & 1 == 1);
     let letter = |number: usize| {
         let value = (0..5).fold(0, |value, place| value << 1 | usize::from(bit(number * 5 + place)));

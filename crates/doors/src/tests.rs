@@ -10,6 +10,8 @@ mod fitting;
 mod flowing;
 mod gathering;
 mod giving_up;
+mod held;
+mod held_waiting;
 mod house;
 mod leaving;
 mod limits;

@@ -9,6 +9,7 @@ mod opening;
 mod pipeline;
 mod shared;
 mod standing;
+mod waiting;
 
 pub use pipeline::handle;
 pub use standing::{Standing, standing_stream};

@@ -11,19 +11,20 @@ use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions;
 use toolwarden_conversations::upstreams::Wanted;
 use toolwarden_core::json::Part;
-use toolwarden_core::{Weakness, weak};
+use toolwarden_core::{ApprovalState, Weakness, weak};
 use toolwarden_mcp::{Era, Id, Message};
 
-use crate::{aggregate, bridge, opening, shared};
+use crate::{aggregate, bridge, opening, shared, waiting};
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{self, Answer};
 use toolwarden_steps::arrival::{Arrival, Course, Via, shape_of};
 use toolwarden_steps::audit::Trail;
-use toolwarden_steps::decide::{Judged, decide, may_reach};
+use toolwarden_steps::decide::{Decided, Judged, decide, may_reach};
 use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
 use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
+use toolwarden_steps::review::{self, Reviewed};
 use toolwarden_steps::{catalog, forward, identities, parameters, places, visible};
 
 /// Walks one message through. Every exit closes the trail.
@@ -141,17 +142,26 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let Some(trail) = trail.as_mut() {
         trail.spoken_by(asked.arrival.speaker());
     }
-    let judged = decide(gateway, asked)?;
+    let judged = match decide(gateway, asked)? {
+        Decided::May(judged) => judged,
+        Decided::Held(pending) => match review::review(gateway, asked, pending).await? {
+            Reviewed::Paid(permit) => Judged::Call(permit),
+            Reviewed::Waits(asking) => return Ok(waiting::wait(gateway, asked, asking, trail.take())),
+        },
+    };
     parameters::check(gateway, asked)?;
     places::take(gateway, asked).await?;
     if let Some(state) = &asked.state {
         gateway.states.consume(state, &asked.arrival.caller)?;
     }
+    let taken = review::take(gateway, asked).await?;
     identities::count(gateway, asked).await?;
     if let Judged::Call(permit) = &judged {
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
+        trail.goes_under(asked);
         trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
     }
+    review::leaves(asked, taken).await;
     if let (What::Task(Some(_)), Some(trail)) = (&asked.what, trail.as_mut()) {
         trail.intent_of_task().await?;
     }
@@ -183,6 +193,16 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
         inspect(gateway, asked, forwarded, trail).await
     });
     unless_revoked(gateway, asked, lookout, going).await
+}
+
+/// A held call whose caller has waited long enough: judged as of now, and told where it lies.
+pub(crate) fn told_to_come_back(gateway: &Gateway, asked: &Asked, id: &str) -> Refusal {
+    match decide(gateway, &asked.again()) {
+        Ok(Decided::Held(pending)) => review::held(gateway.settings.hold, &pending, Some(id)),
+        // It would run by now: whoever makes the call again finds out.
+        Ok(Decided::May(_)) => review::over(gateway, id, ApprovalState::Expired),
+        Err(refusal) => refusal,
+    }
 }
 
 /// Stops a request of the client's own, which is always permitted. Whoever waits for its answer tells the server.

@@ -3,7 +3,7 @@
 //! Takes a policy and a question; gives a verdict. Pure: the same question to the same policy always
 //! has the same answer, and nothing is read, written or awaited.
 
-use toolwarden_core::{CallKind, Decision, Payer, Reason, Stage, Weakness, weak};
+use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage, Weakness, weak};
 
 use crate::authorize::{Authorization, authorize, facts};
 use crate::autorun::{AutoRun, auto_run};
@@ -45,9 +45,10 @@ pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
     let mut explanation = explain(&subject, stage, strictest.clone(), trace);
     explanation.candidates = candidates(mandatory, auto_run);
     let reasons: Vec<Reason> = holds.iter().filter_map(Step::reason).collect();
-    let (shown, settling) = payers(&subject, &reasons);
+    let needs = policy.base().approvers.needs(subject.names.server_name, subject.names.tool_name);
+    let (shown, settling) = payers(&subject, &reasons, &needs);
     explanation.payers = shown;
-    Verdict::Hold(Box::new(Pending::new(query.clone(), explanation, settling)))
+    Verdict::Hold(Box::new(Pending::new(query.clone(), explanation, settling, needs)))
 }
 
 /// Whether a caller may see a tool in a list: could some arguments pass authorization? (MODE-5)
@@ -89,8 +90,8 @@ fn candidates(mandatory: usize, auto_run: AutoRun) -> Vec<String> {
 
 /// Whom to ask next, and who can settle the call at once: whoever every hold lists. Where no one is
 /// on all lists (a changed definition that would also be held), the strictest hold comes first.
-fn payers(subject: &Subject<'_>, reasons: &[Reason]) -> (Vec<Payer>, Vec<Payer>) {
-    let lists: Vec<Vec<Payer>> = reasons.iter().map(|reason| payers_now(subject, *reason)).collect();
+fn payers(subject: &Subject<'_>, reasons: &[Reason], needs: &ApprovalNeeds) -> (Vec<Payer>, Vec<Payer>) {
+    let lists: Vec<Vec<Payer>> = reasons.iter().map(|reason| payers_now(subject, *reason, needs)).collect();
     let Some(first) = lists.first() else { return (Vec::new(), Vec::new()) };
     let common: Vec<Payer> =
         first.iter().copied().filter(|payer| lists.iter().all(|list| list.contains(payer))).collect();
@@ -98,7 +99,7 @@ fn payers(subject: &Subject<'_>, reasons: &[Reason]) -> (Vec<Payer>, Vec<Payer>)
 }
 
 /// CORE-3 at this moment: settings may take the sandbox and the classifier away.
-fn payers_now(subject: &Subject<'_>, reason: Reason) -> Vec<Payer> {
+fn payers_now(subject: &Subject<'_>, reason: Reason, needs: &ApprovalNeeds) -> Vec<Payer> {
     let policy = subject.policy;
     let may_pay = |payer: &Payer| match payer {
         Payer::Sandbox => {
@@ -114,7 +115,8 @@ fn payers_now(subject: &Subject<'_>, reason: Reason) -> Vec<Payer> {
         }
         Payer::Person | Payer::SecondPerson | Payer::Accept => true,
     };
-    reason.payers().iter().copied().filter(may_pay).collect()
+    let second = |payer| if payer == Payer::Person && needs.second_person { Payer::SecondPerson } else { payer };
+    reason.payers().iter().copied().filter(may_pay).map(second).collect()
 }
 
 /// The next moment at which the same question may have another answer.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use toolwarden_core::{Origin, Sourced};
+use toolwarden_core::{ApprovalNeeds, Origin, Sourced};
 
 pub use crate::input_modes::{Conditions, Groups, ModeInput, Window};
 
@@ -38,6 +38,18 @@ pub struct BaseInput {
     pub home: Option<PathBuf>,
     /// Of every call that no server or tool says otherwise about.
     pub limits: LimitsInput,
+    pub approvers: ApproversInput,
+}
+
+/// Who may answer held calls, and how.
+#[derive(Debug, Clone, Default)]
+pub struct ApproversInput {
+    /// `[control] approvers`.
+    pub everywhere: Vec<String>,
+    /// `[control] second_person`, `server:tool`.
+    pub second_person: Vec<Sourced<String>>,
+    /// `[control.approve."server:tool"]`.
+    pub rules: Vec<(Sourced<String>, ApprovalNeeds)>,
 }
 
 /// How far auto-run goes when nothing narrower speaks (ALLOW-6).

@@ -5,6 +5,7 @@
 
 mod admit;
 mod allowlist;
+mod approvers;
 mod authorize;
 mod autorun;
 mod contents;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolwarden_core::Caller;
 
 use crate::allowlist::Allowlist;
+use crate::approvers::Approvers;
 use crate::finding::{Finding, Severity};
 use crate::input::{
     AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PolicyInput, ServerInput, UserInput,
@@ -32,6 +33,7 @@ pub struct PolicySet {
 pub struct Base {
     pub(crate) auto_run: AutoRunInput,
     pub(crate) ask: Allowlist,
+    pub(crate) approvers: Approvers,
     pub(crate) admin: Option<Admin>,
     pub modes: Modes,
     pub roles: Roles,
@@ -58,8 +60,11 @@ impl Base {
         let roles = Roles::compile(&input.roles).map_err(&mut keep).ok();
         let rules = Rules::compile(&input.rules).map_err(&mut keep).ok();
         let settings = Settings::compile(&input.settings).map_err(&mut keep).ok();
+        let approvers = Approvers::compile(&input.approvers).map_err(&mut keep).ok();
         let admin = input.admin.as_ref().map_or(Ok(None), Admin::compile).map_err(&mut keep).ok();
-        let (Some(roles), Some(rules), Some(settings), Some(admin)) = (roles, rules, settings, admin) else {
+        let (Some(roles), Some(rules), Some(settings), Some(admin), Some(approvers)) =
+            (roles, rules, settings, admin, approvers)
+        else {
             return Err(Refused(faults));
         };
         Ok(Self {
@@ -72,6 +77,7 @@ impl Base {
             settings,
             places: Places::compile(&input.protected_paths, input.home.as_deref()),
             limits: input.limits,
+            approvers,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Paying for a hold: the call is judged again, and every hold found then must list the payer.
 
-use toolwarden_core::{Decision, Payer, Payment, Reason};
+use toolwarden_core::{ApprovalNeeds, Decision, Payer, Payment, Reason};
 
 use crate::decide::decide;
 use crate::permit::Permit;
@@ -16,11 +16,19 @@ pub struct Pending {
     explanation: Explanation,
     /// Who is listed by every hold of this call.
     settling: Vec<Payer>,
+    /// Which persons, and how.
+    needs: ApprovalNeeds,
 }
 
 impl Pending {
-    pub(crate) fn new(query: Query, explanation: Explanation, settling: Vec<Payer>) -> Self {
-        Self { query, explanation, settling }
+    pub(crate) fn new(query: Query, explanation: Explanation, settling: Vec<Payer>, needs: ApprovalNeeds) -> Self {
+        Self { query, explanation, settling, needs }
+    }
+
+    /// Which persons may answer, and how.
+    #[must_use]
+    pub fn needs(&self) -> &ApprovalNeeds {
+        &self.needs
     }
 
     #[must_use]
@@ -31,6 +39,12 @@ impl Pending {
     #[must_use]
     pub fn explanation(&self) -> &Explanation {
         &self.explanation
+    }
+
+    /// Whether every hold of this call lists the payer.
+    #[must_use]
+    pub fn may_be_paid_by(&self, payer: Payer) -> bool {
+        self.settling.contains(&payer)
     }
 }
 
@@ -54,5 +68,5 @@ pub fn settle(policy: &PolicySet, pending: Pending, payment: &Payment, now: jiff
 }
 
 fn pays(pending: &Pending, payment: &Payment) -> bool {
-    pending.settling.contains(&payment.payer())
+    pending.may_be_paid_by(payment.payer())
 }

@@ -64,6 +64,15 @@ pub struct Denial {
     pub message: String,
     /// Seconds after which it may be tried again, where that alone can help.
     pub retry_after: Option<u64>,
+    /// Under which a person finds the call, or found it.
+    pub approval: Option<String>,
+}
+
+impl Denial {
+    #[must_use]
+    pub fn new(explanation: Explanation, message: String) -> Self {
+        Self { explanation, message, retry_after: None, approval: None }
+    }
 }
 
 impl From<Unusable> for Refusal {

@@ -31,6 +31,8 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 const NOT_PERMITTED: i64 = 4030;
 /// Where a decision is said: in the `_meta` of a result, in the `data` of an error.
 const DECISION: &str = "toolwarden/decision";
+/// Where the id of a held call is said.
+const APPROVAL: &str = "toolwarden/approval";
 
 /// What a refusal must be shaped to.
 #[derive(Debug, Clone)]
@@ -51,7 +53,7 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Option<Reply> {
             return decided(shape, denial);
         }
         Refusal::Denied(denial) | Refusal::Held(denial) => {
-            let data = json!({ DECISION: decision(denial) });
+            let data = said(denial);
             let body = compose::error(shape.id.as_ref(), NOT_PERMITTED, &in_words(denial), Some(&data));
             return reply(shape, StatusCode::OK, body);
         }
@@ -156,7 +158,7 @@ fn decided(shape: &Shape, denial: &Denial) -> Option<Reply> {
     let mut result = json!({
         "content": [{ "type": "text", "text": in_words(denial) }],
         "isError": true,
-        "_meta": { DECISION: decision(denial) },
+        "_meta": said(denial),
     });
     if let (Era::Modern, Some(result)) = (shape.era, result.as_object_mut()) {
         result.insert("resultType".to_owned(), "complete".into());
@@ -174,6 +176,12 @@ fn in_words(denial: &Denial) -> String {
     let detail = explanation.detail.as_deref().map(|detail| format!(" ({})", name::shown(detail))).unwrap_or_default();
     let mut text =
         format!("{verb}: {}{detail}. Reason: {}.", denial.message.trim_end_matches('.'), explanation.reason.code());
+    if let (Decision::Hold, Some(approval)) = (explanation.decision, &denial.approval) {
+        text.push_str(&format!(
+            " It waits for a person as approval {approval}: `toolwarden approvals approve {approval}` permits it, \
+             `toolwarden approvals deny {approval}` does not. Then make exactly the same call again."
+        ));
+    }
     let remedy = remedy(explanation.reason, &explanation.candidates);
     if !remedy.is_empty() {
         text.push(' ');
@@ -184,10 +192,19 @@ fn in_words(denial: &Denial) -> String {
 
 fn remedy(reason: Reason, candidates: &[String]) -> String {
     match candidates.first() {
-        Some(entry) => format!("A person can permit it with: toolwarden allow '{}'", name::shown(entry)),
+        Some(entry) => format!("A person can permit it for good with: toolwarden allow '{}'", name::shown(entry)),
         None if reason.remedy().is_empty() => String::new(),
         None => format!("What helps: {}.", reason.remedy()),
     }
+}
+
+/// What programs read of a decision.
+fn said(denial: &Denial) -> serde_json::Value {
+    let mut said = json!({ DECISION: decision(denial) });
+    if let (Some(approval), Some(said)) = (&denial.approval, said.as_object_mut()) {
+        said.insert(APPROVAL.to_owned(), approval.as_str().into());
+    }
+    said
 }
 
 fn decision(denial: &Denial) -> serde_json::Value {

@@ -109,7 +109,7 @@ const READING: &[(&str, Option<&[&str]>)] = &[
     ("admin", Some(&["show"])),
     ("policy", Some(&["history", "diff", "replay"])),
     ("grants", Some(&["list"])),
-    ("approvals", Some(&["list", "show", "watch"])),
+    ("approvals", Some(&["list", "show"])),
     ("audit", Some(&["tail", "query", "verify", "stats", "export"])),
     ("completions", None),
     ("man", None),

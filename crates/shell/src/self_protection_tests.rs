@@ -41,6 +41,9 @@ fn changing_verbs_are_held() {
         "grants revoke x",
         "approvals approve 1",
         "approvals deny 1",
+        // It answers by key.
+        "approvals watch",
+        "unblock x",
         "vault login",
         "vault rotate-key",
         "init",

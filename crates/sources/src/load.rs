@@ -13,9 +13,10 @@ mod servers;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use toolwarden_core::Records;
-use toolwarden_policy::input::{BaseInput, LocalInput, PolicyInput};
+use toolwarden_policy::input::{ApproversInput, BaseInput, LocalInput, PolicyInput};
 
 use crate::files;
 use crate::finding::{Finding, Severity};
@@ -72,7 +73,7 @@ impl Loaded {
             findings: Vec::new(),
             sources: Vec::new(),
             config: ConfigFile::default(),
-            store: StoreChoice { section, key: None, directory: PathBuf::new() },
+            store: StoreChoice { section, ..StoreChoice::default() },
             config_path: None,
             shipped_rules: true,
             definitions: Vec::new(),
@@ -81,17 +82,22 @@ impl Loaded {
 }
 
 /// `[store]` and `[vault] key`, and what paths in them are relative to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct StoreChoice {
     pub section: StoreSection,
     pub key: Option<String>,
     pub directory: PathBuf,
+    /// `[control] hold_expires` and `approval_expires`.
+    pub hold_expires: Option<Duration>,
+    pub approval_expires: Option<Duration>,
 }
 
 impl StoreChoice {
     fn of(chosen: &choose::Chosen) -> Self {
         let (section, key) = (chosen.config.store.clone(), chosen.config.vault.key.clone());
-        Self { section, key, directory: chosen.store_directory.clone() }
+        let control = &chosen.config.control;
+        let (hold_expires, approval_expires) = (control.hold_expires, control.approval_expires);
+        Self { section, key, directory: chosen.store_directory.clone(), hold_expires, approval_expires }
     }
 }
 
@@ -172,6 +178,11 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
             protected_paths: loading.protected_paths(&chosen),
             home: Some(locations.home.clone()),
             limits: chosen.config.gateway.limits,
+            approvers: ApproversInput {
+                everywhere: chosen.config.control.approvers.clone(),
+                second_person: chosen.config.control.second_person.clone(),
+                rules: chosen.config.control.approve.clone(),
+            },
         },
         servers: definitions.iter().map(|definition| definition.input.clone()).collect(),
         users: records::users(&mut loading),

@@ -23,6 +23,7 @@ use toolwarden_telemetry::{ServerMetrics, TurnedAway};
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, text_member};
+use crate::review::Under;
 use toolwarden_refusals::Refusal;
 
 /// Where a call stands.
@@ -59,6 +60,8 @@ pub struct Trail {
     decided: (Option<Decision>, Option<Reason>),
     /// What was found in the answer: kinds and counts.
     found: Option<String>,
+    /// The approval it is made under.
+    under: Option<Arc<Under>>,
 }
 
 impl Trail {
@@ -82,6 +85,15 @@ impl Trail {
             span: begin_span(gateway, arrival),
             decided: (None, None),
             found: None,
+            under: None,
+        }
+    }
+
+    /// The call is made under an approval.
+    pub fn goes_under(&mut self, asked: &Asked) {
+        self.under = asked.under.get().cloned();
+        if let Some(under) = &self.under {
+            under.set_pause(false);
         }
     }
 
@@ -192,8 +204,15 @@ impl Trail {
         record.duration_us = u64::try_from(took.as_micros()).ok();
         record.response_bytes = Some(response_bytes);
         record.detail = self.found.as_deref().map(bounded);
+        record.approval_id = self.under.as_ref().map(|under| under.id.as_str());
         if let Err(error) = self.gateway.journal.note(&record) {
             tracing::error!("the outcome of a call could not be recorded: {error}");
+        }
+        if let (Some(under), Some(desk)) = (&self.under, &self.gateway.desk) {
+            match status {
+                Status::Ok if under.pauses() => desk.pauses(&under.id),
+                status => desk.ended(&under.id, status),
+            }
         }
     }
 
@@ -205,8 +224,12 @@ impl Trail {
                 other => self.outcome(status_of(other), 0),
             };
         }
+        let mut approval = None;
         let explanation = match refusal {
-            Refusal::Denied(denial) | Refusal::Held(denial) => &denial.explanation,
+            Refusal::Denied(denial) | Refusal::Held(denial) => {
+                approval = denial.approval.as_deref();
+                &denial.explanation
+            }
             Refusal::Hidden(tool, explanation) => {
                 self.tool.get_or_insert_with(|| bounded(tool).into());
                 explanation
@@ -220,6 +243,7 @@ impl Trail {
         explain(&mut record, explanation);
         record.rule_source = source.as_deref();
         record.detail = self.target.as_deref();
+        record.approval_id = approval;
         record.status = Some(status_of(refusal));
         self.keep(&record).await;
     }
@@ -319,6 +343,7 @@ impl Trail {
         record.session = self.session.as_deref();
         record.request_bytes = u64::try_from(self.size).ok();
         record.arguments_digest = self.digest.as_deref();
+        record.approval_id = self.under.as_ref().map(|under| under.id.as_str());
         record
     }
 

@@ -9,7 +9,7 @@ use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
 use toolwarden_mcp::compose::quoted;
 use toolwarden_pins::Kind;
 use toolwarden_policy::{
-    Definition, Explanation, Message, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping,
+    Definition, Explanation, Message, Pending, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping,
     is_visible,
 };
 
@@ -37,7 +37,15 @@ impl Judged {
     }
 }
 
-pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
+/// The judge's word on a message that is not refused.
+#[derive(Debug)]
+pub enum Decided {
+    May(Judged),
+    /// A call that waits for whoever may pay.
+    Held(Box<Pending>),
+}
+
+pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
     let policy = asked.judged_by.get_or_init(|| gateway.live.snapshot());
     if let What::Task(Some(tool)) = &asked.what
         && &*asked.method != "tasks/cancel"
@@ -48,7 +56,7 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
     if !matches!(asked.what, What::Call) {
         let admitted = admit(policy, &asked_now, asked.admitted());
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
-        return admitted.map(Judged::Message);
+        return admitted.map(|outbound| Decided::May(Judged::Message(outbound)));
     }
     let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, policy, asked));
     let query = if definition == Definition::Accepted && seen.is_empty() {
@@ -59,9 +67,14 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Judged, Refusal> {
     match judge(policy, &query) {
         Verdict::Allow(permit) => {
             flow::meets(gateway, policy, asked);
-            Ok(Judged::Call(permit))
+            Ok(Decided::May(Judged::Call(permit)))
         }
-        Verdict::Hold(pending) => Err(review::hold(gateway.settings.hold, &pending)),
+        Verdict::Hold(pending) => match asked.under.get().filter(|under| under.is_used()) {
+            Some(under) => {
+                review::goes_on(gateway, asked, *pending, &under.id).map(|permit| Decided::May(Judged::Call(permit)))
+            }
+            None => Ok(Decided::Held(pending)),
+        },
         Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
     }
 }
@@ -136,7 +149,7 @@ fn judge_task(policy: &PolicySet, gateway: &Gateway, asked: &Asked, tool: &Arc<s
     }
     Err(match judge(policy, &query) {
         Verdict::Deny(why) => refuse(policy, &query, *why),
-        Verdict::Hold(pending) => review::hold(gateway.settings.hold, &pending),
+        Verdict::Hold(pending) => review::held(gateway.settings.hold, &pending, None),
         Verdict::Allow(_) => Refusal::ForeignTask,
     })
 }
@@ -165,7 +178,7 @@ fn greeting(gateway: &Gateway, caller: &Arc<Caller>, server: &Arc<str>) -> Resul
 }
 
 /// Hidden and unknown answer alike, except to those who may know why (MODE-5).
-fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusal {
+pub(crate) fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusal {
     if explanation.reason == Reason::UnknownTool {
         return Refusal::UnknownTool(query.call.tool.to_string());
     }
@@ -173,14 +186,14 @@ fn refuse(policy: &PolicySet, query: &Query, explanation: Explanation) -> Refusa
         return Refusal::Hidden(query.call.tool.to_string(), Box::new(explanation));
     }
     let message = explanation.message(query);
-    Refusal::Denied(Box::new(Denial { explanation, message, retry_after: None }))
+    Refusal::Denied(Box::new(Denial::new(explanation, message)))
 }
 
 /// What is no call is refused with its server, so that is what the words speak of.
 fn refuse_message(server: &str, explanation: Explanation) -> Refusal {
     let server = toolwarden_core::name::shown(server);
     let message = format!("Server \"{server}\" is not available here: {}", explanation.reason.sentence());
-    Refusal::Denied(Box::new(Denial { explanation, message, retry_after: None }))
+    Refusal::Denied(Box::new(Denial::new(explanation, message)))
 }
 
 fn may_know(policy: &PolicySet, caller: &Caller) -> bool {

@@ -26,6 +26,9 @@ pub async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result
     if asks && !ASKING.contains(&&*asked.method) && !weak::is(Weakness::Answers) {
         return Err(Failure::Protocol("it asked for something where nothing may be asked".to_owned()));
     }
+    if let Some(under) = asked.under.get().filter(|_| asks) {
+        under.set_pause(true);
+    }
     let shown = questions::judge_all(&asked.upstream, asked.whom(), value).await?;
     let state = value.get("requestState").filter(|_| matches!(asked.what, What::Call));
     if asks && shown.is_none() && state.is_none() {

@@ -27,6 +27,7 @@ use crate::visible::{Change, announce};
 use crate::watching::Hearing;
 use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live, Screens};
 use toolwarden_pins::Book;
+use toolwarden_review::Desk;
 
 /// How often idle sessions are looked for.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
@@ -54,6 +55,8 @@ pub struct Parts {
     /// The operating-system user who runs it.
     pub local_user: String,
     pub identities: Identities,
+    /// Where held calls lie; without one they go back to their callers at once.
+    pub desk: Option<Arc<Desk>>,
 }
 
 /// One gateway.
@@ -92,6 +95,7 @@ pub struct Gateway {
     pub streams: Arc<Heads>,
     pub started: Instant,
     pub closing: Closing,
+    pub(crate) desk: Option<Arc<Desk>>,
 }
 
 impl Gateway {
@@ -140,6 +144,7 @@ impl Gateway {
             anonymous: Arc::new(anonymous),
             local: Arc::new(Caller::local_person(parts.local_user)),
             identities,
+            desk: parts.desk,
         });
         gateway.hold_servers();
         for (server, noted) in noted {

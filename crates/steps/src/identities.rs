@@ -208,5 +208,5 @@ fn exhausted(gateway: &Gateway) -> Refusal {
         valid_until: None,
     };
     let message = format!("{}; {}", reason.sentence(), reason.remedy());
-    Refusal::Denied(Box::new(Denial { explanation, message, retry_after: None }))
+    Refusal::Denied(Box::new(Denial::new(explanation, message)))
 }

@@ -39,5 +39,8 @@ pub async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &st
 
 fn refuse(gateway: &Gateway, over: &Over) -> Refusal {
     let explanation = over.explanation(gateway.live.policy().version());
-    Refusal::Denied(Box::new(Denial { explanation, message: over.words.clone(), retry_after: Some(over.retry_after) }))
+    Refusal::Denied(Box::new(Denial {
+        retry_after: Some(over.retry_after),
+        ..Denial::new(explanation, over.words.clone())
+    }))
 }

@@ -21,6 +21,7 @@ use toolwarden_policy::{Message as Admitted, PolicySet, Query};
 
 use crate::arrival::Arrival;
 use crate::gateway::Gateway;
+use crate::review::Under;
 use crate::roots;
 use toolwarden_refusals::Refusal;
 
@@ -44,6 +45,8 @@ pub struct Asked {
     pub judged_by: OnceLock<Arc<PolicySet>>,
     /// How many changes of the server were heard of before it left (GATE-12).
     pub after: OnceLock<u64>,
+    /// The approval it is made under, where it was held.
+    pub under: OnceLock<Arc<Under>>,
 }
 
 /// What kind of message it is.
@@ -119,7 +122,7 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
     let state = match what {
         What::Call if arrival.version.era() == Era::Modern => {
             let (caller, definition) = (&arrival.caller, upstream.number);
-            let bound = Bound { caller, server, definition, method: &method, params: params.as_ref() };
+            let bound = Bound { caller, server, definition, method: &method, params: params.as_ref(), approval: None };
             gateway.states.open(&*gateway.keyring, bound)?
         }
         _ => None,
@@ -131,8 +134,11 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
         _ => CallBounds { depth: DEEPEST, ..upstream.bounds() },
     };
     let query = query(gateway, &arrival.caller, call);
-    let (judged_by, after) = (OnceLock::new(), OnceLock::new());
-    let asked = Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by, after };
+    let (judged_by, after, under) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+    if let Some(approval) = state.as_ref().and_then(|state| state.approval.as_deref()) {
+        under.get_or_init(|| Arc::new(Under::used(approval)));
+    }
+    let asked = Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by, after, under };
     Ok(Resolved::Asked(Arc::new(asked)))
 }
 
@@ -259,6 +265,7 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
         bounds,
         judged_by,
         after: OnceLock::new(),
+        under: OnceLock::new(),
     })))
 }
 
@@ -285,6 +292,7 @@ impl Asked {
             definition: self.upstream.number,
             method: &self.method,
             params: self.query.call.params.as_ref(),
+            approval: self.under.get().map(|under| under.id.as_str()),
         }
     }
 
@@ -301,6 +309,7 @@ impl Asked {
             bounds: self.bounds,
             judged_by: OnceLock::new(),
             after: OnceLock::new(),
+            under: self.under.get().map_or_else(OnceLock::new, |under| OnceLock::from(under.clone())),
         }
     }
 

@@ -7,12 +7,14 @@ use toolwarden_conversations::bounds::{Bounds, CallBounds};
 use toolwarden_guard::Defaults;
 use toolwarden_telemetry::Tracer;
 
-/// What happens to a held call (REVIEW-8). Waiting comes with stored approvals.
+/// What happens to a held call (REVIEW-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hold {
     /// The caller is told at once, with the reason and what would let the call through.
     #[default]
     Return,
+    /// The caller waits for the answer, for a while.
+    Wait,
     /// The caller is told that the call is denied.
     Deny,
 }
@@ -21,6 +23,8 @@ pub enum Hold {
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub hold: Hold,
+    /// How long a caller waits for an answer to a held call before it is told how to come back.
+    pub hold_time: Duration,
     /// What calls are held to where no file says anything.
     pub call: CallBounds,
     /// The same for requests, and for how many there are.
@@ -61,6 +65,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             hold: Hold::default(),
+            hold_time: Duration::from_secs(10 * 60),
             call: CallBounds {
                 silence: Duration::from_secs(300),
                 time: Duration::from_secs(60 * 60),

@@ -4,6 +4,7 @@
 //! states can be rebuilt from the journals.
 
 mod export;
+mod fate;
 mod ocsf;
 mod query;
 mod row;
@@ -24,6 +25,7 @@ use crate::journal::{ChainHash, Seen};
 use crate::sql::{signed, unsigned};
 
 pub use export::{CSV_HEADER, Export};
+pub use fate::Fate;
 pub use query::{CursorFault, Filter, PageCursor};
 pub use row::Row;
 pub use server_status::{ServerStatus, Told};
@@ -70,7 +72,8 @@ impl Index {
     }
 
     /// What a node of this root is called in the database.
-    fn stored_name(&self, node: &str) -> String {
+    #[must_use]
+    pub fn stored_name(&self, node: &str) -> String {
         format!("{}{node}", self.origin)
     }
 

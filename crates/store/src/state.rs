@@ -3,6 +3,8 @@
 //! Takes records by place, and changes by somebody; gives what counts now, what changed since, and the history.
 //! Refuses a record that was not sealed for its place, and a change made on a version that is no longer the last.
 
+mod approvals;
+mod bells;
 mod draft;
 mod feed;
 mod history;
@@ -22,6 +24,10 @@ use crate::database::{Database, DatabaseError, Engine, Writing};
 use crate::keys::RootsError;
 use crate::sql::{signed, unsigned};
 
+pub use approvals::{
+    Approval, ApprovalFilter, ApprovalNews, Holding, MOST_HELD_OF_ONE, Moved, NewApproval, REJECTED_WITHIN, REJECTIONS,
+};
+pub use bells::{Bell, Bells};
 pub use draft::{Author, Committed, Draft};
 pub use feed::{EVERYBODY_KNOWS, Feed, Known};
 pub use history::{Change, Version};
@@ -44,6 +50,8 @@ pub enum StateError {
     NotAuthentic(Place),
     #[error("the stored token {0} cannot be read: it was changed, or a newer version made it; it counts as nobody's")]
     Token(String),
+    #[error("the held call {0} was changed in the database by somebody without the key; nothing of it is used")]
+    Approval(String),
     #[error("the key cannot be used")]
     Key,
     #[error(transparent)]
@@ -66,6 +74,7 @@ struct Counters {
     policy: u64,
     tokens: u64,
     keys: u64,
+    approvals: u64,
 }
 
 /// The state in a database. Clones share it.
@@ -102,6 +111,7 @@ impl State {
                 "policy" => counters.policy = unsigned(value),
                 "tokens" => counters.tokens = unsigned(value),
                 "keys" => counters.keys = unsigned(value),
+                "approvals" => counters.approvals = unsigned(value),
                 _ => {}
             }
         }

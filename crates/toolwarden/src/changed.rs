@@ -10,16 +10,15 @@ use toolwarden_control::{Done, Terms};
 use toolwarden_core::name::shown;
 
 use crate::clerk::warn_of_server;
-use crate::cli::ChangeArguments;
 use crate::output::{self, BadInput, Exit, remark_text};
+use toolwarden_cli::ChangeArguments;
 
 /// No definition of a person is larger.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-impl From<&ChangeArguments> for Terms {
-    fn from(arguments: &ChangeArguments) -> Self {
-        Self { reason: arguments.reason.clone(), dry_run: arguments.dry_run, if_version: arguments.if_version }
-    }
+/// What a person said of a change.
+pub fn terms(arguments: &ChangeArguments) -> Terms {
+    Terms { reason: arguments.reason.clone(), dry_run: arguments.dry_run, if_version: arguments.if_version }
 }
 
 /// Says what a change did, what it newly allows first.

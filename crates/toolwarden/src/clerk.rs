@@ -11,17 +11,17 @@ use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use toolwarden_console::SOCKET_NAME;
 use toolwarden_control::operations::{Nothing, PolicyRecords};
-use toolwarden_control::{Actor, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
+use toolwarden_control::{Actor, AnswerTimes, Clerk, ClerkParts, Fault, Needs, Operation, Place, Via};
 use toolwarden_core::{Keyring, Records};
 use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, Location, State};
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
-use crate::cli::Places;
 use crate::environment::{self, SystemClock};
 use crate::keys::Keys;
 use crate::output::{self, BadInput, remark_text};
 use crate::{keys, store};
+use toolwarden_cli::Places;
 
 /// How often somebody who waits is told so.
 const TICK: std::time::Duration = std::time::Duration::from_millis(500);
@@ -147,6 +147,7 @@ impl Desk {
                 keyring = Some(opened);
             }
         }
+        let times = store::answer_times(&store::here(&self.locations)?);
         let clerk = Clerk::new(ClerkParts {
             locations: self.locations.clone(),
             clock: Arc::new(SystemClock),
@@ -157,6 +158,7 @@ impl Desk {
             feed: None,
             servers: None,
             address: None,
+            answer_times: AnswerTimes { held: times.held, approved: times.approved },
         });
         let actor = Actor::owner(self.locations.user.clone(), Via::CommandLine);
         let outcome = clerk.perform::<O>(&actor, request).await;

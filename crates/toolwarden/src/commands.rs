@@ -3,6 +3,7 @@
 mod admin;
 mod allow;
 mod allowlist;
+mod approvals;
 mod audit;
 mod demo;
 mod describe;
@@ -22,12 +23,13 @@ mod stdio;
 mod tokens;
 mod tools;
 mod trust;
+mod unblock;
 mod vault;
 
 use anyhow::Result;
 
-use crate::cli::{Cli, Command};
 use crate::output::Exit;
+use toolwarden_cli::{Cli, Command};
 
 pub fn run(cli: Cli) -> Result<Exit> {
     let places = cli.places;
@@ -41,6 +43,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Allow(arguments) => allow::add(&places, &arguments),
         Command::Disallow(arguments) => allow::remove(&places, &arguments),
         Command::Allowlist(arguments) => allowlist::run(&places, &arguments),
+        Command::Unblock(arguments) => unblock::run(&places, &arguments),
+        Command::Approvals(command) => approvals::run(&places, &command),
         Command::Modes(command) => modes::run(&places, &command),
         Command::Roles(command) => roles::run(&places, &command),
         Command::Rules(command) => rules::run(&places, &command),

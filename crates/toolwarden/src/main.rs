@@ -2,7 +2,6 @@
 
 mod changed;
 mod clerk;
-mod cli;
 mod commands;
 mod environment;
 mod keys;
@@ -17,7 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = toolwarden_cli::Cli::parse();
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => output::report(&error).into(),

@@ -16,8 +16,9 @@ use toolwarden_core::{Clock, Keyring, Records, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
 use toolwarden_policy::input::Declared;
+use toolwarden_review::{Desk, Parts as DeskParts, Times};
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
-use toolwarden_store::index::{Shipper, spawn_shipper};
+use toolwarden_store::index::{Shipper, ship, spawn_shipper};
 use toolwarden_store::state::{Feed, Tokens};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, State, SyncLevel};
 use toolwarden_telemetry::trace::{self, Collector, Exporter};
@@ -69,6 +70,7 @@ pub struct Running {
     keyring: Arc<dyn Keyring>,
     locations: Locations,
     start: Start,
+    times: Times,
 }
 
 /// What the policy is read with: the store, its keys, and what it holds.
@@ -125,6 +127,19 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
     let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
     let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();
     let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
+    let times = store::answer_times(&loaded.store);
+    let node = index.stored_name(journal.node());
+    let desk = Desk::new(DeskParts {
+        state: state.clone(),
+        feed: feed.clone(),
+        journal: journal.clone(),
+        keyring: keyring.clone(),
+        clock: Arc::new(SystemClock),
+        node,
+        times,
+    });
+    recover(&desk, &index, &locations).await?;
+    tokio::spawn(desk.clone().keep());
     let gateway = Gateway::new(Parts {
         policy,
         servers: loaded.input.servers,
@@ -137,6 +152,7 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         local_user: locations.user.clone(),
         identities: Identities::of(feed.clone(), state.clone(), locations.user.clone(), loaded.store.section.max_stale)
             .with_anonymous(loaded.config.gateway.anonymous_loopback),
+        desk: Some(desk),
     });
     tokio::spawn(follow_tokens(feed.clone(), Arc::downgrade(&gateway)));
     let telling = tokio::spawn(telling::tell(Arc::downgrade(&gateway), index.clone(), journal.node().clone()));
@@ -153,7 +169,21 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         keyring,
         locations,
         start,
+        times,
     })
+}
+
+/// What the last run of this process took and did not tell the end of.
+async fn recover(desk: &Desk, index: &Index, locations: &Locations) -> Result<()> {
+    if !desk.has_taken().await? {
+        return Ok(());
+    }
+    ship(&locations.data_dir.join("journal"), index).await?;
+    let found = desk.recover(index).await?;
+    tracing::warn!(
+        "{found} approved calls were on their way when this gateway last ended; see `toolwarden approvals list`"
+    );
+    Ok(())
 }
 
 /// Whoever lost a token, or has one that ended, loses what they have open with it.
@@ -247,9 +277,12 @@ fn settings(config: &ConfigFile) -> Settings {
     settings.methods.clone_from(&gateway.methods);
     settings.allowed_hosts.clone_from(&gateway.allowed_hosts);
     settings.allowed_hosts.extend(gateway.public_url.as_deref().and_then(host_of));
-    if gateway.hold.as_deref() == Some("deny") {
-        settings.hold = Hold::Deny;
-    }
+    settings.hold = match gateway.hold.as_deref() {
+        Some("deny") => Hold::Deny,
+        Some("wait") => Hold::Wait,
+        _ => Hold::Return,
+    };
+    settings.hold_time = gateway.hold_time.unwrap_or(settings.hold_time);
     settings.grace = gateway.grace.unwrap_or(settings.grace);
     settings
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use toolwarden_review::Times;
 use toolwarden_sources::{Locations, StoreChoice, earlier, load_store, make_data_directory};
 use toolwarden_store::journal::origin;
 use toolwarden_store::state::Author;
@@ -74,6 +75,15 @@ pub fn exists(locations: &Locations, choice: &StoreChoice) -> Result<bool> {
         Location::File(path) => path.exists() || !earlier::read(locations)?.is_empty(),
         Location::Server(_) => true,
     })
+}
+
+/// How long held calls and answers to them count.
+pub fn answer_times(choice: &StoreChoice) -> Times {
+    let default = Times::default();
+    Times {
+        held: choice.hold_expires.unwrap_or(default.held),
+        approved: choice.approval_expires.unwrap_or(default.approved),
+    }
 }
 
 /// What the config that counts here says of the store.

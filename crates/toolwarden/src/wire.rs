@@ -11,9 +11,9 @@ use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, Refusal, load, records};
 
 use crate::clerk::Desk;
-use crate::cli::{Places, PolicyArguments};
 use crate::output::{self, BadInput, finding_text};
 use crate::serving::DEMO;
+use toolwarden_cli::{Places, PolicyArguments};
 
 /// A policy and the files it was made of.
 pub struct House {

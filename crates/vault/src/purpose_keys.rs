@@ -31,6 +31,7 @@ pub(crate) struct AllKeys {
     launch: PurposeKeys,
     record: PurposeKeys,
     token: PurposeKeys,
+    approval: PurposeKeys,
 }
 
 struct ThirtyTwo;
@@ -53,6 +54,7 @@ impl AllKeys {
             launch: PurposeKeys::derive(&root, Purpose::Launch)?,
             record: PurposeKeys::derive(&root, Purpose::Record)?,
             token: PurposeKeys::derive(&root, Purpose::Token)?,
+            approval: PurposeKeys::derive(&root, Purpose::Approval)?,
         })
     }
 
@@ -66,6 +68,7 @@ impl AllKeys {
             Purpose::Launch => &self.launch,
             Purpose::Record => &self.record,
             Purpose::Token => &self.token,
+            Purpose::Approval => &self.approval,
         }
     }
 }

@@ -151,6 +151,7 @@ impl House {
             keyring,
             clock: Arc::new(Noon),
             identities: Identities::default(),
+            desk: None,
         });
         let listener = Listener::bind("127.0.0.1:0".parse()?).await?;
         let (address, workers) = (listener.address(), Arc::new(Workers::start(1)?));

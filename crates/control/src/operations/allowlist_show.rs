@@ -34,7 +34,7 @@ pub struct Outcome {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
-    /// `mcp` or `terminal`.
+    /// `mcp`, `terminal` or `block`.
     pub kind: String,
     pub entry: String,
     pub layer: String,
@@ -63,6 +63,9 @@ impl Operation for AllowlistShow {
             let whose = Whose { input: &opened.loaded.input, user: &user, is_local: user == locations.user };
             let mut rows = if request.shell { Vec::new() } else { whose.mcp() };
             rows.extend(whose.terminal());
+            if !request.shell {
+                rows.extend(whose.blocks());
+            }
             Ok(Outcome { rows, findings: opened.remarks() })
         })
         .await
@@ -99,6 +102,13 @@ impl Whose<'_> {
             rows.extend(always.map(|entry| row(counts)(&entry)));
         }
         rows
+    }
+
+    /// What the user answered with "deny always".
+    fn blocks(&self) -> Vec<Row> {
+        let fault = |text: &str| Entry::parse(text).err().map(|fault| fault.to_string());
+        let blocks = self.input.users.get(self.user).into_iter().flat_map(|user| &user.blocks);
+        blocks.map(|entry| row("block", entry, true, fault(&entry.value))).collect()
     }
 
     fn terminal(&self) -> Vec<Row> {

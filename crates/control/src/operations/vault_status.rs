@@ -51,18 +51,19 @@ pub struct Values {
     pub records: u64,
     pub changes: u64,
     pub tokens: u64,
+    pub approvals: u64,
 }
 
 impl Values {
     #[must_use]
     pub fn all(&self) -> u64 {
-        self.records + self.changes + self.tokens
+        self.records + self.changes + self.tokens + self.approvals
     }
 }
 
 impl From<Sealed> for Values {
     fn from(sealed: Sealed) -> Self {
-        Self { records: sealed.records, changes: sealed.changes, tokens: sealed.tokens }
+        Self { records: sealed.records, changes: sealed.changes, tokens: sealed.tokens, approvals: sealed.approvals }
     }
 }
 

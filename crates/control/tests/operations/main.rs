@@ -5,6 +5,7 @@ mod engines;
 mod table;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -14,7 +15,8 @@ use toolwarden_control::operations::{
     tools_accept, tools_list, trust_add, vault_rotate_key,
 };
 use toolwarden_control::{
-    Actor, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, SessionView, Stays, Via,
+    Actor, AnswerTimes, Clerk, ClerkParts, ControlError, Operation, Selection, ServerView, Servers, SessionView, Stays,
+    Via,
 };
 use toolwarden_core::json::Part;
 use toolwarden_core::{Caller, Clock, Keyring, Layer, Origin};
@@ -196,6 +198,7 @@ async fn office_with(engine: Engine, records: bool) -> Office {
         feed: None,
         servers: Some(Arc::new(OneServer)),
         address: None,
+        answer_times: AnswerTimes { held: Duration::from_secs(86_400), approved: Duration::from_secs(3_600) },
     });
     Office { clerk, actor: Actor::owner("ada", Via::ControlSocket), locations, directory, _cluster: cluster }
 }

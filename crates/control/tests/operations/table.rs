@@ -23,8 +23,13 @@ struct Table(Vec<String>);
 impl Visitor for Table {
     fn visit<O: Operation>(&mut self) {
         let may = |role: Option<Role>| {
-            let actor = Actor { user: "ada".to_owned(), via: Via::Token, roles: role.into_iter().collect() };
-            if actor.is(O::FOR) { "yes" } else { "-" }
+            let actor = Actor {
+                user: "ada".to_owned(),
+                via: Via::Token,
+                roles: role.into_iter().collect(),
+                groups: Vec::new(),
+            };
+            if O::is_for(&actor) { "yes" } else { "-" }
         };
         let cells = COLUMNS.map(|(_, role)| format!("{:<13}", may(role)));
         self.0.push(format!("{:<34}{}", O::PATH, cells.concat()).trim_end().to_owned());
@@ -68,7 +73,7 @@ impl Visitor for Page {
         // Where somebody stands counts on this machine alone.
         let names = fields.keys().filter(|name| !["place", "catalogs"].contains(&name.as_str()));
         let fields = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let row = format!("| {method} | `{}` | {} | {fields} |\n", O::PATH, O::FOR.as_str());
+        let row = format!("| {method} | `{}` | {} | {fields} |\n", O::PATH, O::rights());
         self.0.push_str(&row);
     }
 }
@@ -92,8 +97,13 @@ impl Visitor for Asking<'_> {
     fn visit<O: Operation>(&mut self) {
         let read = |text: &str| serde_json::from_str::<O::Request>(text).ok();
         for (name, role) in COLUMNS {
-            let actor = Actor { user: "eve".to_owned(), via: Via::Token, roles: role.into_iter().collect() };
-            let Some(request) = read("{}").or_else(|| read(r#"{"id":""}"#)).filter(|_| !actor.is(O::FOR)) else {
+            let actor = Actor {
+                user: "eve".to_owned(),
+                via: Via::Token,
+                roles: role.into_iter().collect(),
+                groups: Vec::new(),
+            };
+            let Some(request) = read("{}").or_else(|| read(r#"{"id":""}"#)).filter(|_| !O::is_for(&actor)) else {
                 continue;
             };
             let asking = self.office.clerk.perform::<O>(&actor, request);

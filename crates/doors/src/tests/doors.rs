@@ -174,7 +174,7 @@ pub(super) async fn send_with(
     over_http_with(house, Entrance::Http(Reach::One), speech, text, further).await
 }
 
-async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str) -> String {
+pub(super) async fn over_http(house: &House, entrance: Entrance, speech: Speech, text: &str) -> String {
     over_http_with(house, entrance, speech, text, &[]).await
 }
 

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
-use toolwarden_gateway::{Book, Gateway, Identities, Parts, Reading, Settings};
+use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Reading, Settings};
 use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
+use toolwarden_review::{Desk, Parts as DeskParts, Times};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
 use toolwarden_sources::{ConfigFile, Locations, WorkspaceTrust};
-use toolwarden_store::{Journal, JournalOptions};
+use toolwarden_store::state::Feed;
+use toolwarden_store::{Database, Journal, JournalOptions, Location, State};
 use toolwarden_vault::FileKeyring;
 
 use super::recorder::{Recorder, Speaks};
@@ -50,6 +52,9 @@ pub(super) struct Given {
     pub(super) most_of_one: Option<usize>,
     /// Servers that are one user's, and whose.
     pub(super) owned: &'static [(&'static str, &'static str)],
+    /// With a desk for held calls, and what becomes of them.
+    pub(super) hold: Option<Hold>,
+    pub(super) hold_time: Option<Duration>,
 }
 
 impl Given {
@@ -67,6 +72,8 @@ impl Given {
         turn_time: None,
         most_of_one: None,
         owned: &[],
+        hold: None,
+        hold_time: None,
     };
 }
 
@@ -76,6 +83,8 @@ pub(super) struct House {
     pub(super) recorder: Recorder,
     pub(super) journal: Journal,
     pub(super) locations: Locations,
+    /// What the desk writes to, where there is one.
+    pub(super) state: Option<State>,
     _directory: tempfile::TempDir,
 }
 
@@ -134,6 +143,27 @@ impl House {
         settings.turn_time = given.turn_time.unwrap_or(settings.turn_time);
         settings.most_sessions_of_one = given.most_of_one.unwrap_or(settings.most_sessions_of_one);
         settings.most_streams_of_one = given.most_of_one.unwrap_or(settings.most_streams_of_one);
+        settings.hold = given.hold.unwrap_or_default();
+        settings.hold_time = given.hold_time.unwrap_or(settings.hold_time);
+        let state = match given.hold {
+            Some(_) => {
+                let file = Location::File(directory.path().join("store.sqlite"));
+                Some(State::over(Database::open(&file).await.ok()?, keyring.clone()))
+            }
+            None => None,
+        };
+        let desk = match &state {
+            Some(state) => Some(Desk::new(DeskParts {
+                feed: Arc::new(Feed::start(state.clone()).await.ok()?),
+                state: state.clone(),
+                journal: journal.clone(),
+                keyring: keyring.clone(),
+                clock: Arc::new(Noon),
+                node: "test-1".to_owned(),
+                times: Times::default(),
+            })),
+            None => None,
+        };
         let pins = Book::open(Some(locations.clone()), &config.servers, &*keyring, Noon.now()).ok()?;
         let gateway = Gateway::new(Parts {
             policy: policy.ok()?,
@@ -146,8 +176,9 @@ impl House {
             clock: Arc::new(Noon),
             identities,
             local_user: "ada".to_owned(),
+            desk,
         });
-        Some(Self { gateway, recorder, journal, locations, _directory: directory })
+        Some(Self { gateway, recorder, journal, locations, state, _directory: directory })
     }
 
     /// Puts another policy in force, for the same server.
@@ -208,6 +239,8 @@ fn input(given: &Given, config: &ConfigFile) -> PolicyInput {
     input.base.roles.clone_from(&config.roles);
     input.base.settings.clone_from(&config.settings);
     input.base.limits = config.gateway.limits;
+    input.base.approvers.second_person.clone_from(&config.control.second_person);
+    input.base.approvers.rules.clone_from(&config.control.approve);
     input.base.admin.clone_from(&given.admin);
     let text = given.rules.unwrap_or(shipped::RULES).to_owned();
     input.base.rules.push(RuleFile { origin: origin.clone(), text });

@@ -293,6 +293,9 @@ impl Leg {
 
     fn input_required(&self, entries: &[String], carried: Carried) -> Result<Sent, Failure> {
         let keyring = &*self.gateway.keyring;
+        if let Some(under) = self.asked.under.get() {
+            under.set_pause(true);
+        }
         let state = self.gateway.states.seal(keyring, self.asked.bound(), self.round + 1, carried)?;
         let result = format!(
             r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":{}}}"#,

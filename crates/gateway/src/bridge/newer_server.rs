@@ -28,7 +28,7 @@ use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{self, Answer, Reply as Sent};
 use toolwarden_steps::arrival::shape_of;
 use toolwarden_steps::audit::Trail;
-use toolwarden_steps::decide::decide;
+use toolwarden_steps::decide::{Decided, decide};
 use toolwarden_steps::ending::{Lookout, take_away};
 use toolwarden_steps::forward::link;
 use toolwarden_steps::gateway::Gateway;
@@ -37,6 +37,7 @@ use toolwarden_steps::inspect::{
 };
 use toolwarden_steps::parameters;
 use toolwarden_steps::resolve::{Asked, What, query};
+use toolwarden_steps::review::held;
 
 /// How often a server may ask in one call.
 const MOST_ROUNDS: usize = 8;
@@ -263,6 +264,9 @@ impl Errand {
                 Some("input_required") => {}
                 Some(_) => return Err(broke("its result is of a kind that was not asked for")),
             }
+            if let Some(under) = self.asked.under.get() {
+                under.set_pause(true);
+            }
             self.close(Status::Ok, result.raw().len());
             if number == MOST_ROUNDS {
                 break;
@@ -274,8 +278,12 @@ impl Errand {
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
             again.query = query(&self.gateway, &self.session.caller(), again.query.call);
-            let judged = decide(&self.gateway, &again)?;
+            let judged = match decide(&self.gateway, &again)? {
+                Decided::May(judged) => judged,
+                Decided::Held(pending) => return Err(held(self.gateway.settings.hold, &pending, None)),
+            };
             if let (toolwarden_steps::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
+                trail.goes_under(&self.asked);
                 trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
             }
             outbound = judged.into_outbound();

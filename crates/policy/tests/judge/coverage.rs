@@ -12,7 +12,7 @@ use crate::ask::{cases, engine};
 use crate::generate::{queries, world};
 
 /// Given by `settle` and by `admit` only, and by the corridor.
-const ELSEWHERE: [Reason; 8] = [
+const ELSEWHERE: [Reason; 15] = [
     Reason::Paid,
     Reason::MethodNotListed,
     Reason::ForeignId,
@@ -21,6 +21,14 @@ const ELSEWHERE: [Reason; 8] = [
     Reason::ResponseTooLarge,
     Reason::ResponseTooDeep,
     Reason::TimeOver,
+    // What became of the same call before.
+    Reason::Rejected,
+    Reason::RejectedOften,
+    Reason::OutcomeUnknown,
+    Reason::AlreadyRunning,
+    Reason::ApprovalUsed,
+    Reason::TooManyHeld,
+    Reason::TooLargeToShow,
 ];
 
 #[test]

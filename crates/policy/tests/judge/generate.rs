@@ -7,8 +7,8 @@ use proptest::prelude::{Strategy, any};
 use toolwarden_core::Sourced;
 use toolwarden_policy::Query;
 use toolwarden_policy::input::{
-    AdminInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PermissionsInput, PolicyInput,
-    SandboxingControls, UserInput,
+    AdminInput, ApproversInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PermissionsInput,
+    PolicyInput, SandboxingControls, UserInput,
 };
 
 use crate::generate_callers::{caller, caller_time};
@@ -83,6 +83,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
         protected_paths: vec!["/home/ann/.config/toolwarden".into()],
         home: Some("/home/ann".into()),
         limits: LimitsInput::default(),
+        approvers: approvers(&mut tape.section(16)),
     };
     let mut users = BTreeMap::new();
     for name in ["ann", "bob", "cid"] {
@@ -93,6 +94,13 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
     }
     let local = local(&mut tape.section(90));
     World { input: PolicyInput { version: 7, base, servers, users, local }, rules }
+}
+
+fn approvers(tape: &mut Tape<'_>) -> ApproversInput {
+    ApproversInput {
+        second_person: tape.list(4, &["db:get", "*:db.read", "WEB:*", "builtin:shell.run"]),
+        ..ApproversInput::default()
+    }
 }
 
 fn auto_run(tape: &mut Tape<'_>) -> AutoRunInput {

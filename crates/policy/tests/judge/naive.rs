@@ -146,10 +146,18 @@ pub fn naive(world: &World, query: &Query) -> Naive {
     }
     let mandatory = naive_holds::mandatory(&case);
     let auto = auto_run(&case);
-    match mandatory.first() {
+    let mut answer = match mandatory.first() {
         Some(strictest) => held_by(&mandatory, *strictest, &auto),
         None => from_auto_run(auto),
+    };
+    if naive_holds::needs_another_person(&case) {
+        for payer in &mut answer.payers {
+            if *payer == Payer::Person {
+                *payer = Payer::SecondPerson;
+            }
+        }
     }
+    answer
 }
 
 /// Held whatever auto-run says; the payer must be listed by every hold.

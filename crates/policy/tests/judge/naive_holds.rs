@@ -68,6 +68,11 @@ pub fn mandatory(case: &Case<'_>) -> Vec<Reason> {
     holds
 }
 
+/// Whether the caller's own answer would not do.
+pub fn needs_another_person(case: &Case<'_>) -> bool {
+    case.input.base.approvers.second_person.iter().any(|entry| deny_entry_matches(&entry.value, case))
+}
+
 fn changes_us(case: &Case<'_>) -> bool {
     let command = match &case.kind {
         Kind::Shell(command) => command,

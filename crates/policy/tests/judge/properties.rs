@@ -41,7 +41,7 @@ fn denied_whatever_the_arguments(world: &World, query: &Query) -> bool {
         Stage::Setting => false,
         Stage::TaskScope => answer.reason != Reason::TaskUnbound,
         Stage::Rules => rules_look,
-        Stage::Schema | Stage::Limits | Stage::MandatoryHold | Stage::AutoRun => true,
+        Stage::Schema | Stage::Limits | Stage::MandatoryHold | Stage::AutoRun | Stage::Review => true,
     };
     answer.decision == Decision::Deny && !looks
 }

@@ -12,7 +12,9 @@ use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::bells::Bells;
 use super::{CHANNEL, Records, State, StateError, Tokens};
+use crate::database::DatabaseError;
 
 /// How often the counters are read in any case.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -45,6 +47,9 @@ struct Shared {
     known: ArcSwap<Known>,
     versions: watch::Sender<u64>,
     token_versions: watch::Sender<u64>,
+    /// Held calls whose moves were told, up to this version.
+    approvals: AtomicU64,
+    bells: Arc<Bells>,
     /// Something may be new.
     hint: Notify,
     /// One at a time: what was read first must not be kept last.
@@ -65,12 +70,15 @@ impl Feed {
         let mut tokens = Tokens::default();
         state.catch_up_tokens(&mut tokens).await?;
         let token_versions = watch::Sender::new(tokens.version);
+        let approvals = state.counters().await?.approvals;
         let known = Known { records: Arc::new(records), tokens: Arc::new(tokens) };
         let shared = Arc::new(Shared {
             state,
             known: ArcSwap::from_pointee(known),
             versions,
             token_versions,
+            approvals: AtomicU64::new(approvals),
+            bells: Arc::default(),
             hint: Notify::new(),
             catching_up: Mutex::new(()),
             begun: Instant::now(),
@@ -95,6 +103,12 @@ impl Feed {
     #[must_use]
     pub fn token_versions(&self) -> watch::Receiver<u64> {
         self.shared.token_versions.subscribe()
+    }
+
+    /// Who waits for held calls to move.
+    #[must_use]
+    pub fn bells(&self) -> &Arc<Bells> {
+        &self.shared.bells
     }
 
     /// Reads what is new, now: whoever changed something here wants it to count at once.
@@ -145,6 +159,12 @@ impl Shared {
             self.known.store(Arc::new(next));
             tell(&self.versions, version);
         }
+        let told = self.approvals.load(Ordering::Relaxed);
+        if counters.approvals != told {
+            let (news, version) = self.state.approval_news(told).await?;
+            self.approvals.store(version, Ordering::Relaxed);
+            self.bells.ring(news);
+        }
         self.heard.fetch_max(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(())
     }
@@ -168,6 +188,8 @@ async fn follow(shared: Arc<Shared>) {
                     last_error.clear();
                 }
             }
+            // The process ends.
+            Err(StateError::Database(DatabaseError::Sql(sqlx::Error::PoolClosed))) => return,
             Err(error) => {
                 let error = error.to_string();
                 if error != last_error {

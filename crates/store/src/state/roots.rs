@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, Row as _, Transaction};
 
-use super::seals::Part;
+use super::seals::{OfApproval, Part};
 use super::{State, StateError, announce, counter, place};
 use crate::database::{Writers, Writing};
 use crate::keys::{self, KeyRow, Phase, Roots, Standing};
@@ -27,12 +27,17 @@ const SEAL_FORMER: &str = "UPDATE changes SET former = $1 \
 const SEAL_LATTER: &str = "UPDATE changes SET latter = $1 \
                            WHERE kind = $2 AND owner = $3 AND name = $4 AND version = $5 AND latter = $6";
 
+const SEAL_HELD: &str = "UPDATE approvals SET sealed = $1 WHERE id = $2 AND sealed = $3";
+const SEAL_ANSWER: &str = "UPDATE approvals SET answer = $1 WHERE id = $2 AND answer = $3";
+
 /// Every column with sealed values: what it is, how its values begin, and how many begin so.
-const COUNTS: [&str; 4] = [
+const COUNTS: [&str; 6] = [
     "SELECT 'records', substr(sealed, 1, $1), COUNT(*) FROM records GROUP BY 2",
     "SELECT 'changes', substr(former, 1, $1), COUNT(*) FROM changes WHERE former IS NOT NULL GROUP BY 2",
     "SELECT 'changes', substr(latter, 1, $1), COUNT(*) FROM changes WHERE latter IS NOT NULL GROUP BY 2",
     "SELECT 'tokens', substr(sealed, 1, $1), COUNT(*) FROM tokens GROUP BY 2",
+    "SELECT 'approvals', substr(sealed, 1, $1), COUNT(*) FROM approvals GROUP BY 2",
+    "SELECT 'approvals', substr(answer, 1, $1), COUNT(*) FROM approvals WHERE answer IS NOT NULL GROUP BY 2",
 ];
 
 /// The roots, and how far they were taken.
@@ -50,12 +55,14 @@ pub struct Sealed {
     /// Two for each change of a record: how it was, how it became.
     pub changes: u64,
     pub tokens: u64,
+    /// One for each held call, and one for each answer.
+    pub approvals: u64,
 }
 
 impl Sealed {
     #[must_use]
     pub fn all(&self) -> u64 {
-        self.records + self.changes + self.tokens
+        self.records + self.changes + self.tokens + self.approvals
     }
 }
 
@@ -92,6 +99,7 @@ enum Table {
     Records,
     Changes,
     Tokens,
+    Approvals,
 }
 
 impl State {
@@ -206,6 +214,7 @@ impl State {
             unknown.records += sealed.records;
             unknown.changes += sealed.changes;
             unknown.tokens += sealed.tokens;
+            unknown.approvals += sealed.approvals;
         }
         Ok(Inventory { standing, roots, unknown })
     }
@@ -216,7 +225,7 @@ impl State {
     /// The database cannot be used; what was sealed again before stays so.
     pub async fn seal_again(&self, most: u64) -> Result<SealedAgain, StateError> {
         let mut done = SealedAgain::default();
-        for table in [Table::Records, Table::Changes, Table::Tokens] {
+        for table in [Table::Records, Table::Changes, Table::Tokens, Table::Approvals] {
             let mut after = After::default();
             loop {
                 // Looked for outside of the transaction, for which others wait.
@@ -259,6 +268,11 @@ impl State {
                 sql.push("id, digest, sealed FROM tokens WHERE substr(sealed, 1, ").bind(length).push(") <> ");
                 sql.bind(head).push(" AND id > ").bind(after.name.clone()).push(" ORDER BY id LIMIT ").bind(BATCH);
             }
+            Table::Approvals => {
+                sql.push("id, call_mark, sealed, answer FROM approvals WHERE (substr(sealed, 1, ").bind(length);
+                sql.push(") <> ").bind(head.clone()).push(" OR substr(answer, 1, ").bind(length).push(") <> ");
+                sql.bind(head).push(") AND id > ").bind(after.name.clone()).push(" ORDER BY id LIMIT ").bind(BATCH);
+            }
         }
         Ok(sql.query().fetch_all(&self.database.pool).await?)
     }
@@ -284,6 +298,9 @@ impl State {
             done.values += query.execute(connection).await?.rows_affected();
             return Ok(());
         }
+        if let Table::Approvals = table {
+            return self.seal_approval(connection, row, done).await;
+        }
         let columns: &[(&str, Part, &'static str)] = match table {
             Table::Records => &[("sealed", Part::Record, SEAL_RECORD)],
             _ => &[("former", Part::Former, SEAL_FORMER), ("latter", Part::Latter, SEAL_LATTER)],
@@ -308,12 +325,35 @@ impl State {
         }
         Ok(())
     }
+
+    async fn seal_approval(
+        &self,
+        connection: &mut AnyConnection,
+        row: &AnyRow,
+        done: &mut SealedAgain,
+    ) -> Result<(), StateError> {
+        let head = self.own_roots()?.head();
+        let (id, mark): (String, String) = (row.try_get("id")?, row.try_get("call_mark")?);
+        for (column, part, update) in
+            [("sealed", OfApproval::Call, SEAL_HELD), ("answer", OfApproval::Answer, SEAL_ANSWER)]
+        {
+            let sealed: Option<Vec<u8>> = row.try_get(column)?;
+            let Some(sealed) = sealed.filter(|sealed| !sealed.starts_with(&head)) else { continue };
+            let Some(again) = self.seals.approval_again(part, &id, &mark, &sealed)? else {
+                done.unreadable += 1;
+                continue;
+            };
+            let query = sqlx::query(update).bind(again).bind(&id).bind(sealed);
+            done.values += query.execute(&mut *connection).await?.rows_affected();
+        }
+        Ok(())
+    }
 }
 
 impl After {
     fn row(table: Table, row: &AnyRow) -> Result<Self, StateError> {
         Ok(match table {
-            Table::Tokens => Self { name: row.try_get("id")?, ..Self::default() },
+            Table::Tokens | Table::Approvals => Self { name: row.try_get("id")?, ..Self::default() },
             Table::Records | Table::Changes => Self {
                 version: row.try_get("version")?,
                 kind: row.try_get("kind")?,
@@ -336,6 +376,7 @@ async fn count(connection: &mut AnyConnection, roots: &dyn Roots) -> Result<BTre
             match table.as_str() {
                 "records" => sealed.records += number,
                 "changes" => sealed.changes += number,
+                "approvals" => sealed.approvals += number,
                 _ => sealed.tokens += number,
             }
         }

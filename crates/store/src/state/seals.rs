@@ -6,9 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use toolwarden_core::{Claims, Keyring, Purpose};
+use toolwarden_core::{Claims, HeldAnswer, HeldCall, Keyring, Purpose};
 
 use super::Place;
 use super::{Record, StateError};
@@ -21,6 +23,13 @@ pub(super) enum Part {
     Record,
     Former,
     Latter,
+}
+
+/// What is sealed of a held call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfApproval {
+    Call,
+    Answer,
 }
 
 /// The key, and the forms it seals.
@@ -77,6 +86,45 @@ impl Seals {
         serde_json::from_slice(&text).map_err(|_| StateError::Token(id.to_owned()))
     }
 
+    pub(super) fn seal_held(&self, id: &str, mark: &str, call: &HeldCall) -> Result<Vec<u8>, StateError> {
+        self.seal_of_approval(OfApproval::Call, id, mark, call)
+    }
+
+    pub(super) fn open_held(&self, id: &str, mark: &str, sealed: &[u8]) -> Result<HeldCall, StateError> {
+        self.open_of_approval(OfApproval::Call, id, mark, sealed)
+    }
+
+    pub(super) fn seal_answer(&self, id: &str, mark: &str, answer: &HeldAnswer) -> Result<Vec<u8>, StateError> {
+        self.seal_of_approval(OfApproval::Answer, id, mark, answer)
+    }
+
+    pub(super) fn open_answer(&self, id: &str, mark: &str, sealed: &[u8]) -> Result<HeldAnswer, StateError> {
+        self.open_of_approval(OfApproval::Answer, id, mark, sealed)
+    }
+
+    fn seal_of_approval(
+        &self,
+        part: OfApproval,
+        id: &str,
+        mark: &str,
+        content: &impl Serialize,
+    ) -> Result<Vec<u8>, StateError> {
+        let text = serde_json::to_vec(content).map_err(|error| DatabaseError::Value(error.to_string()))?;
+        self.keyring.seal(Purpose::Record, &approval_binding(part, id, mark), &text).map_err(|_| StateError::Key)
+    }
+
+    fn open_of_approval<T: DeserializeOwned>(
+        &self,
+        part: OfApproval,
+        id: &str,
+        mark: &str,
+        sealed: &[u8],
+    ) -> Result<T, StateError> {
+        let opened = self.keyring.open(Purpose::Record, &approval_binding(part, id, mark), sealed);
+        let text = opened.map_err(|_| StateError::Approval(id.to_owned()))?;
+        serde_json::from_slice(&text).map_err(|_| StateError::Approval(id.to_owned()))
+    }
+
     /// The same content, sealed by the root that seals now; none where it does not open.
     pub(super) fn again(
         &self,
@@ -91,6 +139,17 @@ impl Seals {
     /// The same for a token, also for one that says what this version does not understand.
     pub(super) fn token_again(&self, id: &str, digest: &str, sealed: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
         self.sealed_again(Purpose::Token, &token_binding(id, digest), sealed)
+    }
+
+    /// The same for what is kept of a held call.
+    pub(super) fn approval_again(
+        &self,
+        part: OfApproval,
+        id: &str,
+        mark: &str,
+        sealed: &[u8],
+    ) -> Result<Option<Vec<u8>>, StateError> {
+        self.sealed_again(Purpose::Record, &approval_binding(part, id, mark), sealed)
     }
 
     fn sealed_again(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Option<Vec<u8>>, StateError> {
@@ -122,6 +181,16 @@ fn binding(part: Part, version: u64, place: &Place) -> Vec<u8> {
 fn token_binding(id: &str, digest: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     add_texts(&mut bytes, &[id, digest]);
+    bytes
+}
+
+/// The first byte is none that a record's begins with.
+fn approval_binding(part: OfApproval, id: &str, mark: &str) -> Vec<u8> {
+    let mut bytes = vec![match part {
+        OfApproval::Call => 3_u8,
+        OfApproval::Answer => 4,
+    }];
+    add_texts(&mut bytes, &[id, mark]);
     bytes
 }
 

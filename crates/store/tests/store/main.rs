@@ -1,5 +1,6 @@
 //! The journal and its index, from outside: recovery, tampering, crashes, delivery, queries; and the state people make.
 
+mod approvals;
 mod crash;
 mod full_disk;
 mod indexing;

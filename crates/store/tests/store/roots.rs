@@ -194,7 +194,7 @@ async fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
 async fn vault_4_a_rotation_that_stops_anywhere_goes_on(place: Place) -> Outcome {
     let (state, _) = gateway(&place).await?;
     fill(&state).await?;
-    let everything = Sealed { records: MANY.into(), changes: 3 * u64::from(MANY), tokens: MANY.into() };
+    let everything = Sealed { records: MANY.into(), changes: 3 * u64::from(MANY), tokens: MANY.into(), approvals: 0 };
     let mut steps = Vec::new();
     for root in 2..4 {
         loop {

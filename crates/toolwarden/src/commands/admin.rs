@@ -7,9 +7,9 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{AdminCommand, Places};
 use crate::output::{self, BadInput, Exit};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{AdminCommand, Places};
 
 pub fn run(places: &Places, command: &AdminCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -46,7 +46,7 @@ pub fn run(places: &Places, command: &AdminCommand) -> Result<Exit> {
                 let value = if value.is_empty() { Value::Null } else { changed::value_of(value) };
                 given.insert(key.to_owned(), value);
             }
-            let request = admin_set::Request { controls: given, replace, terms: change.into() };
+            let request = admin_set::Request { controls: given, replace, terms: changed::terms(change) };
             let outcome = desk.ask::<AdminSet>(request)?;
             changed::say(&outcome.done, "the admin controls are set", format.json.then_some(&outcome))
         }

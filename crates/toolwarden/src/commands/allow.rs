@@ -7,8 +7,8 @@ use toolwarden_control::operations::{AllowlistAdd, AllowlistRemove};
 use toolwarden_core::name::shown;
 
 use crate::clerk::{Desk, warn_of_server};
-use crate::cli::{EntryArguments, Places};
 use crate::output::{self, Exit, remark_text};
+use toolwarden_cli::{EntryArguments, Places};
 
 #[derive(Serialize)]
 struct Outcome {

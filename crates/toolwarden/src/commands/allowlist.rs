@@ -6,8 +6,8 @@ use toolwarden_control::operations::allowlist_show::Request;
 use toolwarden_core::name;
 
 use crate::clerk::Desk;
-use crate::cli::{AllowlistArguments, Places};
 use crate::output::{self, Exit, remark_text};
+use toolwarden_cli::{AllowlistArguments, Places};
 
 pub fn run(places: &Places, arguments: &AllowlistArguments) -> Result<Exit> {
     let desk = Desk::open(places, arguments.policy.workspace.as_deref())?;

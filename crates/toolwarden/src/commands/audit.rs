@@ -11,9 +11,9 @@ use toolwarden_control::operations::audit_export::{Format, Request};
 use toolwarden_control::operations::{AuditExport, AuditQuery, AuditStats, audit_query};
 
 use crate::clerk::Desk;
-use crate::cli::{AuditCommand, ExportFormat, Places, RowArguments};
 use crate::environment;
 use crate::output::{self, Exit};
+use toolwarden_cli::{AuditCommand, ExportFormat, Places, RowArguments};
 
 pub fn run(places: &Places, command: &AuditCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;

@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde::Serialize;
 use toolwarden_core::Caller;
 
-use crate::cli::{DescribeArguments, Places};
 use crate::environment;
 use crate::output::{self, BadInput, Exit};
 use crate::wire;
+use toolwarden_cli::{DescribeArguments, Places};
 
 #[derive(Serialize)]
 struct Description<'a> {

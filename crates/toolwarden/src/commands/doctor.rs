@@ -10,9 +10,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::clerk::Desk;
-use crate::cli::{DoctorArguments, Places, PolicyArguments};
 use crate::environment;
 use crate::output::{self, Colour, Exit, coloured};
+use toolwarden_cli::{DoctorArguments, Places, PolicyArguments};
 
 /// SELF-3: said every time, because it is what people get wrong.
 const BOUNDARY: &str = "Approval is a security boundary only when agents run under another user, in the cage, or \

@@ -13,10 +13,10 @@ use toolwarden_pins as pins;
 use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
 
 use crate::clerk::Desk;
-use crate::cli::{ExplainArguments, Places};
 use crate::environment;
 use crate::output::{self, BadInput, Colour, Exit, coloured};
 use crate::wire::{self, House};
+use toolwarden_cli::{ExplainArguments, Places};
 
 pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     let house = wire::with_seen_tools(wire::open(places, &arguments.policy)?)?;

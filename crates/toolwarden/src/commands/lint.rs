@@ -9,9 +9,9 @@ use toolwarden_sources::readers::{permissions, roomodes};
 use toolwarden_sources::{Refusal, SourceKind, check_file};
 
 use crate::clerk::Desk;
-use crate::cli::{Format, LintArguments, Places, PolicyArguments};
 use crate::output::{self, BadInput, Exit, FindingOut, finding_text};
 use crate::wire;
+use toolwarden_cli::{Format, LintArguments, Places, PolicyArguments};
 
 pub fn run(places: &Places, arguments: &LintArguments) -> Result<Exit> {
     let findings =

@@ -16,10 +16,10 @@ use toolwarden_sources::readers::roomodes;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{Format, ModeArguments, ModesCommand, Places, PolicyArguments};
 use crate::environment;
 use crate::output::{self, BadInput, Exit};
 use crate::wire::{self, House};
+use toolwarden_cli::{Format, ModeArguments, ModesCommand, Places, PolicyArguments};
 
 pub fn run(places: &Places, command: &ModesCommand) -> Result<Exit> {
     match command {
@@ -38,7 +38,7 @@ pub fn run(places: &Places, command: &ModesCommand) -> Result<Exit> {
         ModesCommand::Set(arguments) => set(places, arguments),
         ModesCommand::Delete { slug, change, format } => {
             let desk = Desk::open(places, None)?;
-            let request = modes_delete::Request { name: slug.clone(), terms: change.into() };
+            let request = modes_delete::Request { name: slug.clone(), terms: changed::terms(change) };
             let done = desk.ask::<ModesDelete>(request)?;
             changed::say(&done, &format!("mode `{}` is deleted", shown(slug)), format.json.then_some(&done))
         }
@@ -62,7 +62,7 @@ fn set(places: &Places, arguments: &ModeArguments) -> Result<Exit> {
         inherit_tools: arguments.inherit_tool.clone(),
         any_server: arguments.any_server,
         any_tool: arguments.any_tool,
-        terms: (&arguments.change).into(),
+        terms: changed::terms(&arguments.change),
     })?;
     let said = format!("mode `{}` is set", shown(&outcome.slug));
     changed::say(&outcome.done, &said, arguments.format.json.then_some(&outcome))

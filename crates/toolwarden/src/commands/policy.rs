@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use serde_json::Value;
-use toolwarden_control::Terms;
 use toolwarden_control::operations::policy_diff::View;
 use toolwarden_control::operations::{
     PolicyConfirm, PolicyDiff, PolicyHistory, PolicyRollback, policy_confirm, policy_diff, policy_history,
@@ -12,9 +11,9 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::{Desk, warn_of_server};
-use crate::cli::{Places, PolicyCommand};
 use crate::output::{self, Colour, Exit, coloured};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{Places, PolicyCommand};
 
 pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -49,7 +48,7 @@ pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
             Ok(Exit::Done)
         }
         PolicyCommand::Rollback { version, change, format, .. } => {
-            let mut terms = Terms::from(change);
+            let mut terms = changed::terms(change);
             let version = match version {
                 Some(version) => *version,
                 None => {

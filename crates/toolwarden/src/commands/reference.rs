@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::CommandFactory;
 
-use crate::cli::Cli;
 use crate::output::{self, Exit};
+use toolwarden_cli::Cli;
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Exit> {
     let mut script = Vec::new();

@@ -7,9 +7,9 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{Places, RoleArguments, RolesCommand};
 use crate::output::{self, Exit};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{Places, RoleArguments, RolesCommand};
 
 pub fn run(places: &Places, command: &RolesCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -67,7 +67,7 @@ fn set(desk: &Desk, arguments: &RoleArguments) -> Result<Exit> {
         drop: arguments.drop.clone(),
         explain: arguments.explain,
         reset: arguments.reset,
-        terms: (&arguments.change).into(),
+        terms: changed::terms(&arguments.change),
     })?;
     let said = format!("role `{}` is {}", shown(&outcome.name), if arguments.reset { "reset" } else { "set" });
     changed::say(&outcome.done, &said, arguments.format.json.then_some(&outcome))

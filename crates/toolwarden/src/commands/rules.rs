@@ -11,22 +11,22 @@ use toolwarden_policy::servers::Servers;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{Format, Places, PolicyArguments, RulesCommand};
 use crate::output::{self, Exit};
 use crate::wire::{self, House};
+use toolwarden_cli::{Format, Places, PolicyArguments, RulesCommand};
 
 pub fn run(places: &Places, command: &RulesCommand) -> Result<Exit> {
     match command {
         RulesCommand::Add { name, file, change, format } => {
             let desk = Desk::open(places, None)?;
             let request =
-                rules_add::Request { name: name.clone(), text: changed::text_of(file)?, terms: change.into() };
+                rules_add::Request { name: name.clone(), text: changed::text_of(file)?, terms: changed::terms(change) };
             let done = desk.ask::<RulesAdd>(request)?;
             changed::say(&done, &format!("rules `{}` are stored", shown(name)), format.json.then_some(&done))
         }
         RulesCommand::Remove { name, change, format } => {
             let desk = Desk::open(places, None)?;
-            let request = modes_delete::Request { name: name.clone(), terms: change.into() };
+            let request = modes_delete::Request { name: name.clone(), terms: changed::terms(change) };
             let done = desk.ask::<RulesRemove>(request)?;
             changed::say(&done, &format!("rules `{}` are removed", shown(name)), format.json.then_some(&done))
         }

@@ -11,11 +11,11 @@ use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::{Declared, Launch, ServerInput};
 use toolwarden_sources::{ServerDefinition, records};
 
-use crate::cli::{Places, PolicyArguments, ServeArguments};
 use crate::environment;
 use crate::output::{self, Exit};
 use crate::serving::{self, Base, Readiness};
 use crate::wire::{self, House};
+use toolwarden_cli::{Places, PolicyArguments, ServeArguments};
 
 const DEMO_SERVER: &str = "notes";
 

@@ -13,9 +13,9 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{ChangeArguments, Format, Places, ServerArguments, ServersCommand};
 use crate::output::{self, BadInput, Colour, Exit, coloured, in_one_line, remark_text};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{ChangeArguments, Format, Places, ServerArguments, ServersCommand};
 
 /// One server with its tools, as scripts read it.
 #[derive(Serialize)]
@@ -40,7 +40,8 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
         }
         ServersCommand::Add(arguments) => return add(&desk, arguments),
         ServersCommand::Remove { name, user, change, format } => {
-            let request = servers_remove::Request { name: name.clone(), user: user.clone(), terms: change.into() };
+            let request =
+                servers_remove::Request { name: name.clone(), user: user.clone(), terms: changed::terms(change) };
             let done = desk.ask::<ServersRemove>(request)?;
             return changed::say(&done, &format!("server `{}` is removed", shown(name)), format.json.then_some(&done));
         }
@@ -78,7 +79,7 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
 }
 
 fn switch(desk: &Desk, name: &str, enabled: bool, (change, format): (&ChangeArguments, Format)) -> Result<Exit> {
-    let request = servers_switch::Request { name: name.to_owned(), enabled, terms: change.into() };
+    let request = servers_switch::Request { name: name.to_owned(), enabled, terms: changed::terms(change) };
     let done = desk.ask::<ServersSwitch>(request)?;
     let said = format!("server `{}` is {}", shown(name), if enabled { "on" } else { "off" });
     changed::say(&done, &said, format.json.then_some(&done))
@@ -121,7 +122,7 @@ fn add(desk: &Desk, arguments: &ServerArguments) -> Result<Exit> {
         user: arguments.user.clone(),
         definition,
         replace: arguments.replace,
-        terms: (&arguments.change).into(),
+        terms: changed::terms(&arguments.change),
     })?;
     let said = format!("server `{}` is added", shown(&outcome.name));
     if arguments.replace && outcome.done.changed && !outcome.done.dry_run {

@@ -6,9 +6,9 @@ use toolwarden_control::operations::{Nothing, SessionsList, SessionsMode, sessio
 use toolwarden_core::name::shown;
 
 use crate::clerk::Desk;
-use crate::cli::{Places, SessionsCommand};
 use crate::output::{self, Exit};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{Places, SessionsCommand};
 
 pub fn run(places: &Places, command: &SessionsCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;

@@ -8,9 +8,9 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::cli::{ChangeArguments, Format, Places, SettingsCommand};
 use crate::output::{self, Exit};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{ChangeArguments, Format, Places, SettingsCommand};
 
 pub fn run(places: &Places, command: &SettingsCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -68,7 +68,7 @@ fn set(
         Some(value) => format!("`{}` is {}", shown(key), plain(value)),
         None => format!("`{}` is no longer set", shown(key)),
     };
-    let request = settings_set::Request { key: key.to_owned(), value, user, terms: change.into() };
+    let request = settings_set::Request { key: key.to_owned(), value, user, terms: changed::terms(change) };
     let done = desk.ask::<SettingsSet>(request)?;
     changed::say(&done, &said, format.json.then_some(&done))
 }

@@ -5,10 +5,10 @@ use toolwarden_core::Records;
 use toolwarden_doors::stdio;
 use toolwarden_gateway::{Credential, Scope};
 
-use crate::cli::{Places, PolicyArguments, StdioArguments};
 use crate::output::{BadInput, Exit};
 use crate::serving::{self, Base, Readiness};
 use crate::{environment, wire};
+use toolwarden_cli::{Places, PolicyArguments, StdioArguments};
 
 /// Where a client that starts this process puts its token: never into a message (GATE-1).
 const TOKEN: &str = "TOOLWARDEN_TOKEN";

@@ -10,10 +10,10 @@ use toolwarden_core::Bearer;
 use toolwarden_core::name::shown;
 
 use crate::clerk::Desk;
-use crate::cli::{IssueArguments, Places, TokensCommand};
 use crate::environment;
 use crate::output::{self, Colour, Exit};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{IssueArguments, Places, TokensCommand};
 
 const HEADINGS: [&str; 6] = ["ID", "STATE", "BEARER", "USER", "CALLS", "EXPIRES"];
 

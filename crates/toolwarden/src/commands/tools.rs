@@ -13,10 +13,10 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::{Desk, warn_of_server};
-use crate::cli::{ChangeArguments, Format, Places, ToolsCommand};
 use crate::commands::tools::comparison::{diff, with_changes};
 use crate::commands::tools::listing::list;
 use crate::output::{self, BadInput, Exit};
+use toolwarden_cli::{ChangeArguments, Format, Places, ToolsCommand};
 
 pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -36,7 +36,7 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
             let request = tools_set::Request {
                 tool: tool.clone(),
                 scope: Some(scope.clone()),
-                terms: change.into(),
+                terms: changed::terms(change),
                 ..tools_set::Request::default()
             };
             let outcome = desk.ask::<ToolsSet>(request)?;
@@ -102,7 +102,7 @@ fn switch(desk: &Desk, tool: &str, enabled: bool, (change, format): (&ChangeArgu
     let request = tools_set::Request {
         tool: tool.to_owned(),
         enabled: Some(enabled),
-        terms: change.into(),
+        terms: changed::terms(change),
         ..tools_set::Request::default()
     };
     let outcome = desk.ask::<ToolsSet>(request)?;

@@ -10,8 +10,8 @@ use toolwarden_control::operations::{Nothing, TrustAdd, TrustList, TrustRemove};
 use toolwarden_core::name::shown;
 
 use crate::clerk::{Desk, warn_of_server};
-use crate::cli::{Places, TrustArguments};
 use crate::output::{self, Exit, remark_text};
+use toolwarden_cli::{Places, TrustArguments};
 
 #[derive(Serialize)]
 struct Removed {

@@ -5,12 +5,12 @@ use toolwarden_control::operations::vault_status::{RESUME, RootView};
 use toolwarden_control::operations::{Nothing, VaultRotateKey, VaultStatus, vault_rotate_key, vault_status};
 
 use crate::clerk::Desk;
-use crate::cli::{Places, VaultCommand};
 use crate::environment;
 use crate::output::{self, Colour, Exit};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{Places, VaultCommand};
 
-const HEADINGS: [&str; 5] = ["ROOT", "STATE", "RECORDS", "CHANGES", "TOKENS"];
+const HEADINGS: [&str; 6] = ["ROOT", "STATE", "RECORDS", "CHANGES", "TOKENS", "APPROVALS"];
 
 pub fn run(places: &Places, command: &VaultCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -126,5 +126,5 @@ fn row(root: &RootView) -> Vec<Cell> {
     let number = |count: u64| Cell::plain(count.to_string());
     let sealed = &root.sealed;
     let root = Cell::plain(root.root.to_string());
-    vec![root, state, number(sealed.records), number(sealed.changes), number(sealed.tokens)]
+    vec![root, state, number(sealed.records), number(sealed.changes), number(sealed.tokens), number(sealed.approvals)]
 }

@@ -11,7 +11,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use toolwarden_console::{ControlSocket, Desk, SocketError, serve_socket};
-use toolwarden_control::{Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers, SessionView, Stays};
+use toolwarden_control::{
+    AnswerTimes, Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers, SessionView, Stays,
+};
 use toolwarden_core::Records;
 use toolwarden_gateway::{Gateway, NotSwitched, OpenSession};
 use toolwarden_policy::input::ServerInput;
@@ -162,6 +164,7 @@ impl Running {
             feed: Some(self.feed.clone()),
             servers: Some(Arc::new(servers)),
             address: Some(address),
+            answer_times: AnswerTimes { held: self.times.held, approved: self.times.approved },
         })
     }
 }

@@ -20,7 +20,8 @@ impl Beside for Persons {
     fn answer(&self, person: Arc<Caller>, request: Request<Bytes>) -> Answering {
         let known = self.feed.known();
         let token = person.token.id.as_ref().and_then(|id| known.tokens.by_id.get(id));
-        let peer = token.and_then(|token| Peer::of_person(person.user.as_deref()?, &token.claims.rights));
+        let peer = token
+            .and_then(|token| Peer::of_person(person.user.as_deref()?, &token.claims.rights, &token.claims.groups));
         Box::pin(self.desk.clone().answer(peer, request))
     }
 }

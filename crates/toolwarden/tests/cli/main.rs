@@ -1,6 +1,7 @@
 //! The program as people use it: real files in a fresh home, the real binary, its words and exit codes.
 
 mod allowing;
+mod approving;
 mod beside;
 mod breaking;
 mod comparing;

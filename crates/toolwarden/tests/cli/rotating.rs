@@ -332,7 +332,9 @@ fn vault_4_status_says_where_the_key_comes_from() {
     assert!(ran.code == 0 && ran.err.is_empty(), "{}", ran.err);
     assert!(ran.out.starts_with("backend  file\n") && ran.out.contains("~~/home/.config/toolwarden/keys/mine.key"));
     assert!(
-        ran.out.contains("ROOT  STATE    RECORDS  CHANGES  TOKENS\n1     current  0        0        0\n"),
+        ran.out.contains(
+            "ROOT  STATE    RECORDS  CHANGES  TOKENS  APPROVALS\n1     current  0        0        0       0\n"
+        ),
         "{}",
         ran.out
     );

@@ -178,7 +178,7 @@ impl Server {
         exchange(self.connect(), &request.replacen("/mcp/notes ", &format!("/mcp/notes?mode={mode} "), 1))
     }
 
-    fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
+    pub fn rpc(&self, method: &str, name: Option<&str>, parameters: &Value) -> Value {
         let answer = exchange(self.connect(), &self.request(method, name, parameters));
         let start = answer.find("{\"jsonrpc\"").unwrap_or_default();
         let json = answer.get(start..).unwrap_or_default().lines().next().unwrap_or_default();

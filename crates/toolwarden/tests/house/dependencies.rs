@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -20,6 +20,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("pins", &["core", "policy", "sources", "guard"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
     ("refusals", &["core", "policy", "mcp", "conversations"]),
+    ("review", &["core", "policy", "store"]),
     (
         "steps",
         &[
@@ -34,12 +35,14 @@ const ROOMS: [(&str, &[&str]); 19] = [
             "conversations",
             "telemetry",
             "refusals",
+            "review",
         ],
     ),
-    ("gateway", &["core", "policy", "mcp", "pins", "conversations", "refusals", "steps"]),
+    ("gateway", &["core", "policy", "mcp", "pins", "conversations", "refusals", "review", "steps"]),
     ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
     ("control", &["core", "policy", "sources", "store", "pins", "advice"]),
     ("console", &["core", "control"]),
+    ("cli", &["core"]),
     (
         "toolwarden",
         &[
@@ -52,10 +55,12 @@ const ROOMS: [(&str, &[&str]); 19] = [
             "vault",
             "telemetry",
             "pins",
+            "review",
             "gateway",
             "doors",
             "control",
             "console",
+            "cli",
         ],
     ),
 ];
@@ -67,7 +72,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
     ("tree-sitter-bash", &["shell"]),
     ("jsonschema", &["policy"]),
     ("anyhow", &["toolwarden"]),
-    ("clap", &["toolwarden"]),
+    ("clap", &["cli", "toolwarden"]),
     (
         "tokio",
         &[
@@ -76,6 +81,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
             "telemetry",
             "guard",
             "conversations",
+            "review",
             "steps",
             "gateway",
             "doors",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolwarden_core::Secret;
+use toolwarden_core::{ApprovalNeeds, Secret, Sourced};
 use toolwarden_policy::input::LimitsInput;
 
 use super::Standing;
@@ -23,6 +23,8 @@ pub struct GatewaySection {
     pub anonymous_loopback: Option<bool>,
     /// `wait`, `return` or `deny`.
     pub hold: Option<String>,
+    /// How long a caller waits for an answer, where it waits.
+    pub hold_time: Option<Duration>,
     /// Further methods that may pass.
     pub methods: Vec<String>,
     pub limits: LimitsInput,
@@ -46,10 +48,16 @@ pub struct ControlSection {
     /// Users and groups who may approve; empty = every person for their own calls.
     pub approvers: Vec<String>,
     /// `server:tool` patterns that need a second person.
-    pub second_person: Vec<String>,
+    pub second_person: Vec<Sourced<String>>,
+    /// `[control.approve."server:tool"]`.
+    pub approve: Vec<(Sourced<String>, ApprovalNeeds)>,
     /// `session` or `passkey`.
     pub approve_with: Option<String>,
     pub confirm_file_widening: Option<bool>,
+    /// How long a held call waits for its answer.
+    pub hold_expires: Option<Duration>,
+    /// How long an approved call may take until it is made.
+    pub approval_expires: Option<Duration>,
 }
 
 /// `oidc = { issuer, client_id, client_secret, scopes, groups_claim }`.
@@ -83,7 +91,7 @@ pub struct AuditSection {
     pub otlp: Option<String>,
 }
 
-const GATEWAY_KEYS: [&str; 11] = [
+const GATEWAY_KEYS: [&str; 12] = [
     "listen",
     "public_url",
     "tls",
@@ -92,12 +100,23 @@ const GATEWAY_KEYS: [&str; 11] = [
     "allowed_hosts",
     "anonymous_loopback",
     "hold",
+    "hold_time",
     "methods",
     "limits",
     "grace",
 ];
-const CONTROL_KEYS: [&str; 7] =
-    ["listen", "tls", "oidc", "approvers", "second_person", "approve_with", "confirm_file_widening"];
+const CONTROL_KEYS: [&str; 10] = [
+    "listen",
+    "tls",
+    "oidc",
+    "approvers",
+    "second_person",
+    "approve",
+    "approve_with",
+    "confirm_file_widening",
+    "hold_expires",
+    "approval_expires",
+];
 
 pub(super) fn read_gateway(report: &mut Report, node: &Node) -> GatewaySection {
     let mut section = GatewaySection::default();
@@ -112,6 +131,7 @@ pub(super) fn read_gateway(report: &mut Report, node: &Node) -> GatewaySection {
             "allowed_hosts" => section.allowed_hosts = report.plain_texts(what, value).unwrap_or_default(),
             "anonymous_loopback" => section.anonymous_loopback = report.boolean(what, value),
             "hold" => section.hold = report.word(what, value, &["wait", "return", "deny"]),
+            "hold_time" => section.hold_time = report.duration(what, value),
             "methods" => section.methods = report.plain_texts(what, value).unwrap_or_default(),
             "limits" => section.limits = read_limits(report, value),
             "grace" => section.grace = report.duration(what, value),
@@ -145,13 +165,35 @@ pub(super) fn read_control(report: &mut Report, node: &Node) -> ControlSection {
             "tls" => section.tls = Some(read_tls(report, value)),
             "oidc" => section.oidc = Some(read_oidc(report, value)),
             "approvers" => section.approvers = report.plain_texts(what, value).unwrap_or_default(),
-            "second_person" => section.second_person = report.plain_texts(what, value).unwrap_or_default(),
+            "second_person" => section.second_person = report.texts(what, value).unwrap_or_default(),
+            "approve" => section.approve = read_approve(report, value),
             "approve_with" => section.approve_with = report.word(what, value, &["session", "passkey"]),
             "confirm_file_widening" => section.confirm_file_widening = report.boolean(what, value),
+            "hold_expires" => section.hold_expires = report.duration(what, value),
+            "approval_expires" => section.approval_expires = report.duration(what, value),
             _ => report.unknown_key(key, &CONTROL_KEYS),
         }
     }
     section
+}
+
+/// Who may answer calls of single tools, and how.
+fn read_approve(report: &mut Report, node: &Node) -> Vec<(Sourced<String>, ApprovalNeeds)> {
+    let mut rules = Vec::new();
+    for (entry, node) in report.table("approve", node) {
+        let mut needs = ApprovalNeeds::default();
+        for (key, value) in report.table(&entry.text, node) {
+            let what = key.text.as_str();
+            match what {
+                "approvers" => needs.approvers = report.plain_texts(what, value).unwrap_or_default(),
+                "second_person" => needs.second_person = report.boolean(what, value).unwrap_or(true),
+                "reason" => needs.reason = report.boolean(what, value).unwrap_or(true),
+                _ => report.unknown_key(key, &["approvers", "second_person", "reason"]),
+            }
+        }
+        rules.push((Sourced::new(entry.text.clone(), report.origin(entry.place)), needs));
+    }
+    rules
 }
 
 fn read_oidc(report: &mut Report, node: &Node) -> OidcLogin {

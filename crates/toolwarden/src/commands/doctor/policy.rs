@@ -6,10 +6,10 @@ use toolwarden_policy::Severity;
 use toolwarden_sources::{Loaded, Locations, Refusal, SourceState, load};
 
 use super::Check;
-use crate::cli::PolicyArguments;
 use crate::commands::lint;
 use crate::output::finding_text;
 use crate::wire;
+use toolwarden_cli::PolicyArguments;
 
 /// The checks, and what was loaded where that went well.
 pub(super) fn check(

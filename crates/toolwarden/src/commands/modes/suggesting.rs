@@ -7,9 +7,9 @@ use toolwarden_control::operations::{ModesSuggest, ModesTemplate, modes_suggest,
 use toolwarden_core::name::shown;
 
 use crate::clerk::Desk;
-use crate::cli::{Format, Places};
 use crate::output::{self, Colour, Exit, coloured};
 use crate::table::{self, Cell, Last};
+use toolwarden_cli::{Format, Places};
 
 pub fn suggest(places: &Places, request: &modes_suggest::Request, format: Format) -> Result<Exit> {
     let desk = Desk::open(places, None)?;

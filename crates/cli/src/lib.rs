@@ -1,5 +1,6 @@
 //! The command line, as people type it.
 
+mod approvals;
 mod audit;
 mod changes;
 mod servers;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use audit::When;
+pub use approvals::ApprovalsCommand;
+pub use audit::When;
 pub use audit::{AuditCommand, ExportFormat, RowArguments};
 pub use changes::{
     AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
@@ -58,6 +60,10 @@ pub enum Command {
     /// Remove an entry from the user's allowlist
     Disallow(EntryArguments),
     Allowlist(AllowlistArguments),
+    /// Take back that every call of a tool is denied (`approvals deny --remember`)
+    Unblock(UnblockArguments),
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
     #[command(subcommand)]
     Modes(ModesCommand),
     #[command(subcommand)]
@@ -95,6 +101,20 @@ pub enum Command {
     /// Print the manual page
     #[command(hide = true)]
     Man,
+}
+
+/// What is no longer blocked.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  toolwarden unblock notes:write_note")]
+pub struct UnblockArguments {
+    /// As `toolwarden allowlist` shows it: server:tool
+    #[arg(value_name = "ENTRY", value_parser = NonEmptyStringValueParser::new())]
+    pub entry: String,
+    /// Whose block, other than your own
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    #[command(flatten)]
+    pub format: Format,
 }
 
 /// Run the gateway: MCP over HTTP, every call judged and recorded

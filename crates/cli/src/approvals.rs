@@ -1,0 +1,102 @@
+//! The arguments of `approvals`.
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Subcommand, ValueEnum};
+use toolwarden_core::AnswerScope;
+
+use super::Format;
+
+/// Answer calls that are held for a person
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  toolwarden approvals watch\n  toolwarden approvals approve 0123456789abcdef\n  toolwarden approvals deny 0123456789abcdef --note 'not on a Friday'\n\nAn answer counts for exactly the call that was shown, once: the agent makes the same call again, or waits for the answer where the config says `[gateway] hold = \"wait\"`."
+)]
+pub enum ApprovalsCommand {
+    /// List held calls, the newest first
+    #[command(after_help = "Examples:\n  toolwarden approvals list\n  toolwarden approvals list --state all --json")]
+    List {
+        /// In this state: held, approved, rejected, expired, cancelled, consumed, dispatched, succeeded, failed, unknown; or all
+        #[arg(long, value_name = "STATE", default_value = "held")]
+        state: String,
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Show a held call: its arguments, who makes it, why it is held, and what can be answered
+    #[command(after_help = "Example:\n  toolwarden approvals show 0123456789abcdef")]
+    Show {
+        /// As `approvals list` shows it
+        #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Permit a held call
+    #[command(
+        after_help = "Examples:\n  toolwarden approvals approve 0123456789abcdef\n  toolwarden approvals approve 0123456789abcdef --scope tool --note 'reads only'"
+    )]
+    Approve {
+        /// As `approvals list` shows it
+        #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        /// What else it permits; `approvals show` says what each means for this call
+        #[arg(long, value_enum, default_value_t = Scope::Once)]
+        scope: Scope,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Refuse a held call
+    #[command(
+        after_help = "Examples:\n  toolwarden approvals deny 0123456789abcdef --note 'use the staging server'\n  toolwarden approvals deny 0123456789abcdef --remember"
+    )]
+    Deny {
+        /// As `approvals list` shows it
+        #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        /// And every later call of this tool by the same user, until `toolwarden unblock`
+        #[arg(long)]
+        remember: bool,
+        /// What the agent is told
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Watch held calls as they come, and answer them by key
+    #[command(
+        after_help = "Example:\n  toolwarden approvals watch\n\nOn a terminal: arrows choose, a approves once, s for this session, t for the tool, d denies, q ends. Elsewhere one line is printed for each call that comes."
+    )]
+    Watch {
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+/// What an approval permits besides the call itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Nothing: this call, once
+    Once,
+    /// The tool, in this conversation, for at most 8 hours
+    Session,
+    /// The tool, from now on
+    Tool,
+    /// Every tool of the server, from now on
+    Server,
+}
+
+impl From<Scope> for AnswerScope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Once => Self::Once,
+            Scope::Session => Self::Session,
+            Scope::Tool => Self::Tool,
+            Scope::Server => Self::Server,
+        }
+    }
+}

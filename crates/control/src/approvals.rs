@@ -1,0 +1,125 @@
+//! Held calls in the clerk's words: what a person is shown, and who may answer.
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller};
+use toolwarden_store::state::Approval;
+
+use crate::{Actor, ControlError, Role};
+
+/// A held call as it is listed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalView {
+    pub id: String,
+    pub state: ApprovalState,
+    pub server: String,
+    pub tool: String,
+    /// What would be sent, as far as JSON goes; as it was sent it stands in `sent`.
+    pub arguments: serde_json::Value,
+    pub sent: String,
+    /// What the tool says of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<String>,
+    pub caller: HeldCaller,
+    pub reason: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    pub held_at: String,
+    pub expires_at: String,
+    pub changed_at: String,
+    pub needs: ApprovalNeeds,
+    /// What else each answer would permit.
+    pub offers: Vec<Offer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<HeldAnswer>,
+}
+
+/// An answer that can be given, and what it permits besides this call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    pub scope: AnswerScope,
+    pub permits: String,
+}
+
+impl From<Approval> for ApprovalView {
+    fn from(approval: Approval) -> Self {
+        let Approval { id, state, call, answer, held_at, expires_at, changed_at, .. } = approval;
+        let offers = if state == ApprovalState::Held { offers(&call) } else { Vec::new() };
+        let HeldCall { server, tool, params, claims, caller, reason, message, rule, needs, method, .. } = call;
+        // Of a tool call the arguments; of anything else everything.
+        let parsed: serde_json::Value = serde_json::from_str(&params).unwrap_or_default();
+        let arguments = match (method.as_str(), parsed) {
+            ("tools/call", parsed) => parsed.get("arguments").cloned().unwrap_or_default(),
+            (_, parsed) => parsed,
+        };
+        Self {
+            id,
+            state,
+            server,
+            tool,
+            arguments,
+            sent: params,
+            claims,
+            caller,
+            reason,
+            message,
+            rule,
+            held_at: held_at.to_string(),
+            expires_at: expires_at.to_string(),
+            changed_at: changed_at.to_string(),
+            needs,
+            offers,
+            answer,
+        }
+    }
+}
+
+/// What can be answered, narrowest first. "Always" only where an entry would help.
+pub(crate) fn offers(call: &HeldCall) -> Vec<Offer> {
+    let (server, tool) = (shown(&call.server), shown(&call.tool));
+    let offer = |scope, permits: String| Offer { scope, permits };
+    let mut offers = vec![offer(AnswerScope::Once, "nothing else: this call, once".to_owned())];
+    if call.anchor.is_some() {
+        offers.push(offer(
+            AnswerScope::Session,
+            format!("every call of {tool} on {server} in this conversation, for at most 8 hours"),
+        ));
+    }
+    if !call.candidates.is_empty() {
+        offers.push(offer(
+            AnswerScope::Tool,
+            format!("every call of {tool} on {server}, with any arguments, from now on"),
+        ));
+        offers.push(offer(AnswerScope::Server, format!("every call of every tool on {server}, from now on")));
+    }
+    offers
+}
+
+impl Actor {
+    /// Whether this one may see a held call: approvers all, others their own, and those who are named to answer.
+    pub(crate) fn sees_held(&self, call: &HeldCall) -> bool {
+        let is_named = !call.needs.approvers.is_empty() && call.needs.names(&self.user, &self.groups);
+        self.is(Role::Approver) || self.owns(call) || is_named
+    }
+
+    fn owns(&self, call: &HeldCall) -> bool {
+        call.caller.user.as_ref() == Some(&self.user)
+    }
+
+    /// # Errors
+    /// This one may not answer this call, or not so.
+    pub(crate) fn must_answer(&self, call: &HeldCall, answer: &HeldAnswer) -> Result<(), ControlError> {
+        let has_right = !call.needs.approvers.is_empty() || self.is(Role::Approver) || self.owns(call);
+        if !has_right {
+            return Err(ControlError::Forbidden("calls of others are for those with the right `approver`".to_owned()));
+        }
+        // Whoever may answer may say no without further ado.
+        let needs =
+            ApprovalNeeds { second_person: call.needs.second_person && answer.is_approval, ..call.needs.clone() };
+        match needs.lacks(&call.caller, answer) {
+            None => Ok(()),
+            Some(why) => Err(ControlError::Forbidden(why.to_owned())),
+        }
+    }
+}

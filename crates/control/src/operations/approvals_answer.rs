@@ -1,0 +1,91 @@
+//! A person's answer to a held call: the first one counts, and whoever comes later is told whose it is (REVIEW-3).
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{AnswerScope, HeldAnswer, HeldCall};
+use toolwarden_store::state::{Approval, Moved};
+
+use super::approvals_show::no_such;
+use crate::approvals::ApprovalView;
+use crate::{Actor, Clerk, ControlError};
+
+/// Notes are for people.
+const LONGEST_NOTE: usize = 2_000;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub approval: ApprovalView,
+    /// What was changed besides, in words.
+    pub besides: Option<String>,
+    /// What could not be: the answer itself counts.
+    pub not_done: Option<String>,
+}
+
+pub(super) async fn answer(
+    clerk: &Clerk,
+    actor: &Actor,
+    approval: Approval,
+    is_approval: bool,
+    scope: AnswerScope,
+    note: Option<String>,
+) -> Result<Approval, ControlError> {
+    if note.as_ref().is_some_and(|note| note.len() > LONGEST_NOTE) {
+        return Err(ControlError::BadInput(format!("a note has at most {LONGEST_NOTE} bytes")));
+    }
+    let given = HeldAnswer {
+        is_approval,
+        by: actor.user.clone(),
+        groups: actor.groups.clone(),
+        door: actor.door().to_owned(),
+        at: clerk.parts.clock.now(),
+        scope,
+        note: note.filter(|note| !note.trim().is_empty()),
+    };
+    actor.must_answer(&approval.call, &given)?;
+    let (operation, transition) = match is_approval {
+        true => ("approvals_approve", "approval_approved"),
+        false => ("approvals_deny", "approval_rejected"),
+    };
+    let words = match is_approval {
+        true => format!("approve ({})", scope.as_str()),
+        false => "deny".to_owned(),
+    };
+    clerk.record_approval(actor, operation, &words, &approval).await?;
+    let count_for = if is_approval { clerk.parts.answer_times.approved } else { clerk.parts.answer_times.held };
+    let until = given.at.checked_add(count_for).unwrap_or(jiff::Timestamp::MAX);
+    match clerk.state()?.answer_approval(&approval.id, &given, until).await? {
+        Moved::Done(answered) => {
+            let done = if is_approval { format!("approved ({})", scope.as_str()) } else { "rejected".to_owned() };
+            clerk.record_approval(actor, transition, &done, &answered).await?;
+            clerk.caught_up().await;
+            Ok(*answered)
+        }
+        Moved::Not(other) => {
+            clerk.record_approval(actor, operation, &format!("nothing changed: {words}"), &other).await?;
+            Err(ControlError::BadInput(already(&other)))
+        }
+        Moved::NoSuch => Err(no_such(&approval.id)),
+    }
+}
+
+/// What was faster, in words.
+fn already(approval: &Approval) -> String {
+    let id = &approval.id;
+    match &approval.answer {
+        Some(answer) => {
+            let what = if answer.is_approval { "approved" } else { "denied" };
+            let state = approval.state.as_str();
+            format!(
+                "{id} was {what} by {} at {}, and is {state}; your answer does not count",
+                shown(&answer.by),
+                answer.at
+            )
+        }
+        None => format!("{id} is {}; your answer does not count", approval.state.as_str()),
+    }
+}
+
+pub(super) fn whose(call: &HeldCall) -> Result<String, ControlError> {
+    let none = || ControlError::BadInput("the caller has no user, so there is no list to change".to_owned());
+    call.caller.user.clone().ok_or_else(none)
+}

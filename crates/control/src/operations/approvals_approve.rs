@@ -1,0 +1,84 @@
+//! Permits a held call: once, or, where that is offered, from now on (REVIEW-3).
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{AnswerScope, HeldCall};
+
+use super::allowlist_add::{AllowlistAdd, Request as AddRequest};
+use super::approvals_answer::{Outcome, answer, whose};
+use super::approvals_show::find;
+use crate::approvals::offers;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The operation.
+#[derive(Debug)]
+pub struct ApprovalsApprove;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub id: String,
+    /// What else it permits: `once`, where nothing is said.
+    #[serde(default)]
+    pub scope: Option<AnswerScope>,
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl Operation for ApprovalsApprove {
+    const PATH: &'static str = "/api/v1/approvals/approve";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::User;
+    const ALSO_FOR: Option<Role> = Some(Role::Approver);
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let scope = request.scope.unwrap_or(AnswerScope::Once);
+        let approval = find(clerk, actor, &request.id).await?;
+        let call = approval.call.clone();
+        check_scope(&call, scope)?;
+        if matches!(scope, AnswerScope::Tool | AnswerScope::Server) {
+            // Said before anything counts: whose lists these are.
+            actor.must_be(&whose(&call)?, "lists of others")?;
+        }
+        let answered = answer(clerk, actor, approval, true, scope, request.note).await?;
+        let (besides, not_done) = match always(clerk, actor, &call, scope).await {
+            Ok(besides) => (besides, None),
+            Err(error) => {
+                (None, Some(format!("the call is approved once; what else was asked for is not done: {error}")))
+            }
+        };
+        Ok(Outcome { approval: answered.into(), besides, not_done })
+    }
+}
+
+/// Only what is offered can be answered.
+fn check_scope(call: &HeldCall, scope: AnswerScope) -> Result<(), ControlError> {
+    if offers(call).iter().any(|offer| offer.scope == scope) {
+        return Ok(());
+    }
+    let why = match scope {
+        AnswerScope::Session => "this call belongs to no conversation that could be told from others",
+        _ => "no entry of an allowlist would let such calls through: a person is asked each time",
+    };
+    Err(ControlError::BadInput(format!("`{}` cannot be answered: {why}", scope.as_str())))
+}
+
+/// "Run and add": the entry goes where it takes effect.
+async fn always(
+    clerk: &Clerk,
+    actor: &Actor,
+    call: &HeldCall,
+    scope: AnswerScope,
+) -> Result<Option<String>, ControlError> {
+    let entry = match scope {
+        AnswerScope::Once | AnswerScope::Session => return Ok(None),
+        AnswerScope::Tool => format!("{}:{}", call.server, call.tool),
+        AnswerScope::Server => format!("{}:*", call.server),
+    };
+    let request = AddRequest { entry, user: Some(whose(call)?), ..AddRequest::default() };
+    let added = AllowlistAdd::run(clerk, actor, request).await?;
+    Ok(Some(format!("`{}` is in {} ({})", shown(&added.entry), shown(&added.place), added.outcome)))
+}

@@ -1,0 +1,73 @@
+//! Refuses a held call, and where asked to every later one of its tool (REVIEW-3).
+
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{AnswerScope, HeldCall};
+use toolwarden_sources::records::StoredUser;
+
+use super::allowlist_edit::edit_lists;
+use super::approvals_answer::{Outcome, answer, whose};
+use super::approvals_show::find;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The operation.
+#[derive(Debug)]
+pub struct ApprovalsDeny;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub id: String,
+    /// And never again: the tool is blocked for the caller's user.
+    #[serde(default)]
+    pub remember: bool,
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+impl Operation for ApprovalsDeny {
+    const PATH: &'static str = "/api/v1/approvals/deny";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::User;
+    const ALSO_FOR: Option<Role> = Some(Role::Approver);
+    type Request = Request;
+    type Outcome = Outcome;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        let approval = find(clerk, actor, &request.id).await?;
+        let call = approval.call.clone();
+        if request.remember {
+            actor.must_be(&whose(&call)?, "blocks of others")?;
+        }
+        let answered = answer(clerk, actor, approval, false, AnswerScope::Once, request.note).await?;
+        let blocked = if request.remember { block(clerk, actor, &call).await.map(Some) } else { Ok(None) };
+        let (besides, not_done) = match blocked {
+            Ok(besides) => (besides, None),
+            Err(error) => (None, Some(format!("the call is denied; the tool is not blocked: {error}"))),
+        };
+        Ok(Outcome { approval: answered.into(), besides, not_done })
+    }
+}
+
+/// "Deny always": a block of the user, which is decided before anybody is asked.
+async fn block(clerk: &Clerk, actor: &Actor, call: &HeldCall) -> Result<String, ControlError> {
+    let user = whose(call)?;
+    let entry = format!("{}:{}", call.server, call.tool);
+    let words = format!("block `{}` for {}", shown(&entry), shown(&user));
+    let locations = clerk.parts.locations.clone();
+    let added = entry.clone();
+    let edit = move |_: &_, (_, stored): (&str, &mut StoredUser)| {
+        if !stored.blocks.iter().any(|known| known.eq_ignore_ascii_case(&added)) {
+            stored.blocks.push(added);
+        }
+        Ok(())
+    };
+    edit_lists(clerk, (actor, "approvals_block", &words, true), (locations, user.clone()), edit).await?;
+    Ok(format!(
+        "`{}` is blocked for {}; `toolwarden unblock '{}'` takes that back",
+        shown(&entry),
+        shown(&user),
+        shown(&entry)
+    ))
+}

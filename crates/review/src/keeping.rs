@@ -1,0 +1,112 @@
+//! What happens to held calls by themselves: they expire, are forgotten, and are found again after a crash.
+//!
+//! A gateway that starts looks what it had taken: without an intent in its journal nothing left, and the approval counts
+//! again; with one, nobody knows. Those of a gateway that is gone become unknown after a while.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use toolwarden_core::ApprovalState;
+use toolwarden_store::Index;
+use toolwarden_store::index::Fate;
+use toolwarden_store::state::{Moved, StateError};
+
+use crate::desk::Desk;
+
+/// How often this is done.
+const EVERY: Duration = Duration::from_secs(5);
+/// A gateway that did not say for so long that a call is on its way has lost it.
+const GRACE: Duration = Duration::from_secs(60);
+/// How long arguments stay that nobody needs any more.
+const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+impl Desk {
+    /// Looks after held calls until the gateway is gone.
+    pub async fn keep(self: Arc<Self>) {
+        let weak: Weak<Self> = Arc::downgrade(&self);
+        drop(self);
+        let mut is_well = true;
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let Some(desk) = weak.upgrade() else { return };
+            match desk.tidy().await {
+                Ok(()) => is_well = true,
+                Err(error) if is_well => {
+                    is_well = false;
+                    tracing::warn!("held calls are not looked after: {error}");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// One round of it.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub async fn tidy(&self) -> Result<(), StateError> {
+        let (state, now) = (&self.parts.state, self.parts.clock.now());
+        if !self.outstanding().is_empty() {
+            state.approvals_are_on_their_way(&self.parts.node, now).await?;
+        }
+        for ended in state.expire_approvals(now).await? {
+            self.tell(
+                "approval_expired",
+                &ended.id,
+                Some(&ended.call),
+                "nobody answered it, or used the answer, in time",
+            );
+        }
+        let silent_since = now.checked_sub(GRACE).unwrap_or(now);
+        for lost in state.give_up_approvals(silent_since, now).await? {
+            self.tell("approval_unknown", &lost.id, Some(&lost.call), "the gateway that made the call is gone");
+        }
+        state.forget_approvals(now.checked_sub(REMEMBERED).unwrap_or(now)).await?;
+        Ok(())
+    }
+
+    /// Whether this gateway had taken anything when it last ended.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn has_taken(&self) -> Result<bool, StateError> {
+        Ok(!self.parts.state.approvals_at(&self.parts.node).await?.is_empty())
+    }
+
+    /// Finds out what became of calls that this gateway had taken when it last ended. The index must have its journal.
+    ///
+    /// # Errors
+    /// The store or the index cannot be used.
+    pub async fn recover(&self, index: &Index) -> Result<usize, RecoveryError> {
+        let mine = self.parts.state.approvals_at(&self.parts.node).await?;
+        for approval in &mine {
+            let fate = index.fate_of(self.parts.journal.node(), &approval.id, approval.changed_at).await?;
+            let (to, what, words) = match (fate, approval.state) {
+                (Fate::NeverLeft, ApprovalState::Consumed) => {
+                    (ApprovalState::Approved, "approval_returned", "the gateway ended before the call left")
+                }
+                (Fate::Ended { is_ok: true }, ApprovalState::Dispatched) => {
+                    (ApprovalState::Succeeded, "approval_succeeded", "found in the journal after a restart")
+                }
+                (Fate::Ended { is_ok: false }, ApprovalState::Dispatched) => {
+                    (ApprovalState::Failed, "approval_failed", "found in the journal after a restart")
+                }
+                _ => (ApprovalState::Unknown, "approval_unknown", "the gateway ended while the call was on its way"),
+            };
+            let moved = self.parts.state.move_approval(&approval.id, to, self.parts.clock.now()).await?;
+            if matches!(moved, Moved::Done(_)) {
+                self.tell(what, &approval.id, Some(&approval.call), words);
+            }
+        }
+        Ok(mine.len())
+    }
+}
+
+/// Why it is not known what became of calls.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Index(#[from] toolwarden_store::index::IndexError),
+}

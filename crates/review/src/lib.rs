@@ -1,0 +1,14 @@
+//! Who pays for a hold: persons, by answers that are kept; each answer good for the one call it was given for.
+//!
+//! Takes held calls from the corridor; gives payments, which `policy::settle` weighs. Knows neither the wire nor where
+//! persons are.
+
+mod desk;
+mod keeping;
+mod payment;
+mod taken;
+
+pub use desk::{Asking, Desk, Marks, Parts, Raised, Times, Turned};
+pub use keeping::RecoveryError;
+pub use payment::{goes_on, payment};
+pub use taken::{NotTaken, Taken};

@@ -1,0 +1,507 @@
+//! Held calls: kept, answered, used once, and told how they ended. Every step is one conditional write.
+//!
+//! Takes a call with its marks, and moves from one state to the next; gives what is kept, and whether this one made the
+//! move. Refuses a move that the table of states does not have, and an answer that was not sealed for its call.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row as _};
+use toolwarden_core::{ApprovalState, HeldAnswer, HeldCall};
+
+use super::{State, StateError, counter};
+use crate::database::{DatabaseError, Writing};
+use crate::sql::{Sql, signed, unsigned};
+
+/// Calls of one caller that can wait at a time.
+pub const MOST_HELD_OF_ONE: i64 = 2_000;
+/// So many rejections of one tool within this time, and its caller is not heard with it for a while.
+pub const REJECTIONS: i64 = 3;
+pub const REJECTED_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// How long nobody may make a call again of which it is not known how it ended.
+const UNKNOWN_COUNTS: Duration = Duration::from_secs(24 * 60 * 60);
+/// Rows that one look for expired ones takes.
+const BATCH: i64 = 500;
+
+/// A held call as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    pub id: String,
+    pub state: ApprovalState,
+    pub call_mark: String,
+    pub call: HeldCall,
+    pub answer: Option<HeldAnswer>,
+    pub held_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub changed_at: Timestamp,
+    /// The journal of the gateway that makes the call.
+    pub node: Option<String>,
+}
+
+/// A call that is to be held.
+#[derive(Debug, Clone)]
+pub struct NewApproval<'a> {
+    pub id: &'a str,
+    pub call_mark: &'a str,
+    pub caller_mark: &'a str,
+    pub call: &'a HeldCall,
+    pub now: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// What became of a call that is to be held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holding {
+    /// It waits from now on.
+    Made,
+    /// The same call is there already: it waits, was answered, is on its way, or ended in a way that counts.
+    There(Box<Approval>),
+    /// Calls of this tool were rejected so often that nobody is asked; when that ends.
+    Rejected { until: Timestamp },
+    /// As many calls of this caller wait as may.
+    TooMany,
+}
+
+/// What became of a move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moved {
+    /// This one made it.
+    Done(Box<Approval>),
+    /// It is in another state, and stays so.
+    Not(Box<Approval>),
+    NoSuch,
+}
+
+/// Which held calls are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalFilter {
+    /// None = in any state.
+    pub states: Vec<ApprovalState>,
+    /// Those of one user alone.
+    pub user: Option<String>,
+    pub limit: u32,
+}
+
+/// A move that somebody made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalNews {
+    pub id: String,
+    pub state: ApprovalState,
+    pub version: u64,
+}
+
+impl State {
+    /// Holds a call, unless the same one is there already.
+    ///
+    /// # Errors
+    /// The database cannot be written; then nothing is held.
+    pub async fn hold_call(&self, new: &NewApproval<'_>) -> Result<Holding, StateError> {
+        let mut writing = self.begin_writing().await?;
+        let connection = writing.connection();
+        let query = "SELECT * FROM approvals WHERE call_mark = $1 ORDER BY held_us DESC, version DESC LIMIT 1";
+        let found = sqlx::query(query).bind(new.call_mark).fetch_optional(&mut *connection).await?;
+        if let Some(row) = found {
+            let approval = self.approval_of(&row)?;
+            if stands(&approval, new.now) {
+                writing.rollback().await?;
+                return Ok(Holding::There(Box::new(approval)));
+            }
+            // One that nobody looked at since it expired would keep the same call from being held again.
+            if approval.state.may_become(ApprovalState::Expired) {
+                let step = Step { to: ApprovalState::Expired, now: new.now, ..Step::default() };
+                step.write(connection, &approval.id, approval.state).await?;
+            }
+        }
+        if let Some(until) = rejected_until(connection, new).await? {
+            writing.commit().await?;
+            return Ok(Holding::Rejected { until });
+        }
+        let query = "SELECT COUNT(*) FROM (SELECT 1 FROM approvals WHERE caller_mark = $1 AND state = 'held' LIMIT $2) \
+                     AS waiting";
+        let waiting = sqlx::query(query).bind(new.caller_mark).bind(MOST_HELD_OF_ONE).fetch_one(&mut *connection);
+        if waiting.await?.try_get::<i64, _>(0)? >= MOST_HELD_OF_ONE {
+            writing.commit().await?;
+            return Ok(Holding::TooMany);
+        }
+        let sealed = self.seals.seal_held(new.id, new.call_mark, new.call)?;
+        let version = next(connection).await?;
+        sqlx::query(
+            "INSERT INTO approvals (id, state, call_mark, caller_mark, server, tool, user_name, sealed, held_us, \
+             expires_us, changed_us, version) VALUES ($1, 'held', $2, $3, $4, $5, $6, $7, $8, $9, $8, $10)",
+        )
+        .bind(new.id)
+        .bind(new.call_mark)
+        .bind(new.caller_mark)
+        .bind(&new.call.server)
+        .bind(&new.call.tool)
+        .bind(new.call.caller.user.as_deref())
+        .bind(sealed)
+        .bind(new.now.as_microsecond())
+        .bind(new.expires_at.as_microsecond())
+        .bind(signed(version))
+        .execute(connection)
+        .await?;
+        self.told(writing).await?;
+        Ok(Holding::Made)
+    }
+
+    /// One held call.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the row was not sealed for its place.
+    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StateError> {
+        let mut transaction = self.begin_reading().await?;
+        let row =
+            sqlx::query("SELECT * FROM approvals WHERE id = $1").bind(id).fetch_optional(&mut *transaction).await?;
+        transaction.commit().await?;
+        row.map(|row| self.approval_of(&row)).transpose()
+    }
+
+    /// Held calls, the newest first.
+    ///
+    /// # Errors
+    /// The database cannot be read. Rows that were changed by somebody else are left out, and counted.
+    pub async fn approvals(&self, filter: &ApprovalFilter) -> Result<(Vec<Approval>, usize), StateError> {
+        let mut sql = Sql::new(self.database.engine(), "SELECT * FROM approvals WHERE 1 = 1");
+        for (place, state) in filter.states.iter().enumerate() {
+            sql.push(if place == 0 { " AND state IN (" } else { ", " }).bind(state.as_str());
+        }
+        if !filter.states.is_empty() {
+            sql.push(")");
+        }
+        if let Some(user) = &filter.user {
+            sql.push(" AND user_name = ").bind(user.clone());
+        }
+        sql.push(" ORDER BY held_us DESC, id DESC LIMIT ").bind(i64::from(filter.limit));
+        let mut transaction = self.begin_reading().await?;
+        let rows = sql.query().fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+        let all = rows.len();
+        let kept: Vec<_> = rows.iter().filter_map(|row| self.approval_of(row).ok()).collect();
+        let lost = all - kept.len();
+        Ok((kept, lost))
+    }
+
+    /// Keeps a person's answer: the first one counts. Where it permits the call, that must be made before `expires_at`.
+    ///
+    /// # Errors
+    /// The database cannot be written; then nothing was answered.
+    pub async fn answer_approval(
+        &self,
+        id: &str,
+        answer: &HeldAnswer,
+        expires_at: Timestamp,
+    ) -> Result<Moved, StateError> {
+        let to = if answer.is_approval { ApprovalState::Approved } else { ApprovalState::Rejected };
+        let step = Step { to, now: answer.at, answer: Some(answer), expires_at: Some(expires_at), ..Step::default() };
+        self.step(id, &step).await
+    }
+
+    /// Takes an approval, to make its call: one does, whoever else tries.
+    ///
+    /// # Errors
+    /// The database cannot be written; then it was not taken, or nobody knows, and the call must not be made.
+    pub async fn consume_approval(&self, id: &str, node: &str, now: Timestamp) -> Result<Moved, StateError> {
+        let step = Step { to: ApprovalState::Consumed, now, node: Some(node), ..Step::default() };
+        self.step(id, &step).await
+    }
+
+    /// Moves one to a state that needs nothing but itself.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn move_approval(&self, id: &str, to: ApprovalState, now: Timestamp) -> Result<Moved, StateError> {
+        self.step(id, &Step { to, now, expires_at: Step::counting(to, now), ..Step::default() }).await
+    }
+
+    async fn step(&self, id: &str, step: &Step<'_>) -> Result<Moved, StateError> {
+        let mut writing = self.begin_writing().await?;
+        let query = sqlx::query("SELECT * FROM approvals WHERE id = $1").bind(id);
+        let Some(row) = query.fetch_optional(writing.connection()).await? else { return Ok(Moved::NoSuch) };
+        let mut approval = self.approval_of(&row)?;
+        let is_late = approval.expires_at <= step.now && step.must_be_in_time(approval.state);
+        if is_late || !approval.state.may_become(step.to) || !step.is_of(&approval) {
+            writing.rollback().await?;
+            if is_late && approval.state.may_become(ApprovalState::Expired) {
+                approval.state = ApprovalState::Expired;
+            }
+            return Ok(Moved::Not(Box::new(approval)));
+        }
+        let sealed = step.answer.map(|answer| self.seals.seal_answer(id, &approval.call_mark, answer)).transpose()?;
+        step.write_with(writing.connection(), id, approval.state, sealed).await?;
+        self.told(writing).await?;
+        step.apply(&mut approval);
+        Ok(Moved::Done(Box::new(approval)))
+    }
+
+    /// Ends what nobody answered or used in time; gives what this one ended.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn expire_approvals(&self, now: Timestamp) -> Result<Vec<Approval>, StateError> {
+        let query = "SELECT * FROM approvals WHERE state IN ('held', 'approved') AND expires_us <= $1 LIMIT $2";
+        self.end_those(query, now, now, ApprovalState::Expired).await
+    }
+
+    /// Says of what a lost gateway had on its way that nobody knows how it ended; gives what this one said it of.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn give_up_approvals(
+        &self,
+        silent_since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Approval>, StateError> {
+        let query = "SELECT * FROM approvals WHERE state IN ('consumed', 'dispatched') AND seen_us <= $1 LIMIT $2";
+        self.end_those(query, silent_since, now, ApprovalState::Unknown).await
+    }
+
+    /// Says that what a gateway has on its way still is.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn approvals_are_on_their_way(&self, node: &str, now: Timestamp) -> Result<(), StateError> {
+        let query = "UPDATE approvals SET seen_us = $1 WHERE node = $2 AND state IN ('consumed', 'dispatched')";
+        sqlx::query(query).bind(now.as_microsecond()).bind(node).execute(&self.database.pool).await?;
+        Ok(())
+    }
+
+    /// What a gateway took and did not tell the end of.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn approvals_at(&self, node: &str) -> Result<Vec<Approval>, StateError> {
+        let query = "SELECT * FROM approvals WHERE node = $1 AND state IN ('consumed', 'dispatched')";
+        let mut transaction = self.begin_reading().await?;
+        let rows = sqlx::query(query).bind(node).fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+        rows.iter().map(|row| self.approval_of(row)).collect()
+    }
+
+    /// Forgets what ended before a time, with its arguments: the record keeps what happened.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn forget_approvals(&self, before: Timestamp) -> Result<u64, StateError> {
+        let mut writing = self.begin_writing().await?;
+        let query = "DELETE FROM approvals WHERE changed_us < $1 AND expires_us < $1 AND state IN ('rejected', \
+                     'expired', 'cancelled', 'succeeded', 'failed', 'unknown')";
+        let gone = sqlx::query(query).bind(before.as_microsecond()).execute(writing.connection()).await?;
+        writing.commit().await?;
+        Ok(gone.rows_affected())
+    }
+
+    /// The moves since a version, and the version that counts now.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn approval_news(&self, since: u64) -> Result<(Vec<ApprovalNews>, u64), StateError> {
+        let mut transaction = self.database.begin_reading().await?;
+        let now = counter(&mut transaction, "approvals").await?;
+        let query = "SELECT id, state, version FROM approvals WHERE version > $1 ORDER BY version";
+        let rows = sqlx::query(query).bind(signed(since)).fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+        let news = |row: &AnyRow| -> Result<ApprovalNews, StateError> {
+            Ok(ApprovalNews {
+                id: row.try_get("id")?,
+                state: state_of(row)?,
+                version: unsigned(row.try_get("version")?),
+            })
+        };
+        Ok((rows.iter().map(news).collect::<Result<_, _>>()?, now))
+    }
+
+    async fn end_those(
+        &self,
+        query: &'static str,
+        until: Timestamp,
+        now: Timestamp,
+        to: ApprovalState,
+    ) -> Result<Vec<Approval>, StateError> {
+        let looked = sqlx::query(query).bind(until.as_microsecond()).bind(BATCH).fetch_all(&self.database.pool).await?;
+        if looked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut writing = self.begin_writing().await?;
+        let rows = sqlx::query(query).bind(until.as_microsecond()).bind(BATCH).fetch_all(writing.connection()).await?;
+        let mut ended = Vec::with_capacity(rows.len());
+        let step = Step { to, now, expires_at: Step::counting(to, now), ..Step::default() };
+        for row in &rows {
+            let (id, from): (String, _) = (row.try_get("id")?, state_of(row)?);
+            step.write(writing.connection(), &id, from).await?;
+            // One that does not open ends all the same.
+            if let Ok(mut approval) = self.approval_of(row) {
+                step.apply(&mut approval);
+                ended.push(approval);
+            }
+        }
+        self.told(writing).await?;
+        Ok(ended)
+    }
+
+    async fn told(&self, mut writing: Writing) -> Result<(), StateError> {
+        self.announce(&mut writing).await?;
+        Ok(writing.commit().await?)
+    }
+
+    fn approval_of(&self, row: &AnyRow) -> Result<Approval, StateError> {
+        let (id, call_mark): (String, String) = (row.try_get("id")?, row.try_get("call_mark")?);
+        let (sealed, answer): (Vec<u8>, Option<Vec<u8>>) = (row.try_get("sealed")?, row.try_get("answer")?);
+        let time = |name: &str| -> Result<Timestamp, StateError> {
+            let microseconds: i64 = row.try_get(name)?;
+            Timestamp::from_microsecond(microseconds).map_err(|error| DatabaseError::Value(error.to_string()).into())
+        };
+        let answer = answer.map(|sealed| self.seals.open_answer(&id, &call_mark, &sealed)).transpose()?;
+        let state = state_of(row)?;
+        // Whoever can write to the database cannot answer for a person.
+        let needs_approval = matches!(state, ApprovalState::Approved | ApprovalState::Consumed);
+        if needs_approval && !answer.as_ref().is_some_and(|answer| answer.is_approval) {
+            return Err(StateError::Approval(id));
+        }
+        Ok(Approval {
+            state,
+            call: self.seals.open_held(&id, &call_mark, &sealed)?,
+            answer,
+            held_at: time("held_us")?,
+            expires_at: time("expires_us")?,
+            changed_at: time("changed_us")?,
+            node: row.try_get("node")?,
+            id,
+            call_mark,
+        })
+    }
+}
+
+/// One move.
+#[derive(Debug)]
+struct Step<'a> {
+    to: ApprovalState,
+    now: Timestamp,
+    answer: Option<&'a HeldAnswer>,
+    expires_at: Option<Timestamp>,
+    node: Option<&'a str>,
+}
+
+impl Default for Step<'_> {
+    fn default() -> Self {
+        Self { to: ApprovalState::Unknown, now: Timestamp::UNIX_EPOCH, answer: None, expires_at: None, node: None }
+    }
+}
+
+impl Step<'_> {
+    /// How long an end counts that nobody knows.
+    fn counting(to: ApprovalState, now: Timestamp) -> Option<Timestamp> {
+        let counts = now.checked_add(UNKNOWN_COUNTS).unwrap_or(Timestamp::MAX);
+        (to == ApprovalState::Unknown).then_some(counts)
+    }
+
+    /// What expired can neither be permitted nor taken any more. Whoever took it in time can give it back.
+    fn must_be_in_time(&self, from: ApprovalState) -> bool {
+        match self.to {
+            ApprovalState::Approved => from != ApprovalState::Consumed,
+            ApprovalState::Consumed => true,
+            _ => false,
+        }
+    }
+
+    /// Whether this move is one for what is kept: only an answer permits a call.
+    fn is_of(&self, approval: &Approval) -> bool {
+        match (approval.state, self.to) {
+            (ApprovalState::Held | ApprovalState::Unknown, ApprovalState::Approved) => self.answer.is_some(),
+            (ApprovalState::Held, ApprovalState::Rejected) => self.answer.is_some(),
+            _ => true,
+        }
+    }
+
+    async fn write(&self, connection: &mut AnyConnection, id: &str, from: ApprovalState) -> Result<(), StateError> {
+        self.write_with(connection, id, from, None).await
+    }
+
+    /// The one conditional write.
+    async fn write_with(
+        &self,
+        connection: &mut AnyConnection,
+        id: &str,
+        from: ApprovalState,
+        answer: Option<Vec<u8>>,
+    ) -> Result<(), StateError> {
+        let version = next(connection).await?;
+        let query = "UPDATE approvals SET state = $1, changed_us = $2, version = $3, answer = COALESCE($4, answer), \
+                     expires_us = COALESCE($5, expires_us), node = COALESCE($6, node), seen_us = $2 WHERE id = $7 AND \
+                     state = $8";
+        let written = sqlx::query(query)
+            .bind(self.to.as_str())
+            .bind(self.now.as_microsecond())
+            .bind(signed(version))
+            .bind(answer)
+            .bind(self.expires_at.map(Timestamp::as_microsecond))
+            .bind(self.node)
+            .bind(id)
+            .bind(from.as_str())
+            .execute(connection)
+            .await?;
+        if written.rows_affected() == 1 { Ok(()) } else { Err(StateError::Approval(id.to_owned())) }
+    }
+
+    fn apply(&self, approval: &mut Approval) {
+        approval.state = self.to;
+        approval.changed_at = self.now;
+        if let Some(answer) = self.answer {
+            approval.answer = Some(answer.clone());
+        }
+        approval.expires_at = self.expires_at.unwrap_or(approval.expires_at);
+        if let Some(node) = self.node {
+            approval.node = Some(node.to_owned());
+        }
+    }
+}
+
+/// Whether the same call, made again, meets this one. What ended well or was given up is over; a rejection and an end
+/// that nobody knows count until they expire.
+fn stands(approval: &Approval, now: Timestamp) -> bool {
+    match approval.state {
+        ApprovalState::Consumed | ApprovalState::Dispatched => true,
+        ApprovalState::Held | ApprovalState::Approved | ApprovalState::Rejected | ApprovalState::Unknown => {
+            approval.expires_at > now
+        }
+        ApprovalState::Expired | ApprovalState::Cancelled | ApprovalState::Succeeded | ApprovalState::Failed => false,
+    }
+}
+
+/// Until when a caller is not heard with a tool, because its calls were rejected again and again.
+async fn rejected_until(
+    connection: &mut AnyConnection,
+    new: &NewApproval<'_>,
+) -> Result<Option<Timestamp>, StateError> {
+    let since = new.now.checked_sub(REJECTED_WITHIN).unwrap_or(Timestamp::MIN);
+    let query = "SELECT changed_us FROM approvals WHERE caller_mark = $1 AND state = 'rejected' AND server = $2 AND \
+                 tool = $3 AND changed_us > $4 ORDER BY changed_us DESC LIMIT $5";
+    let rows = sqlx::query(query)
+        .bind(new.caller_mark)
+        .bind(&new.call.server)
+        .bind(&new.call.tool)
+        .bind(since.as_microsecond())
+        .bind(REJECTIONS)
+        .fetch_all(connection)
+        .await?;
+    if i64::try_from(rows.len()).unwrap_or(REJECTIONS) < REJECTIONS {
+        return Ok(None);
+    }
+    let Some(oldest) = rows.last() else { return Ok(None) };
+    let oldest = Timestamp::from_microsecond(oldest.try_get(0)?);
+    let oldest = oldest.map_err(|error| DatabaseError::Value(error.to_string()))?;
+    Ok(Some(oldest.checked_add(REJECTED_WITHIN).unwrap_or(Timestamp::MAX)))
+}
+
+fn state_of(row: &AnyRow) -> Result<ApprovalState, StateError> {
+    let text: String = row.try_get("state")?;
+    ApprovalState::parse(&text)
+        .ok_or_else(|| DatabaseError::Value(format!("a held call in the unknown state `{text}`")).into())
+}
+
+/// The next version of held calls.
+async fn next(connection: &mut AnyConnection) -> Result<u64, StateError> {
+    sqlx::query("UPDATE counters SET value = value + 1 WHERE name = 'approvals'").execute(&mut *connection).await?;
+    counter(connection, "approvals").await
+}

@@ -1,0 +1,88 @@
+//! `approvals`: held calls, and a person's answers to them.
+
+mod showing;
+mod watching;
+
+use anyhow::Result;
+use toolwarden_control::operations::approvals_answer::Outcome;
+use toolwarden_control::operations::{
+    ApprovalsApprove, ApprovalsDeny, ApprovalsList, ApprovalsShow, approvals_approve, approvals_deny, approvals_list,
+    approvals_show,
+};
+use toolwarden_core::name::shown;
+
+use crate::clerk::Desk;
+use crate::output::{self, Exit};
+use toolwarden_cli::{ApprovalsCommand, Format, Places};
+
+pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
+    let desk = Desk::open(places, None)?;
+    match command {
+        ApprovalsCommand::List { state, limit, format } => {
+            let request = approvals_list::Request { state: Some(state.clone()), limit: Some(*limit) };
+            let found = desk.ask::<ApprovalsList>(request)?;
+            if found.unreadable > 0 {
+                output::remark(&format!(
+                    "{} held calls were changed in the database by somebody without the key, and are left out",
+                    found.unreadable
+                ));
+            }
+            if format.json {
+                output::json(&found.approvals)?;
+            } else if found.approvals.is_empty() {
+                output::text(if state == "held" { "no call waits for an answer\n" } else { "no such calls\n" })?;
+            } else {
+                output::text(&showing::list(&found.approvals))?;
+            }
+            Ok(Exit::Done)
+        }
+        ApprovalsCommand::Show { id, format } => {
+            let view = desk.ask::<ApprovalsShow>(approvals_show::Request { id: id.clone() })?;
+            if format.json {
+                output::json(&view)?;
+            } else {
+                output::text(&showing::whole(&view))?;
+            }
+            Ok(Exit::Done)
+        }
+        ApprovalsCommand::Approve { id, scope, note, format } => {
+            let request =
+                approvals_approve::Request { id: id.clone(), scope: Some((*scope).into()), note: note.clone() };
+            told(&desk.ask::<ApprovalsApprove>(request)?, format)
+        }
+        ApprovalsCommand::Deny { id, remember, note, format } => {
+            let request = approvals_deny::Request { id: id.clone(), remember: *remember, note: note.clone() };
+            told(&desk.ask::<ApprovalsDeny>(request)?, format)
+        }
+        ApprovalsCommand::Watch { format } => watching::watch(&desk, format.json),
+    }
+}
+
+/// Says what an answer did.
+fn told(outcome: &Outcome, format: &Format) -> Result<Exit> {
+    let exit = if outcome.not_done.is_some() { Exit::Failed } else { Exit::Done };
+    if let Some(not_done) = &outcome.not_done {
+        output::remark(not_done);
+    }
+    if format.json {
+        output::json(outcome)?;
+        return Ok(exit);
+    }
+    output::text(&in_words(outcome))?;
+    Ok(exit)
+}
+
+fn in_words(outcome: &Outcome) -> String {
+    let view = &outcome.approval;
+    let what = format!("{}:{}", shown(&view.server), shown(&view.tool));
+    let is_approval = view.answer.as_ref().is_some_and(|answer| answer.is_approval);
+    let mut text = if is_approval {
+        format!("approved: {what}; the same call, made before {}, runs once\n", view.expires_at)
+    } else {
+        format!("denied: {what}; the same call is refused until {}\n", view.expires_at)
+    };
+    if let Some(besides) = &outcome.besides {
+        text.push_str(&format!("{besides}\n"));
+    }
+    text
+}

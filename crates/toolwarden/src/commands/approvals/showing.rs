@@ -1,0 +1,127 @@
+//! How held calls look: a line each, or one as a whole.
+
+use toolwarden_control::ApprovalView;
+use toolwarden_core::ApprovalState;
+use toolwarden_core::name::{shown, shown_json};
+
+use crate::output::{Colour, coloured, in_one_line};
+use crate::table::{self, Cell, Last};
+
+pub fn list(approvals: &[ApprovalView]) -> String {
+    let row = |view: &ApprovalView| {
+        vec![
+            Cell::plain(view.id.as_str()),
+            Cell::in_colour(view.state.as_str(), colour(view.state)),
+            Cell::plain(who(view)),
+            Cell::plain(tool(view)),
+            Cell::plain(view.reason.as_str()),
+            Cell::plain(in_one_line(&view.arguments.to_string())),
+        ]
+    };
+    let headings = ["ID", "STATE", "WHO", "TOOL", "REASON", "ARGUMENTS"];
+    table::text(&headings, approvals.iter().map(row).collect(), Last::Cut)
+}
+
+pub fn tool(view: &ApprovalView) -> String {
+    format!("{}:{}", shown(&view.server), shown(&view.tool))
+}
+
+/// Who makes the call, in a word or two.
+pub fn who(view: &ApprovalView) -> String {
+    let caller = &view.caller;
+    let user = caller.user.as_deref().map(shown);
+    let role = caller.role.as_deref().map(shown);
+    match (user, role) {
+        (Some(user), Some(role)) => format!("{role} of {user}"),
+        (Some(user), None) => user.into_owned(),
+        (None, Some(role)) => role.into_owned(),
+        (None, None) => "somebody".to_owned(),
+    }
+}
+
+pub fn colour(state: ApprovalState) -> Colour {
+    match state {
+        ApprovalState::Held | ApprovalState::Unknown => Colour::Yellow,
+        ApprovalState::Approved | ApprovalState::Consumed | ApprovalState::Dispatched | ApprovalState::Succeeded => {
+            Colour::Green
+        }
+        ApprovalState::Rejected | ApprovalState::Failed => Colour::Red,
+        ApprovalState::Expired | ApprovalState::Cancelled => Colour::Dim,
+    }
+}
+
+/// Everything a person needs to answer.
+pub fn whole(view: &ApprovalView) -> String {
+    format!("{}{}", coloured(view.state.as_str(), colour(view.state)), after_state(view))
+}
+
+/// The same without colours.
+pub fn plain(view: &ApprovalView) -> String {
+    format!("{}{}", view.state.as_str(), after_state(view))
+}
+
+fn after_state(view: &ApprovalView) -> String {
+    let mut text = format!("  {}\n", tool(view));
+    let mut line = |name: &str, words: &str| text.push_str(&format!("  {name:<10} {words}\n"));
+    line("id", &view.id);
+    line("who", &caller(view));
+    line("because", &format!("{} ({})", shown(&view.message), view.reason));
+    if let Some(rule) = &view.rule {
+        line("rule", &shown(rule));
+    }
+    line("held at", &view.held_at);
+    line("until", &view.expires_at);
+    if let Some(claims) = &view.claims {
+        line("it says", &in_one_line(claims));
+    }
+    if let Some(answer) = &view.answer {
+        let what = if answer.is_approval { "approved" } else { "denied" };
+        let note = answer.note.as_deref().map(|note| format!(": {}", shown(note))).unwrap_or_default();
+        line("answer", &format!("{what} ({}) by {} at {}{note}", answer.scope.as_str(), shown(&answer.by), answer.at));
+    }
+    let pretty = serde_json::to_string_pretty(&view.arguments).unwrap_or_default();
+    text.push_str("  arguments\n");
+    for line in shown_json(&pretty).lines() {
+        text.push_str(&format!("    {line}\n"));
+    }
+    if !needs(view).is_empty() {
+        text.push_str(&format!("  needs      {}\n", needs(view)));
+    }
+    for offer in &view.offers {
+        let scope = offer.scope.as_str();
+        text.push_str(&format!("  --scope {scope:<8} permits {}\n", offer.permits));
+    }
+    text
+}
+
+fn caller(view: &ApprovalView) -> String {
+    let caller = &view.caller;
+    let named = [
+        ("token", &caller.token),
+        ("mode", &caller.mode),
+        ("task", &caller.task),
+        ("project", &caller.project),
+        ("run", &caller.run),
+        ("job", &caller.job),
+    ];
+    let known: Vec<_> = named
+        .iter()
+        .filter_map(|(name, value)| value.as_deref().map(|value| format!("{name} {}", shown(value))))
+        .collect();
+    if known.is_empty() { who(view) } else { format!("{} ({})", who(view), known.join(", ")) }
+}
+
+fn needs(view: &ApprovalView) -> String {
+    let mut needs = Vec::new();
+    if !view.needs.approvers.is_empty() {
+        let named: Vec<_> = view.needs.approvers.iter().map(|name| shown(name)).collect();
+        needs.push(format!("an answer of {}", named.join(" or ")));
+    }
+    if view.needs.second_person {
+        needs.push("another person than the caller".to_owned());
+    }
+    if view.needs.reason {
+        needs.push("a note that says why".to_owned());
+    }
+    needs.join(", ")
+}

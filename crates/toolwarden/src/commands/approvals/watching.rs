@@ -1,0 +1,207 @@
+//! `approvals watch`: held calls as they come, answered by key.
+//!
+//! A key acts on the call that was on the screen when it was pressed: the choice is by id, and where that call is gone
+//! nothing is chosen until a person chooses again.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use anyhow::Result;
+use toolwarden_control::ApprovalView;
+use toolwarden_control::operations::{
+    ApprovalsApprove, ApprovalsDeny, ApprovalsList, approvals_approve, approvals_deny, approvals_list,
+};
+use toolwarden_core::AnswerScope;
+use toolwarden_core::name::shown_json;
+
+use super::{in_words, showing};
+use crate::clerk::Desk;
+use crate::environment::{self, RawTerminal};
+use crate::output::{self, Exit, in_one_line, shorten};
+
+const PAUSE: Duration = Duration::from_millis(500);
+const MOST: u32 = 1_000;
+const KEYS: &str = "↑↓ choose · a approve once · s this session · t this tool always · d deny · q quit";
+
+pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
+    match RawTerminal::enter().filter(|_| !json) {
+        Some(terminal) => by_key(desk, terminal),
+        None => lines(desk, json),
+    }
+}
+
+fn held(desk: &Desk) -> Result<Vec<ApprovalView>> {
+    let request = approvals_list::Request { state: None, limit: Some(MOST) };
+    let mut found = desk.ask::<ApprovalsList>(request)?.approvals;
+    // Whoever waits longest comes first.
+    found.reverse();
+    Ok(found)
+}
+
+/// One line for each call that comes, until nobody reads.
+fn lines(desk: &Desk, json: bool) -> Result<Exit> {
+    let mut known = BTreeSet::new();
+    loop {
+        let found = held(desk)?;
+        let now: BTreeSet<String> = found.iter().map(|view| view.id.clone()).collect();
+        for view in found.iter().filter(|view| !known.contains(&view.id)) {
+            let line = if json {
+                shown_json(&format!("{}\n", serde_json::to_string(view)?)).into_owned()
+            } else {
+                let arguments = in_one_line(&view.arguments.to_string());
+                format!("{}  {}  {}  {}  {arguments}\n", view.id, showing::who(view), showing::tool(view), view.reason)
+            };
+            if !output::text_read(&line)? {
+                return Ok(Exit::Done);
+            }
+        }
+        known = now;
+        desk.pause(PAUSE);
+    }
+}
+
+/// What a key means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Up,
+    Down,
+    Approve(AnswerScope),
+    Deny,
+    Quit,
+}
+
+fn key(bytes: &[u8]) -> Option<Key> {
+    Some(match bytes {
+        b"\x1b[A" | b"\x1bOA" | b"k" => Key::Up,
+        b"\x1b[B" | b"\x1bOB" | b"j" => Key::Down,
+        b"a" => Key::Approve(AnswerScope::Once),
+        b"s" => Key::Approve(AnswerScope::Session),
+        b"t" => Key::Approve(AnswerScope::Tool),
+        b"d" => Key::Deny,
+        // Ctrl-C and Ctrl-D are keys here.
+        b"q" | b"\x03" | b"\x04" => Key::Quit,
+        _ => return None,
+    })
+}
+
+/// What is on the screen.
+#[derive(Debug, Default)]
+struct Board {
+    calls: Vec<ApprovalView>,
+    chosen: Option<String>,
+    message: String,
+}
+
+impl Board {
+    /// Takes over what waits now. A choice stays with its call, and goes with it.
+    fn take(&mut self, calls: Vec<ApprovalView>) {
+        let was_empty = self.calls.is_empty();
+        self.calls = calls;
+        let is_there = |id: &String| self.calls.iter().any(|view| view.id == *id);
+        if !self.chosen.as_ref().is_some_and(is_there) {
+            self.chosen = self.calls.first().filter(|_| was_empty).map(|view| view.id.clone());
+        }
+    }
+
+    fn chosen(&self) -> Option<&ApprovalView> {
+        self.calls.iter().find(|view| Some(&view.id) == self.chosen.as_ref())
+    }
+
+    fn step(&mut self, down: i64) {
+        let place = self.calls.iter().position(|view| Some(&view.id) == self.chosen.as_ref());
+        let last = self.calls.len().saturating_sub(1);
+        let next = match place {
+            None => 0,
+            Some(place) if down > 0 => (place + 1).min(last),
+            Some(place) => place.saturating_sub(1),
+        };
+        self.chosen = self.calls.get(next).map(|view| view.id.clone());
+    }
+
+    /// The lines of the screen, none wider or more than fit.
+    fn lines(&self, width: usize, height: usize) -> Vec<String> {
+        let mut lines = vec![format!("Toolwarden · {} held", self.calls.len()), String::new()];
+        let most = (height / 2).max(3);
+        let place = self.calls.iter().position(|view| Some(&view.id) == self.chosen.as_ref()).unwrap_or(0);
+        for view in self.calls.iter().skip(place.saturating_sub(most - 1)).take(most) {
+            let mark = if Some(&view.id) == self.chosen.as_ref() { "▶" } else { " " };
+            let arguments = in_one_line(&view.arguments.to_string());
+            lines.push(format!("{mark} {}  {}  {arguments}", showing::who(view), showing::tool(view)));
+        }
+        if self.calls.is_empty() {
+            lines.push("  no call waits for an answer".to_owned());
+        }
+        lines.push(String::new());
+        if let Some(view) = self.chosen() {
+            lines.extend(showing::plain(view).lines().map(str::to_owned));
+        }
+        let room = height.saturating_sub(2);
+        if lines.len() > room {
+            lines.truncate(room.saturating_sub(1));
+            lines.push("  … more: `toolwarden approvals show ID` has all of it".to_owned());
+        }
+        lines.resize(room, String::new());
+        lines.push(self.message.clone());
+        lines.push(KEYS.to_owned());
+        lines.iter().map(|line| shorten(line, width)).collect()
+    }
+}
+
+fn by_key(desk: &Desk, terminal: RawTerminal) -> Result<Exit> {
+    let mut board = Board::default();
+    loop {
+        board.take(held(desk)?);
+        show(&board)?;
+        match terminal.key().as_deref().and_then(key) {
+            None => {}
+            Some(Key::Quit) => break,
+            Some(Key::Up) => board.step(-1),
+            Some(Key::Down) => board.step(1),
+            Some(Key::Approve(scope)) => board.message = answer(desk, &board, Some(scope)),
+            Some(Key::Deny) => board.message = answer(desk, &board, None),
+        }
+    }
+    drop(terminal);
+    Ok(Exit::Done)
+}
+
+/// Gives an answer to the chosen call; says what came of it.
+fn answer(desk: &Desk, board: &Board, scope: Option<AnswerScope>) -> String {
+    let Some(id) = board.chosen().map(|view| view.id.clone()) else { return "choose a call first".to_owned() };
+    let done = match scope {
+        Some(scope) => desk.ask::<ApprovalsApprove>(approvals_approve::Request { id, scope: Some(scope), note: None }),
+        None => desk.ask::<ApprovalsDeny>(approvals_deny::Request { id, remember: false, note: None }),
+    };
+    match done {
+        Ok(outcome) => outcome.not_done.clone().unwrap_or_else(|| in_one_line(&in_words(&outcome))),
+        Err(error) => in_one_line(&format!("{error:#}")),
+    }
+}
+
+fn show(board: &Board) -> Result<()> {
+    let (width, height) = (environment::terminal_width(), environment::terminal_height());
+    let mut text = String::from("\u{1b}[H");
+    for (place, line) in board.lines(width, height).iter().enumerate() {
+        // The rest of each line is wiped; no line break after the last, which would scroll.
+        text.push_str(if place == 0 { "" } else { "\r\n" });
+        text.push_str(line);
+        text.push_str("\u{1b}[K");
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+impl RawTerminal {
+    /// The key that was pressed; none where none was for a moment.
+    fn key(&self) -> Option<Vec<u8>> {
+        let mut bytes = [0; 16];
+        let read = std::io::stdin().lock().read(&mut bytes).ok()?;
+        bytes.get(..read).filter(|bytes| !bytes.is_empty()).map(<[u8]>::to_vec)
+    }
+}
+
+#[cfg(test)]
+#[path = "watching_tests.rs"]
+mod tests;

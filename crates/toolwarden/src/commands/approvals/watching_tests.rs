@@ -1,0 +1,62 @@
+//! The screen of held calls, without a terminal.
+
+use toolwarden_control::ApprovalView;
+use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldCaller};
+
+use super::{Board, Key, key};
+
+fn call(id: &str) -> ApprovalView {
+    ApprovalView {
+        id: id.to_owned(),
+        state: ApprovalState::Held,
+        server: "notes".to_owned(),
+        tool: "write_note".to_owned(),
+        arguments: serde_json::json!({ "text": "a long text ".repeat(20) }),
+        sent: "{}".to_owned(),
+        claims: None,
+        caller: HeldCaller { user: Some("ada".to_owned()), ..HeldCaller::default() },
+        reason: "not_in_allowlist".to_owned(),
+        message: "no allowlist entry matches".to_owned(),
+        rule: None,
+        held_at: String::new(),
+        expires_at: String::new(),
+        changed_at: String::new(),
+        needs: ApprovalNeeds::default(),
+        offers: Vec::new(),
+        answer: None,
+    }
+}
+
+#[test]
+fn review_3_a_key_never_acts_on_a_call_that_was_not_chosen() {
+    let mut board = Board::default();
+    board.take(vec![call("one"), call("two")]);
+    assert_eq!(board.chosen().map(|view| view.id.as_str()), Some("one"));
+    board.step(1);
+    assert_eq!(board.chosen().map(|view| view.id.as_str()), Some("two"));
+    // The chosen one is answered by somebody else, and another one takes its line.
+    board.take(vec![call("one"), call("three")]);
+    assert_eq!(board.chosen().map(|view| view.id.as_str()), None);
+    board.step(1);
+    assert_eq!(board.chosen().map(|view| view.id.as_str()), Some("one"));
+}
+
+#[test]
+fn the_screen_is_as_large_as_the_terminal() {
+    let mut board = Board::default();
+    board.take((0..50).map(|number| call(&number.to_string())).collect());
+    for (width, height) in [(80, 24), (40, 12), (200, 60)] {
+        let lines = board.lines(width, height);
+        assert_eq!(lines.len(), height);
+        assert!(lines.iter().all(|line| line.chars().count() <= width));
+    }
+}
+
+#[test]
+fn keys_mean_what_the_last_line_says() {
+    assert_eq!(key(b"a"), Some(Key::Approve(AnswerScope::Once)));
+    assert_eq!(key(b"d"), Some(Key::Deny));
+    assert_eq!(key(b"\x1b[B"), Some(Key::Down));
+    assert_eq!(key(b"\x03"), Some(Key::Quit));
+    assert_eq!(key(b"x"), None);
+}
