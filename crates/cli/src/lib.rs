@@ -3,6 +3,7 @@
 mod approvals;
 mod audit;
 mod changes;
+mod grants;
 mod servers;
 mod tokens;
 mod vault;
@@ -18,6 +19,7 @@ pub use audit::{AuditCommand, ExportFormat, RowArguments};
 pub use changes::{
     AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
 };
+pub use grants::{GrantArguments, GrantsCommand};
 pub use servers::{ServersCommand, SessionsCommand, ToolsCommand};
 pub use tokens::{IssueArguments, TokensCommand};
 pub use vault::VaultCommand;
@@ -64,6 +66,8 @@ pub enum Command {
     Unblock(UnblockArguments),
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
+    #[command(subcommand)]
+    Grants(GrantsCommand),
     #[command(subcommand)]
     Modes(ModesCommand),
     #[command(subcommand)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use http::{Request, Response, StatusCode};
-use toolwarden_control::Clerk;
+use toolwarden_control::{Clerk, ControlError, Listening};
 use tower::ServiceExt;
 
 use crate::peer::Peer;
@@ -18,12 +18,21 @@ const LARGEST: usize = 256 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Desk {
     router: Router,
+    clerk: Arc<Clerk>,
 }
 
 impl Desk {
     #[must_use]
     pub fn new(clerk: Arc<Clerk>) -> Self {
-        Self { router: router(clerk) }
+        Self { router: router(clerk.clone()), clerk }
+    }
+
+    /// Listens to what happens, on behalf of somebody.
+    ///
+    /// # Errors
+    /// They may not, or no gateway runs here.
+    pub fn listen(&self, peer: &Peer) -> Result<Listening, ControlError> {
+        self.clerk.listen(&peer.actor(&self.clerk))
     }
 
     /// The routes, for the control socket.

@@ -4,10 +4,12 @@
 //! request without one is refused, so a new door cannot forget to ask.
 
 mod answering;
+mod events;
 mod peer;
 mod router;
 mod socket;
 
 pub use answering::Desk;
+pub use events::EVENTS_PATH;
 pub use peer::Peer;
 pub use socket::{ControlSocket, SOCKET_NAME, SocketError, serve_socket};

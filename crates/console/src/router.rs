@@ -13,6 +13,7 @@ use serde::Serialize;
 use toolwarden_control::operations::{self, Visitor};
 use toolwarden_control::{Clerk, ControlError, Fault, Kind, Operation};
 
+use crate::events::{EVENTS_PATH, events};
 use crate::peer::Peer;
 
 /// Requests are a few names; more is a mistake.
@@ -24,6 +25,7 @@ pub(crate) fn router(clerk: Arc<Clerk>) -> Router {
     operations::all(&mut routes);
     let Routes(router) = routes;
     router
+        .route(EVENTS_PATH, get(events))
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not_found", "there is no such operation") })
         .method_not_allowed_fallback(|| async {
             refuse(StatusCode::METHOD_NOT_ALLOWED, "bad_input", "operations that change something are POST, others GET")
@@ -78,11 +80,13 @@ async fn act<O: Operation>(
     };
     match outcome {
         Ok(outcome) => json(StatusCode::OK, &outcome),
-        Err(error) => {
-            let fault = error.fault();
-            json(status(&fault), &Failed { error: fault })
-        }
+        Err(error) => failed(&error),
     }
+}
+
+pub(crate) fn failed(error: &ControlError) -> Response {
+    let fault = error.fault();
+    json(status(&fault), &Failed { error: fault })
 }
 
 #[derive(Serialize)]
@@ -100,7 +104,7 @@ fn status(fault: &Fault) -> StatusCode {
     }
 }
 
-fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
+pub(crate) fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
     json(status, &Failed { error: Fault::new(code, message) })
 }
 

@@ -21,6 +21,7 @@ mod seen;
 mod selection;
 mod servers;
 mod sessions;
+mod watching;
 
 pub use actor::{Actor, Role, Via};
 pub use approvals::{ApprovalView, Offer};
@@ -37,3 +38,4 @@ pub use toolwarden_store::index::Used;
 
 pub use servers::{RefusedPolicy, ServerView, Servers, ToolView};
 pub use sessions::{SessionView, Stays};
+pub use watching::{ControlEvent, Listening};

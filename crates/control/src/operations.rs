@@ -17,6 +17,9 @@ pub mod audit_stats;
 pub mod audit_verify;
 pub mod blocks_remove;
 mod explain_again;
+pub mod grants_issue;
+pub mod grants_list;
+pub mod grants_revoke;
 pub mod modes_delete;
 pub mod modes_set;
 pub mod modes_suggest;
@@ -68,6 +71,9 @@ pub use audit_query::AuditQuery;
 pub use audit_stats::AuditStats;
 pub use audit_verify::AuditVerify;
 pub use blocks_remove::BlocksRemove;
+pub use grants_issue::GrantsIssue;
+pub use grants_list::GrantsList;
+pub use grants_revoke::GrantsRevoke;
 pub use modes_delete::ModesDelete;
 pub use modes_set::ModesSet;
 pub use modes_suggest::ModesSuggest;
@@ -134,6 +140,9 @@ pub fn all(visitor: &mut impl Visitor) {
         AuditStats,
         AuditVerify,
         BlocksRemove,
+        GrantsIssue,
+        GrantsList,
+        GrantsRevoke,
         ModesDelete,
         ModesSet,
         ModesSuggest,

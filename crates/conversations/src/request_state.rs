@@ -43,6 +43,8 @@ pub enum Carried {
     Parked(String),
     /// A legacy server wants an address opened first: the call is simply made again.
     Again,
+    /// The gateway itself asks whether a held call may be made: under which id it lies, and the key of the question.
+    Held { approval: String, key: String },
 }
 
 /// What a state says, before it is sealed.

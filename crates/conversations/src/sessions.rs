@@ -72,7 +72,7 @@ impl Unanswered {
     fn is_awaited(&self) -> bool {
         let is_there = match &self.question.to {
             AnswerTo::Server(link, _) => link.is_open(),
-            AnswerTo::Waiter(_) => true,
+            AnswerTo::Waiter(_) | AnswerTo::Gateway(_) => true,
         };
         is_there && self.course.as_ref().is_none_or(|course| course.strong_count() > 0)
     }
@@ -85,6 +85,8 @@ pub enum AnswerTo {
     Server(Link, Id),
     /// To whoever asks on a modern server's behalf.
     Waiter(Mutex<Option<oneshot::Sender<Result<Part, Part>>>>),
+    /// To the gateway itself, which asks whether a held call may be made.
+    Gateway(Mutex<Option<oneshot::Sender<Result<Part, Part>>>>),
 }
 
 /// The session watches something else now; what the server agreed to comes back.

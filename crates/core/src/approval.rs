@@ -176,6 +176,10 @@ impl ApprovalNeeds {
     }
 }
 
+/// How the anchor of "this session" begins: the id of a token, or the mark of a conversation.
+pub const TOKEN_ANCHOR: &str = "token:";
+pub const SESSION_ANCHOR: &str = "session:";
+
 /// How groups are told from users among approvers.
 const GROUP: &str = "group:";
 
@@ -207,6 +211,9 @@ pub struct HeldCall {
     /// The conversation that "this session" would mean; none where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
+    /// A mark of the tool as it is defined now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     #[serde(default)]
     pub needs: ApprovalNeeds,
 }

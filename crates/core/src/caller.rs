@@ -57,6 +57,8 @@ pub struct TokenClaims {
     pub task_tools: Vec<String>,
     pub expires_at: Option<Timestamp>,
     pub calls_left: Option<u64>,
+    /// Answers that the client gives for its person count (REVIEW-6).
+    pub may_answer: bool,
 }
 
 /// Everything the judge needs to know of the caller.
@@ -99,6 +101,7 @@ impl Caller {
                 task_tools: claims.task_tools.clone(),
                 expires_at: claims.expires_at,
                 calls_left: claims.max_calls,
+                may_answer: claims.may_answer && bearer == Bearer::Person,
             },
         }
     }

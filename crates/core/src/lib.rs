@@ -11,6 +11,7 @@ pub mod clock;
 pub mod decision;
 pub mod digest;
 pub mod entry;
+pub mod grant;
 pub mod json;
 pub mod keyring;
 pub mod name;
@@ -24,7 +25,9 @@ pub mod stage;
 pub mod token;
 pub mod weak;
 
-pub use approval::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller};
+pub use approval::{
+    AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, SESSION_ANCHOR, TOKEN_ANCHOR,
+};
 pub use audit::{AuditRecord, RecordKind, Status};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
 pub use caller::{Caller, CallerKind, Context, Standing, TokenClaims};
@@ -32,6 +35,7 @@ pub use clock::Clock;
 pub use decision::Decision;
 pub use digest::Digest;
 pub use entry::{Entry, EntryFault, Side};
+pub use grant::{Grant, GrantClaims, GrantedCall};
 pub use keyring::{Keyring, KeyringError, Purpose};
 pub use name::{NameFault, ToolIdentity};
 pub use origin::{Layer, Origin, Sourced};

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use toolwarden_core::{Caller, CallerKind};
-use toolwarden_gateway::{Credential, Gateway, Refusal, identify};
+use toolwarden_gateway::{Answer, Credential, Events, Gateway, Refusal, identify};
 use toolwarden_telemetry::TurnedAway;
 
 use crate::body::AnswerBody;
-use crate::http::{JSON, credential, refused};
+use crate::http::{JSON, credential, refused, respond};
 use crate::{hosts, observing, post};
 
 /// Where it begins.
@@ -29,6 +29,9 @@ pub type Answering = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
 pub trait Beside: Debug + Send + Sync {
     /// Answers a person whose token was found good just now.
     fn answer(&self, person: Arc<Caller>, request: Request<Bytes>) -> Answering;
+
+    /// What such a person hears at the address of events, if this is it and they may.
+    fn events(&self, person: &Arc<Caller>, path: &str) -> Option<Events>;
 }
 
 /// Whether a request is for the control side.
@@ -51,6 +54,11 @@ where
         Err(response) => return *response,
     };
     parts.headers.remove(AUTHORIZATION);
+    if parts.method == Method::GET
+        && let Some(events) = beside.events(&person, parts.uri.path())
+    {
+        return respond(Answer::Events { events, resumable: false });
+    }
     let bytes = match post::collected(&parts.headers, body, LARGEST).await {
         Ok(bytes) => bytes,
         Err((status, text)) => {

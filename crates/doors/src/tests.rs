@@ -11,6 +11,8 @@ mod flowing;
 mod gathering;
 mod giving_up;
 mod held;
+mod held_granted;
+mod held_in_client;
 mod held_waiting;
 mod house;
 mod leaving;

@@ -42,7 +42,7 @@ pub(crate) async fn carry(
 pub(crate) fn delivered(asked: &Asked) -> Option<Answer> {
     match &asked.what {
         What::Answer(question, outcome) => {
-            let AnswerTo::Waiter(waiter) = &question.to else { return None };
+            let (AnswerTo::Waiter(waiter) | AnswerTo::Gateway(waiter)) = &question.to else { return None };
             let waiter = waiter.lock().unwrap_or_else(PoisonError::into_inner).take();
             // Whoever waited may have given up.
             let _ = waiter.map(|waiter| waiter.send(outcome.clone()));

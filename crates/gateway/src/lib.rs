@@ -4,6 +4,7 @@
 //! `steps`; the room `doors` turns bytes into arrivals, `conversations` holds what is open with clients and servers.
 
 mod aggregate;
+mod asking;
 mod bridge;
 mod opening;
 mod pipeline;

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use toolwarden_conversations::Scope;
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions;
+use toolwarden_conversations::sessions::AnswerTo;
 use toolwarden_conversations::upstreams::Wanted;
 use toolwarden_core::json::Part;
 use toolwarden_core::{ApprovalState, Weakness, weak};
 use toolwarden_mcp::{Era, Id, Message};
 
-use crate::{aggregate, bridge, opening, shared, waiting};
+use crate::{aggregate, asking, bridge, opening, shared, waiting};
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{self, Answer};
 use toolwarden_steps::arrival::{Arrival, Course, Via, shape_of};
@@ -137,6 +138,11 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let What::Cancel(flight) = &asked.what {
         return Ok(stop(&asked.arrival, asked.query.call.params.as_ref(), flight));
     }
+    if let Some((approval, key)) = asking::asked_before(asked) {
+        // With what a person said there, it is the same call without it.
+        let again = asking::answered(gateway, asked, approval, key).await?;
+        return Box::pin(steps(gateway, &again, trail)).await;
+    }
     catalog::know(gateway, asked).await?;
     let lookout = Lookout::of(gateway, asked);
     if let Some(trail) = trail.as_mut() {
@@ -146,7 +152,10 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
         Decided::May(judged) => judged,
         Decided::Held(pending) => match review::review(gateway, asked, pending).await? {
             Reviewed::Paid(permit) => Judged::Call(permit),
-            Reviewed::Waits(asking) => return Ok(waiting::wait(gateway, asked, asking, trail.take())),
+            Reviewed::Waits { asking, form } => return Ok(waiting::wait(gateway, asked, asking, form, trail.take())),
+            Reviewed::Asks { asking, form, held } => {
+                return asking::ask(gateway, asked, &asking, &form, held, trail.take()).await;
+            }
         },
     };
     parameters::check(gateway, asked)?;
@@ -169,7 +178,9 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if matches!(asked.what, What::Opening) && asked.arrival.version.era() == Era::Legacy {
         return Box::pin(opening::open(gateway, asked, &outbound)).await;
     }
-    if let What::Answer(question, outcome) = &asked.what {
+    if let What::Answer(question, outcome) = &asked.what
+        && !matches!(question.to, AnswerTo::Gateway(_))
+    {
         let (caller, outcome) = (&asked.arrival.caller, outcome.as_ref());
         if !questions::answered(&asked.upstream, caller, &question.method, outcome).await {
             return Err(Refusal::NoRecord);

@@ -2,16 +2,18 @@
 //! permits it, by the same way a caller takes who comes back with the same call.
 
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::ready;
 use futures_util::stream::{self, StreamExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Question};
 use toolwarden_core::ApprovalState;
 use toolwarden_core::json::Part;
+use toolwarden_mcp::Id;
 use toolwarden_mcp::compose::{self, quoted};
 use toolwarden_mcp::sse::Event;
 use toolwarden_refusals::Refusal;
@@ -22,7 +24,8 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::ending::Lookout;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::Asked;
-use toolwarden_steps::review::over;
+use toolwarden_steps::review::{answer_of, over, said_in_client};
+use toolwarden_steps::settings::Hold;
 
 use crate::pipeline;
 
@@ -31,9 +34,15 @@ const PROGRESS: Duration = Duration::from_secs(5);
 const WAITING: usize = 16;
 
 /// The answer to a call that waits: a stream that says so, and ends with the call's own answer.
-pub(crate) fn wait(gateway: &Arc<Gateway>, asked: &Arc<Asked>, asking: Asking, trail: Option<Trail>) -> Answer {
+pub(crate) fn wait(
+    gateway: &Arc<Gateway>,
+    asked: &Arc<Asked>,
+    asking: Asking,
+    form: Option<String>,
+    trail: Option<Trail>,
+) -> Answer {
     let (told, heard) = mpsc::channel(WAITING);
-    let waiter = Waiter { gateway: gateway.clone(), asked: asked.clone(), asking, trail, told };
+    let waiter = Waiter { gateway: gateway.clone(), asked: asked.clone(), asking, form, trail, told };
     let waits = stream::once(waiter.run()).filter_map(|()| ready(None));
     let hears = stream::unfold(heard, |mut heard| async move { heard.recv().await.map(|event| (event, heard)) });
     Answer::Events { events: Box::pin(stream::select(waits, hears)), resumable: false }
@@ -43,6 +52,8 @@ struct Waiter {
     gateway: Arc<Gateway>,
     asked: Arc<Asked>,
     asking: Asking,
+    /// What its person is asked in the client.
+    form: Option<String>,
     trail: Option<Trail>,
     told: mpsc::Sender<Event>,
 }
@@ -84,6 +95,8 @@ impl Waiter {
         let mut waited = 0_u64;
         let id = self.asking.id.clone();
         let mut answered = pin!(desk.answered(&id));
+        let mut asked_here = pin!(self.ask().await);
+        let mut is_asked = true;
         let ended = loop {
             tokio::select! {
                 biased;
@@ -100,6 +113,18 @@ impl Waiter {
                         Err(Refusal::Unverified)
                     }
                 },
+                said = &mut asked_here, if is_asked => {
+                    is_asked = false;
+                    match said {
+                        // The desk tells of it like of any other answer.
+                        Some(answer) => said_in_client(&self.gateway, &self.asked, &id, answer).await,
+                        // Nobody said anything: whoever does not wait anyway is told where the call lies.
+                        None if self.form.is_some() && self.gateway.settings.hold != Hold::Wait => {
+                            break Err(self.come_back());
+                        }
+                        None => {}
+                    }
+                }
                 _ = ticks.tick() => {
                     self.progress(waited).await;
                     waited += PROGRESS.as_secs();
@@ -110,6 +135,30 @@ impl Waiter {
         };
         given_up.id = None;
         ended
+    }
+
+    /// Puts the question to the client, where there is one; ends with what its person said.
+    async fn ask(&self) -> impl Future<Output = Option<&'static str>> + use<> {
+        let session = self.asked.arrival.session.clone();
+        let asked = match (&self.form, session) {
+            (Some(form), Some(session)) => {
+                let (waiter, answer) = oneshot::channel();
+                let number = session.next_number();
+                let id = Id::from_raw(&format!("\"tw-{number}\"")).unwrap_or_else(|| Id::number(number));
+                let to = AnswerTo::Gateway(Mutex::new(Some(waiter)));
+                let method: Arc<str> = "elicitation/create".into();
+                let question = Question { server: self.asked.upstream.name.clone(), method: method.clone(), to };
+                session.ask(id.clone(), question, None);
+                self.tell(compose::to_client(Some(&id), &method, Some(form))).await;
+                Some((Unanswered { session, id }, answer))
+            }
+            _ => None,
+        };
+        async move {
+            let (_unanswered, answer) = asked?;
+            let result = answer.await.ok()?.ok()?;
+            answer_of(result.value())
+        }
     }
 
     fn over(&self, state: ApprovalState) -> Refusal {
@@ -152,6 +201,18 @@ impl Waiter {
     /// Whoever does not listen any more is told nothing.
     async fn tell(&self, message: Bytes) {
         drop(self.told.send(Event::of(message)).await);
+    }
+}
+
+/// A question that is forgotten when nobody waits for its answer any more.
+struct Unanswered {
+    session: Arc<ClientSession>,
+    id: Id,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        drop(self.session.answered(&self.id));
     }
 }
 

@@ -11,7 +11,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use toolwarden_core::digest::hex;
-use toolwarden_core::{ApprovalState, AuditRecord, Clock, HeldCall, Keyring, Purpose, Reason, RecordKind, token};
+use toolwarden_core::{
+    ApprovalState, AuditRecord, Clock, HeldAnswer, HeldCall, Keyring, Purpose, Reason, RecordKind, token,
+};
 use toolwarden_store::state::{Approval, Bells, Feed, Holding, Moved, NewApproval, StateError};
 use toolwarden_store::{Journal, State};
 
@@ -188,6 +190,28 @@ impl Desk {
         }
     }
 
+    /// Keeps what a person said where the call was made; false where somebody was faster, or it is over.
+    ///
+    /// # Errors
+    /// It cannot be recorded or written; then nothing was said.
+    pub async fn answer(&self, id: &str, answer: &HeldAnswer) -> Result<bool, StateError> {
+        let Some(approval) = self.parts.state.approval(id).await? else { return Ok(false) };
+        let (what, word, counts) = match answer.is_approval {
+            true => ("approval_approved", "approved (once), in the client", self.parts.times.approved),
+            false => ("approval_rejected", "rejected, in the client", self.parts.times.held),
+        };
+        let lacks = approval.call.needs.lacks(&approval.call.caller, answer);
+        if lacks.is_some() {
+            return Ok(false);
+        }
+        let moved = self.parts.state.answer_approval(id, answer, later(answer.at, counts)).await?;
+        let is_done = matches!(moved, Moved::Done(_));
+        if is_done {
+            self.tell(what, id, Some(&approval.call), word);
+        }
+        Ok(is_done)
+    }
+
     /// Takes an approval, to make its call: one does, whoever else tries. Given back where nothing leaves.
     ///
     /// # Errors
@@ -226,6 +250,12 @@ impl Desk {
     #[must_use]
     pub fn is_waited_for(&self, id: &str) -> bool {
         self.bells().is_hung(id)
+    }
+
+    /// Whether the store is being told how this one ended here.
+    #[must_use]
+    pub fn is_telling(&self, id: &str) -> bool {
+        self.ending().contains(id)
     }
 
     async fn record_consumed(&self, approval: &Approval) -> Result<(), ()> {

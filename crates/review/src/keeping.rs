@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolwarden_core::ApprovalState;
 use toolwarden_store::Index;
 use toolwarden_store::index::Fate;
-use toolwarden_store::state::{Moved, StateError};
+use toolwarden_store::state::{Approval, Moved, StateError};
 
 use crate::desk::Desk;
 
@@ -61,7 +61,9 @@ impl Desk {
         for lost in state.give_up_approvals(silent_since, now).await? {
             self.tell("approval_unknown", &lost.id, Some(&lost.call), "the gateway that made the call is gone");
         }
-        state.forget_approvals(now.checked_sub(REMEMBERED).unwrap_or(now)).await?;
+        let forgotten = now.checked_sub(REMEMBERED).unwrap_or(now);
+        state.forget_approvals(forgotten).await?;
+        state.forget_grants(forgotten).await?;
         Ok(())
     }
 
@@ -80,25 +82,40 @@ impl Desk {
     pub async fn recover(&self, index: &Index) -> Result<usize, RecoveryError> {
         let mine = self.parts.state.approvals_at(&self.parts.node).await?;
         for approval in &mine {
-            let fate = index.fate_of(self.parts.journal.node(), &approval.id, approval.changed_at).await?;
-            let (to, what, words) = match (fate, approval.state) {
-                (Fate::NeverLeft, ApprovalState::Consumed) => {
+            let since = approval.taken_at.unwrap_or(approval.held_at);
+            let fate = index.fate_of(self.parts.journal.node(), &approval.id, since).await?;
+            if fate != Fate::NeverLeft && approval.state == ApprovalState::Consumed {
+                // It left, and nobody could write that down.
+                self.moves(approval, ApprovalState::Dispatched).await?;
+            }
+            let (to, what, words) = match fate {
+                Fate::NeverLeft if approval.state == ApprovalState::Consumed => {
                     (ApprovalState::Approved, "approval_returned", "the gateway ended before the call left")
                 }
-                (Fate::Ended { is_ok: true }, ApprovalState::Dispatched) => {
+                Fate::Ended { is_ok: true } => {
                     (ApprovalState::Succeeded, "approval_succeeded", "found in the journal after a restart")
                 }
-                (Fate::Ended { is_ok: false }, ApprovalState::Dispatched) => {
+                Fate::Ended { is_ok: false } => {
                     (ApprovalState::Failed, "approval_failed", "found in the journal after a restart")
                 }
-                _ => (ApprovalState::Unknown, "approval_unknown", "the gateway ended while the call was on its way"),
+                Fate::NeverLeft | Fate::Unknown => {
+                    (ApprovalState::Unknown, "approval_unknown", "the gateway ended while the call was on its way")
+                }
             };
-            let moved = self.parts.state.move_approval(&approval.id, to, self.parts.clock.now()).await?;
-            if matches!(moved, Moved::Done(_)) {
+            if self.moves(approval, to).await? {
                 self.tell(what, &approval.id, Some(&approval.call), words);
             }
         }
         Ok(mine.len())
+    }
+}
+
+impl Desk {
+    /// Whether it was this one who moved it.
+    async fn moves(&self, approval: &Approval, to: ApprovalState) -> Result<bool, StateError> {
+        let (node, now) = (&self.parts.node, self.parts.clock.now());
+        let moved = self.parts.state.move_own_approval(&approval.id, to, node, now).await?;
+        Ok(matches!(moved, Moved::Done(_)))
     }
 }
 

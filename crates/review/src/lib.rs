@@ -4,11 +4,13 @@
 //! persons are.
 
 mod desk;
+mod grants;
 mod keeping;
 mod payment;
 mod taken;
 
 pub use desk::{Asking, Desk, Marks, Parts, Raised, Times, Turned};
+pub use grants::may_be_granted;
 pub use keeping::RecoveryError;
 pub use payment::{goes_on, payment};
 pub use taken::{NotTaken, Taken};

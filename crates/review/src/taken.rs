@@ -98,7 +98,8 @@ impl Desk {
     }
 
     async fn moved(&self, id: &str, to: ApprovalState) -> Result<(), StateError> {
-        self.parts.state.move_approval(id, to, self.parts.clock.now()).await.map(drop)
+        let (node, now) = (&self.parts.node, self.parts.clock.now());
+        self.parts.state.move_own_approval(id, to, node, now).await.map(drop)
     }
 
     fn spawn<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F)

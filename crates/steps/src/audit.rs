@@ -23,7 +23,7 @@ use toolwarden_telemetry::{ServerMetrics, TurnedAway};
 use crate::arrival::{Arrival, Via};
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, text_member};
-use crate::review::Under;
+use crate::review::{Answered, Under};
 use toolwarden_refusals::Refusal;
 
 /// Where a call stands.
@@ -208,7 +208,8 @@ impl Trail {
         if let Err(error) = self.gateway.journal.note(&record) {
             tracing::error!("the outcome of a call could not be recorded: {error}");
         }
-        if let (Some(under), Some(desk)) = (&self.under, &self.gateway.desk) {
+        let approval = self.under.as_ref().filter(|under| under.kind == Answered::Approval);
+        if let (Some(under), Some(desk)) = (approval, &self.gateway.desk) {
             match status {
                 Status::Ok if under.pauses() => desk.pauses(&under.id),
                 status => desk.ended(&under.id, status),

@@ -108,7 +108,7 @@ async fn request(
         None => None,
         Some(Carried::Server(own)) => Some(Some(compose::quoted(own))),
         // It waits at a server that spoke the other era a moment ago.
-        Some(Carried::Parked(_) | Carried::Again) => return Err(Failure::Lost),
+        Some(Carried::Parked(_) | Carried::Again | Carried::Held { .. }) => return Err(Failure::Lost),
     };
     if let Answers::Judged(answers) = answers {
         edits.push(Edit::Hop(HopMember::InputResponses, answers.as_deref()));

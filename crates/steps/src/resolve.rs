@@ -47,6 +47,8 @@ pub struct Asked {
     pub after: OnceLock<u64>,
     /// The approval it is made under, where it was held.
     pub under: OnceLock<Arc<Under>>,
+    /// Its person was asked in the client whether it may be made, and did not say: they are not asked there again.
+    pub was_asked: bool,
 }
 
 /// What kind of message it is.
@@ -138,7 +140,8 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
     if let Some(approval) = state.as_ref().and_then(|state| state.approval.as_deref()) {
         under.get_or_init(|| Arc::new(Under::used(approval)));
     }
-    let asked = Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by, after, under };
+    let asked =
+        Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by, after, under, was_asked: false };
     Ok(Resolved::Asked(Arc::new(asked)))
 }
 
@@ -266,6 +269,7 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
         judged_by,
         after: OnceLock::new(),
         under: OnceLock::new(),
+        was_asked: false,
     })))
 }
 
@@ -310,6 +314,7 @@ impl Asked {
             judged_by: OnceLock::new(),
             after: OnceLock::new(),
             under: self.under.get().map_or_else(OnceLock::new, |under| OnceLock::from(under.clone())),
+            was_asked: self.was_asked,
         }
     }
 

@@ -6,18 +6,32 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use jiff::Timestamp;
 use toolwarden_conversations::sessions::identity;
-use toolwarden_core::json::Part;
-use toolwarden_core::{ApprovalState, Decision, Digest, HeldCall, Payer, Payment, Reason};
+use toolwarden_core::json::{Part, Value};
+use toolwarden_core::name::{shown, shown_json};
+use toolwarden_core::{
+    AnswerScope, ApprovalState, Caller, Decision, Digest, GrantedCall, HeldAnswer, HeldCall, Payer, Payment, Reason,
+    SESSION_ANCHOR, TOKEN_ANCHOR,
+};
+use toolwarden_mcp::questions::Asks;
+use toolwarden_mcp::{Era, Version};
 use toolwarden_policy::{Explanation, Pending, Permit, PolicySet, Verdict, settle};
 use toolwarden_refusals::{Denial, Refusal};
-use toolwarden_review::{Asking, Desk, Marks, NotTaken, Raised, Taken, Turned, payment};
+use toolwarden_review::{Asking, Desk, Marks, NotTaken, Raised, Taken, Turned, may_be_granted, payment};
 
 use crate::decide::refuse;
 use crate::flow;
 use crate::gateway::Gateway;
 use crate::resolve::Asked;
 use crate::settings::Hold;
+
+/// Calls that are longer are answered where there is room to show them.
+const LONGEST_SHOWN: usize = 4 * 1024;
+/// The one member of the form, and what it can be.
+const ANSWER: &str = "answer";
+const ALLOW: &str = "allow once";
+const DENY: &str = "deny";
 
 /// The approval a call is made under.
 #[derive(Debug)]
@@ -27,17 +41,27 @@ pub struct Under {
     is_used: AtomicBool,
     /// It asked its client something, and goes on when that comes back.
     pauses: AtomicBool,
+    pub kind: Answered,
+}
+
+/// What kind of answer a call is made under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// To this very call.
+    Approval,
+    /// One that counts for more than one.
+    Grant,
 }
 
 impl Under {
     /// An approval whose call left, and goes on in another request.
     #[must_use]
     pub fn used(id: &str) -> Self {
-        Self { is_used: AtomicBool::new(true), ..Self::given(id) }
+        Self { is_used: AtomicBool::new(true), ..Self::given(id, Answered::Approval) }
     }
 
-    fn given(id: &str) -> Self {
-        Self { id: id.to_owned(), is_used: AtomicBool::new(false), pauses: AtomicBool::new(false) }
+    fn given(id: &str, kind: Answered) -> Self {
+        Self { id: id.to_owned(), is_used: AtomicBool::new(false), pauses: AtomicBool::new(false), kind }
     }
 
     /// Whether its call left before, and goes on.
@@ -59,8 +83,10 @@ impl Under {
 pub enum Reviewed {
     /// Somebody paid.
     Paid(Permit),
-    /// Its caller waits with it.
-    Waits(Asking),
+    /// Its caller waits with it, and is asked by a form where there is one.
+    Waits { asking: Asking, form: Option<String> },
+    /// Its person is asked by a form, and comes back with the answer; and what is recorded of it.
+    Asks { asking: Asking, form: String, held: Refusal },
 }
 
 /// Asks whoever may pay, or finds that they were asked.
@@ -72,6 +98,12 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
     let policy = asked.policy(gateway);
     let call = held_call(&policy, asked, &pending);
     let definition = definition(&policy, asked);
+    if let Some(grant) = granted(desk, asked, &pending, &definition).await {
+        let payment = toolwarden_review::goes_on(&grant, &pending);
+        let permit = paid(gateway, asked, *pending, &payment)?;
+        asked.under.get_or_init(|| Arc::new(Under::given(&grant, Answered::Grant)));
+        return Ok(Reviewed::Paid(permit));
+    }
     let digest = asked.query.call.params.as_ref().map(Digest::of_part);
     let marks = Marks {
         caller: &identity(&asked.arrival.caller),
@@ -85,16 +117,119 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
                 return Err(held(gateway.settings.hold, &pending, Some(&approval.id)));
             };
             let permit = paid(gateway, asked, *pending, &payment)?;
-            asked.under.get_or_init(|| Arc::new(Under::given(&approval.id)));
+            asked.under.get_or_init(|| Arc::new(Under::given(&approval.id, Answered::Approval)));
             Ok(Reviewed::Paid(permit))
         }
-        Ok(Raised::Waits(asking)) if gateway.settings.hold == Hold::Wait => Ok(Reviewed::Waits(asking)),
-        Ok(Raised::Waits(asking)) => Err(held(gateway.settings.hold, &pending, Some(&asking.id))),
+        Ok(Raised::Waits(asking)) => {
+            let held = held(gateway.settings.hold, &pending, Some(&asking.id));
+            match (form(asked, &call), asked.arrival.version.era()) {
+                (Some(form), Era::Modern) => Ok(Reviewed::Asks { asking, form, held }),
+                (form @ Some(_), Era::Legacy) => Ok(Reviewed::Waits { asking, form }),
+                (None, _) if gateway.settings.hold == Hold::Wait => Ok(Reviewed::Waits { asking, form: None }),
+                (None, _) => Err(held),
+            }
+        }
         Ok(Raised::Turned(turned)) => Err(turned_away(gateway, &policy, turned)),
         Err(error) => {
             tracing::error!("a held call cannot be kept, so nobody can answer it: {error}");
             Err(held(gateway.settings.hold, &pending, None))
         }
+    }
+}
+
+/// The id of a grant that is for this call. One that cannot be looked up is none: then a person is asked.
+async fn granted(desk: &Desk, asked: &Asked, pending: &Pending, definition: &str) -> Option<String> {
+    let call = &asked.query.call;
+    let session = asked.arrival.session.as_ref().map(|session| session.mark.as_str());
+    let caller = &asked.arrival.caller;
+    let call = GrantedCall { caller, session, server: &call.server, tool: &call.tool, definition };
+    let found = desk.granted(pending, &call).await.inspect_err(|error| {
+        tracing::warn!("grants cannot be looked up: {error}");
+    });
+    found.ok().flatten().map(|grant| grant.id)
+}
+
+/// What "this session" would mean (REVIEW-7): the token, else a conversation that is bound to its principal.
+fn anchor(asked: &Asked) -> Option<String> {
+    let token = asked.arrival.caller.token.id.as_ref().map(|id| format!("{TOKEN_ANCHOR}{id}"));
+    token.or_else(|| asked.arrival.session.as_ref().map(|session| format!("{SESSION_ANCHOR}{}", session.mark)))
+}
+
+/// What a person is asked in the client, where answers given there count (REVIEW-6): only from a client of theirs that was
+/// trusted with it, and only if they can see everything they permit.
+fn form(asked: &Asked, call: &HeldCall) -> Option<String> {
+    let caller = &asked.arrival.caller;
+    let user = caller.user.as_deref().filter(|_| caller.token.may_answer && !caller.is_agent())?;
+    let is_fit = !asked.was_asked && asked.state.is_none() && call.params.len() <= LONGEST_SHOWN;
+    if !is_fit || !Asks::Form.is_offered(asked.declared()) {
+        return None;
+    }
+    let would = in_client(caller, user, asked.query.time, ALLOW);
+    call.needs.lacks(&call.caller, &would).is_none().then(|| question(call, asked.arrival.version))
+}
+
+fn question(call: &HeldCall, version: Version) -> String {
+    let arguments: serde_json::Value = serde_json::from_str(&call.params).unwrap_or_default();
+    let arguments = arguments.get("arguments").cloned().unwrap_or(arguments);
+    let arguments = shown_json(&serde_json::to_string_pretty(&arguments).unwrap_or_default()).into_owned();
+    let message = format!(
+        "Toolwarden asks: may {} on {} be called?\n\nArguments:\n{arguments}\n\nHeld because {} ({}). \
+         Your answer is for this one call.",
+        shown(&call.tool),
+        shown(&call.server),
+        shown(&call.message),
+        call.reason
+    );
+    let mut form = serde_json::json!({
+        "mode": "form",
+        "message": message,
+        "requestedSchema": {
+            "type": "object",
+            "properties": { ANSWER: { "type": "string", "title": "Your answer", "enum": [ALLOW, DENY] } },
+            "required": [ANSWER],
+        },
+    });
+    // Older clients know no other mode, and some refuse what they do not know.
+    if let (true, Some(form)) = (version < Version::V2025_11_25, form.as_object_mut()) {
+        form.remove("mode");
+    }
+    form.to_string()
+}
+
+/// What a person said in the client; none where they said nothing.
+pub fn answer_of(result: Value<'_>) -> Option<&'static str> {
+    let action = result.get("action").and_then(Value::as_str)?;
+    let answer = result.get("content").and_then(|content| content.get(ANSWER)).and_then(Value::as_str);
+    match (&*action, answer.as_deref()) {
+        ("accept", Some(ALLOW)) => Some(ALLOW),
+        ("accept", Some(DENY)) | ("decline", _) => Some(DENY),
+        _ => None,
+    }
+}
+
+fn in_client(caller: &Caller, user: &str, at: Timestamp, answer: &str) -> HeldAnswer {
+    HeldAnswer {
+        is_approval: answer == ALLOW,
+        by: user.to_owned(),
+        groups: caller.groups.clone(),
+        door: "client".to_owned(),
+        at,
+        scope: AnswerScope::Once,
+        note: None,
+    }
+}
+
+/// Keeps what a person said in the client. Whose token may not answer any more has said nothing.
+pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, answer: &'static str) {
+    let caller =
+        asked.arrival.session.as_ref().map_or_else(|| asked.arrival.caller.clone(), |session| session.caller());
+    let is_lost = gateway.identities.is_lost(&caller, gateway.clock.now());
+    let (Some(desk), Some(user), false) = (&gateway.desk, caller.user.as_deref(), is_lost) else { return };
+    if !caller.token.may_answer || caller.is_agent() {
+        return;
+    }
+    if let Err(error) = desk.answer(approval, &in_client(&caller, user, gateway.clock.now(), answer)).await {
+        tracing::error!("an answer given in the client cannot be kept: {error}");
     }
 }
 
@@ -122,13 +257,23 @@ pub async fn take(gateway: &Gateway, asked: &Asked) -> Result<Option<Taken>, Ref
     let (Some(desk), Some(under)) = (&gateway.desk, asked.under.get().filter(|under| !under.is_used())) else {
         return Ok(None);
     };
+    if under.kind == Answered::Grant {
+        return match desk.use_grant(&under.id).await {
+            Ok(true) => Ok(None),
+            // Somebody was faster, or took it back: whoever makes the call again is judged again.
+            Ok(false) => Err(over(gateway, &under.id, ApprovalState::Expired)),
+            Err(error) => Err(not_taken(gateway, &under.id, &NotTaken::Store(error))),
+        };
+    }
     desk.take(&under.id).await.map(Some).map_err(|why| not_taken(gateway, &under.id, &why))
 }
 
 /// The call is recorded, and leaves.
 pub async fn leaves(asked: &Asked, taken: Option<Taken>) {
-    if let (Some(mut taken), Some(under)) = (taken, asked.under.get()) {
+    if let Some(under) = asked.under.get() {
         under.is_used.store(true, Ordering::Relaxed);
+    }
+    if let Some(mut taken) = taken {
         taken.leaves().await;
     }
 }
@@ -185,7 +330,7 @@ fn turned_away(gateway: &Gateway, policy: &PolicySet, turned: Turned) -> Refusal
     };
     let mut message = reason.sentence().to_owned();
     if let Some(words) = words {
-        message.push_str(&format!(": {}", toolwarden_core::name::shown(&words)));
+        message.push_str(&format!(": {}", shown(&words)));
     }
     let waits = until.map(|until| until.duration_since(gateway.clock.now()).as_secs()).filter(|seconds| *seconds > 0);
     let retry_after = waits.filter(|_| reason == Reason::RejectedOften).and_then(|seconds| u64::try_from(seconds).ok());
@@ -210,7 +355,8 @@ fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
         candidates: why.candidates.clone(),
         payers: why.payers.clone(),
         policy_version: why.policy_version,
-        anchor: None,
+        anchor: anchor(asked).filter(|_| may_be_granted(pending)),
+        definition: Some(definition(policy, asked)).filter(|mark| !mark.is_empty()),
         needs: pending.needs().clone(),
     }
 }

@@ -16,6 +16,7 @@ CREATE TABLE approvals (
     changed_us BIGINT NOT NULL,
     -- The journal of the gateway that makes the call.
     node TEXT,
+    taken_us BIGINT,
     -- When it last said that the call is on its way.
     seen_us BIGINT,
     version BIGINT NOT NULL

@@ -7,6 +7,7 @@ mod approvals;
 mod bells;
 mod draft;
 mod feed;
+mod grants;
 mod history;
 mod roots;
 mod seals;

@@ -9,6 +9,7 @@ mod demo;
 mod describe;
 mod doctor;
 mod explain;
+mod grants;
 mod lint;
 mod modes;
 mod policy;
@@ -45,6 +46,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Allowlist(arguments) => allowlist::run(&places, &arguments),
         Command::Unblock(arguments) => unblock::run(&places, &arguments),
         Command::Approvals(command) => approvals::run(&places, &command),
+        Command::Grants(command) => grants::run(&places, &command),
         Command::Modes(command) => modes::run(&places, &command),
         Command::Roles(command) => roles::run(&places, &command),
         Command::Rules(command) => rules::run(&places, &command),

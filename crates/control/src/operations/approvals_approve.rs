@@ -1,14 +1,20 @@
 //! Permits a held call: once, or, where that is offered, from now on (REVIEW-3).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{AnswerScope, HeldCall};
+use toolwarden_core::{AnswerScope, GrantClaims, HeldCall, SESSION_ANCHOR, TOKEN_ANCHOR};
 
 use super::allowlist_add::{AllowlistAdd, Request as AddRequest};
 use super::approvals_answer::{Outcome, answer, whose};
 use super::approvals_show::find;
+use super::grants_issue::issue;
 use crate::approvals::offers;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// How long "this session" lasts at most.
+const SESSION: Duration = Duration::from_secs(8 * 60 * 60);
 
 /// The operation.
 #[derive(Debug)]
@@ -74,11 +80,35 @@ async fn always(
     scope: AnswerScope,
 ) -> Result<Option<String>, ControlError> {
     let entry = match scope {
-        AnswerScope::Once | AnswerScope::Session => return Ok(None),
+        AnswerScope::Once => return Ok(None),
+        AnswerScope::Session => return this_session(clerk, actor, call).await.map(Some),
         AnswerScope::Tool => format!("{}:{}", call.server, call.tool),
         AnswerScope::Server => format!("{}:*", call.server),
     };
     let request = AddRequest { entry, user: Some(whose(call)?), ..AddRequest::default() };
     let added = AllowlistAdd::run(clerk, actor, request).await?;
     Ok(Some(format!("`{}` is in {} ({})", shown(&added.entry), shown(&added.place), added.outcome)))
+}
+
+/// The same tool, as it is defined now, in the same conversation, for a while (REVIEW-7).
+async fn this_session(clerk: &Clerk, actor: &Actor, call: &HeldCall) -> Result<String, ControlError> {
+    let anchor = call.anchor.as_deref().unwrap_or_default();
+    let claims = GrantClaims {
+        server: call.server.clone(),
+        tool: Some(call.tool.clone()),
+        definition: call.definition.clone(),
+        token: anchor.strip_prefix(TOKEN_ANCHOR).map(str::to_owned),
+        session: anchor.strip_prefix(SESSION_ANCHOR).map(str::to_owned),
+        by: actor.user.clone(),
+        groups: actor.groups.clone(),
+        ..GrantClaims::default()
+    };
+    let until = clerk.parts.clock.now().checked_add(SESSION).unwrap_or(jiff::Timestamp::MAX);
+    let grant = issue(clerk, actor, "approvals_session", claims, None, until).await?;
+    Ok(format!(
+        "{} runs without asking in this conversation until {} (grant {})",
+        grant.entry(),
+        grant.expires_at,
+        grant.id
+    ))
 }

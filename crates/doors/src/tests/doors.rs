@@ -199,7 +199,7 @@ async fn over_http_with(
 }
 
 /// The headers that mirror a modern body.
-fn mirrors(text: &str) -> Vec<(HeaderName, HeaderValue)> {
+pub(super) fn mirrors(text: &str) -> Vec<(HeaderName, HeaderValue)> {
     let message: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let text =
         |pointer: &str| message.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
@@ -240,7 +240,7 @@ pub(super) async fn answer_whole(house: &House, text: &str) -> String {
 }
 
 /// Opens the session's conversation with the server, as `initialize` does, for whoever may reach it.
-async fn greet_server(house: &House, session: &Arc<ClientSession>) {
+pub(super) async fn greet_server(house: &House, session: &Arc<ClientSession>) {
     let server: Arc<str> = match &session.scope {
         Scope::One(server) => server.clone(),
         Scope::All => "notes".into(),

@@ -12,7 +12,7 @@ use super::oracle_cases::{Case, cases};
 use super::recorder::{ALL_KINDS, Speaks};
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 18] = [
+const ELSEWHERE: [(Reason, &str); 25] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
     (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
@@ -31,6 +31,13 @@ const ELSEWHERE: [(Reason, &str); 18] = [
     (Reason::DefinitionChanged, "pinned.rs: a server that changes"),
     (Reason::DefinitionNew, "pinned.rs: a server that changes"),
     (Reason::PromptNotAccepted, "pinned.rs: a server that changes"),
+    (Reason::Rejected, "held.rs: the same call before"),
+    (Reason::RejectedOften, "held.rs: the same call before"),
+    (Reason::OutcomeUnknown, "held.rs: the same call before"),
+    (Reason::AlreadyRunning, "held.rs: the same call before"),
+    (Reason::ApprovalUsed, "held.rs: the same call before"),
+    (Reason::TooManyHeld, "the store: many calls"),
+    (Reason::TooLargeToShow, "held.rs: a large call"),
 ];
 
 #[test]

@@ -64,7 +64,8 @@ pub(super) async fn carry(
                 go_on(gateway, asked, waiting, id, trail).await
             }
             // It was given by a server that spoke the other era a moment ago: the call is not made twice.
-            Some(Carried::Server(_)) => Err(Refusal::Upstream(Failure::Lost)),
+            // What the gateway itself asked is answered before anything leaves.
+            Some(Carried::Server(_) | Carried::Held { .. }) => Err(Refusal::Upstream(Failure::Lost)),
             Some(Carried::Again) | None => call(gateway, asked, &outbound, &held, id, trail).await,
         },
         // Tasks have no form that both eras know.

@@ -76,5 +76,6 @@ fn token(tape: &mut Tape<'_>, kind: CallerKind, mode: Option<&str>, time: Timest
         digest: None,
         workspace: None,
         calls_left: tape.chance(6).then(|| u64::from(tape.byte() % 2)),
+        may_answer: false,
     }
 }

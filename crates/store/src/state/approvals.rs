@@ -35,8 +35,9 @@ pub struct Approval {
     pub held_at: Timestamp,
     pub expires_at: Timestamp,
     pub changed_at: Timestamp,
-    /// The journal of the gateway that makes the call.
+    /// The journal of the gateway that makes the call, and when it took it.
     pub node: Option<String>,
+    pub taken_at: Option<Timestamp>,
 }
 
 /// A call that is to be held.
@@ -215,6 +216,21 @@ impl State {
         self.step(id, &Step { to, now, expires_at: Step::counting(to, now), ..Step::default() }).await
     }
 
+    /// The same for what a gateway took itself: what another took meanwhile is not its own to move.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn move_own_approval(
+        &self,
+        id: &str,
+        to: ApprovalState,
+        node: &str,
+        now: Timestamp,
+    ) -> Result<Moved, StateError> {
+        let expires_at = Step::counting(to, now);
+        self.step(id, &Step { to, now, expires_at, owner: Some(node), ..Step::default() }).await
+    }
+
     async fn step(&self, id: &str, step: &Step<'_>) -> Result<Moved, StateError> {
         let mut writing = self.begin_writing().await?;
         let query = sqlx::query("SELECT * FROM approvals WHERE id = $1").bind(id);
@@ -367,6 +383,10 @@ impl State {
             expires_at: time("expires_us")?,
             changed_at: time("changed_us")?,
             node: row.try_get("node")?,
+            taken_at: match row.try_get::<Option<i64>, _>("taken_us")? {
+                Some(_) => Some(time("taken_us")?),
+                None => None,
+            },
             id,
             call_mark,
         })
@@ -381,11 +401,14 @@ struct Step<'a> {
     answer: Option<&'a HeldAnswer>,
     expires_at: Option<Timestamp>,
     node: Option<&'a str>,
+    /// Who must have taken it.
+    owner: Option<&'a str>,
 }
 
 impl Default for Step<'_> {
     fn default() -> Self {
-        Self { to: ApprovalState::Unknown, now: Timestamp::UNIX_EPOCH, answer: None, expires_at: None, node: None }
+        let (to, now) = (ApprovalState::Unknown, Timestamp::UNIX_EPOCH);
+        Self { to, now, answer: None, expires_at: None, node: None, owner: None }
     }
 }
 
@@ -407,6 +430,9 @@ impl Step<'_> {
 
     /// Whether this move is one for what is kept: only an answer permits a call.
     fn is_of(&self, approval: &Approval) -> bool {
+        if self.owner.is_some_and(|owner| approval.node.as_deref() != Some(owner)) {
+            return false;
+        }
         match (approval.state, self.to) {
             (ApprovalState::Held | ApprovalState::Unknown, ApprovalState::Approved) => self.answer.is_some(),
             (ApprovalState::Held, ApprovalState::Rejected) => self.answer.is_some(),
@@ -428,8 +454,8 @@ impl Step<'_> {
     ) -> Result<(), StateError> {
         let version = next(connection).await?;
         let query = "UPDATE approvals SET state = $1, changed_us = $2, version = $3, answer = COALESCE($4, answer), \
-                     expires_us = COALESCE($5, expires_us), node = COALESCE($6, node), seen_us = $2 WHERE id = $7 AND \
-                     state = $8";
+                     expires_us = COALESCE($5, expires_us), node = COALESCE($6, node), seen_us = $2, taken_us = \
+                     COALESCE($7, taken_us) WHERE id = $8 AND state = $9";
         let written = sqlx::query(query)
             .bind(self.to.as_str())
             .bind(self.now.as_microsecond())
@@ -437,6 +463,7 @@ impl Step<'_> {
             .bind(answer)
             .bind(self.expires_at.map(Timestamp::as_microsecond))
             .bind(self.node)
+            .bind(self.node.map(|_| self.now.as_microsecond()))
             .bind(id)
             .bind(from.as_str())
             .execute(connection)
@@ -453,6 +480,7 @@ impl Step<'_> {
         approval.expires_at = self.expires_at.unwrap_or(approval.expires_at);
         if let Some(node) = self.node {
             approval.node = Some(node.to_owned());
+            approval.taken_at = Some(self.now);
         }
     }
 }

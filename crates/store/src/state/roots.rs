@@ -28,16 +28,18 @@ const SEAL_LATTER: &str = "UPDATE changes SET latter = $1 \
                            WHERE kind = $2 AND owner = $3 AND name = $4 AND version = $5 AND latter = $6";
 
 const SEAL_HELD: &str = "UPDATE approvals SET sealed = $1 WHERE id = $2 AND sealed = $3";
+const SEAL_GRANT: &str = "UPDATE grants SET sealed = $1 WHERE id = $2 AND sealed = $3";
 const SEAL_ANSWER: &str = "UPDATE approvals SET answer = $1 WHERE id = $2 AND answer = $3";
 
 /// Every column with sealed values: what it is, how its values begin, and how many begin so.
-const COUNTS: [&str; 6] = [
+const COUNTS: [&str; 7] = [
     "SELECT 'records', substr(sealed, 1, $1), COUNT(*) FROM records GROUP BY 2",
     "SELECT 'changes', substr(former, 1, $1), COUNT(*) FROM changes WHERE former IS NOT NULL GROUP BY 2",
     "SELECT 'changes', substr(latter, 1, $1), COUNT(*) FROM changes WHERE latter IS NOT NULL GROUP BY 2",
     "SELECT 'tokens', substr(sealed, 1, $1), COUNT(*) FROM tokens GROUP BY 2",
     "SELECT 'approvals', substr(sealed, 1, $1), COUNT(*) FROM approvals GROUP BY 2",
     "SELECT 'approvals', substr(answer, 1, $1), COUNT(*) FROM approvals WHERE answer IS NOT NULL GROUP BY 2",
+    "SELECT 'approvals', substr(sealed, 1, $1), COUNT(*) FROM grants GROUP BY 2",
 ];
 
 /// The roots, and how far they were taken.
@@ -55,7 +57,7 @@ pub struct Sealed {
     /// Two for each change of a record: how it was, how it became.
     pub changes: u64,
     pub tokens: u64,
-    /// One for each held call, and one for each answer.
+    /// One for each held call, for each answer and for each grant.
     pub approvals: u64,
 }
 
@@ -100,6 +102,7 @@ enum Table {
     Changes,
     Tokens,
     Approvals,
+    Grants,
 }
 
 impl State {
@@ -225,7 +228,7 @@ impl State {
     /// The database cannot be used; what was sealed again before stays so.
     pub async fn seal_again(&self, most: u64) -> Result<SealedAgain, StateError> {
         let mut done = SealedAgain::default();
-        for table in [Table::Records, Table::Changes, Table::Tokens, Table::Approvals] {
+        for table in [Table::Records, Table::Changes, Table::Tokens, Table::Approvals, Table::Grants] {
             let mut after = After::default();
             loop {
                 // Looked for outside of the transaction, for which others wait.
@@ -273,6 +276,11 @@ impl State {
                 sql.push(") <> ").bind(head.clone()).push(" OR substr(answer, 1, ").bind(length).push(") <> ");
                 sql.bind(head).push(") AND id > ").bind(after.name.clone()).push(" ORDER BY id LIMIT ").bind(BATCH);
             }
+            Table::Grants => {
+                sql.push("id, sealed FROM grants WHERE substr(sealed, 1, ");
+                sql.bind(length).push(") <> ").bind(head).push(" AND id > ").bind(after.name.clone());
+                sql.push(" ORDER BY id LIMIT ").bind(BATCH);
+            }
         }
         Ok(sql.query().fetch_all(&self.database.pool).await?)
     }
@@ -298,8 +306,8 @@ impl State {
             done.values += query.execute(connection).await?.rows_affected();
             return Ok(());
         }
-        if let Table::Approvals = table {
-            return self.seal_approval(connection, row, done).await;
+        if let Table::Approvals | Table::Grants = table {
+            return self.seal_approval(connection, table, row, done).await;
         }
         let columns: &[(&str, Part, &'static str)] = match table {
             Table::Records => &[("sealed", Part::Record, SEAL_RECORD)],
@@ -329,21 +337,25 @@ impl State {
     async fn seal_approval(
         &self,
         connection: &mut AnyConnection,
+        table: Table,
         row: &AnyRow,
         done: &mut SealedAgain,
     ) -> Result<(), StateError> {
         let head = self.own_roots()?.head();
-        let (id, mark): (String, String) = (row.try_get("id")?, row.try_get("call_mark")?);
-        for (column, part, update) in
-            [("sealed", OfApproval::Call, SEAL_HELD), ("answer", OfApproval::Answer, SEAL_ANSWER)]
-        {
-            let sealed: Option<Vec<u8>> = row.try_get(column)?;
+        let id: String = row.try_get("id")?;
+        let columns: &[(&str, OfApproval, &'static str)] = match table {
+            Table::Grants => &[("sealed", OfApproval::Grant, SEAL_GRANT)],
+            _ => &[("sealed", OfApproval::Call, SEAL_HELD), ("answer", OfApproval::Answer, SEAL_ANSWER)],
+        };
+        for (column, part, update) in columns {
+            let sealed: Option<Vec<u8>> = row.try_get(*column)?;
             let Some(sealed) = sealed.filter(|sealed| !sealed.starts_with(&head)) else { continue };
-            let Some(again) = self.seals.approval_again(part, &id, &mark, &sealed)? else {
+            let mark: String = if let Table::Grants = table { String::new() } else { row.try_get("call_mark")? };
+            let Some(again) = self.seals.approval_again(*part, &id, &mark, &sealed)? else {
                 done.unreadable += 1;
                 continue;
             };
-            let query = sqlx::query(update).bind(again).bind(&id).bind(sealed);
+            let query = sqlx::query(*update).bind(again).bind(&id).bind(sealed);
             done.values += query.execute(&mut *connection).await?.rows_affected();
         }
         Ok(())
@@ -353,7 +365,7 @@ impl State {
 impl After {
     fn row(table: Table, row: &AnyRow) -> Result<Self, StateError> {
         Ok(match table {
-            Table::Tokens | Table::Approvals => Self { name: row.try_get("id")?, ..Self::default() },
+            Table::Tokens | Table::Approvals | Table::Grants => Self { name: row.try_get("id")?, ..Self::default() },
             Table::Records | Table::Changes => Self {
                 version: row.try_get("version")?,
                 kind: row.try_get("kind")?,

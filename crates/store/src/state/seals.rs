@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use toolwarden_core::{Claims, HeldAnswer, HeldCall, Keyring, Purpose};
+use toolwarden_core::{Claims, GrantClaims, HeldAnswer, HeldCall, Keyring, Purpose};
 
 use super::Place;
 use super::{Record, StateError};
@@ -30,6 +30,8 @@ pub(super) enum Part {
 pub(super) enum OfApproval {
     Call,
     Answer,
+    /// Not of a held call: a grant, which has only its id.
+    Grant,
 }
 
 /// The key, and the forms it seals.
@@ -100,6 +102,14 @@ impl Seals {
 
     pub(super) fn open_answer(&self, id: &str, mark: &str, sealed: &[u8]) -> Result<HeldAnswer, StateError> {
         self.open_of_approval(OfApproval::Answer, id, mark, sealed)
+    }
+
+    pub(super) fn seal_grant(&self, id: &str, claims: &GrantClaims) -> Result<Vec<u8>, StateError> {
+        self.seal_of_approval(OfApproval::Grant, id, "", claims)
+    }
+
+    pub(super) fn open_grant(&self, id: &str, sealed: &[u8]) -> Result<GrantClaims, StateError> {
+        self.open_of_approval(OfApproval::Grant, id, "", sealed)
     }
 
     fn seal_of_approval(
@@ -189,6 +199,7 @@ fn approval_binding(part: OfApproval, id: &str, mark: &str) -> Vec<u8> {
     let mut bytes = vec![match part {
         OfApproval::Call => 3_u8,
         OfApproval::Answer => 4,
+        OfApproval::Grant => 5,
     }];
     add_texts(&mut bytes, &[id, mark]);
     bytes

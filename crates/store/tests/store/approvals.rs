@@ -26,6 +26,7 @@ fn call(text: &str) -> HeldCall {
         payers: vec![Payer::Person],
         policy_version: 1,
         anchor: None,
+        definition: None,
         needs: ApprovalNeeds::default(),
     }
 }

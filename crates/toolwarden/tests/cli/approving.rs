@@ -182,6 +182,95 @@ fn review_4_an_answer_given_without_a_server_counts_when_there_is_one() {
     assert!(eventually(|| state(&house, &id) == "succeeded"));
 }
 
+#[test]
+fn review_7_this_session_counts_for_the_tool_and_the_token_alone() {
+    let house = house("[gateway]\nanonymous_loopback = true\n");
+    let server = Server::start(&house);
+    let (id, token) = issue(&house, &["--person"]);
+    let (_, other) = issue(&house, &["--person"]);
+    let write_as = |token: &str, text: &str| server.call_as(token, "write_note", &write(text));
+    write_as(&token, "one");
+    let approved = house.run(&["approvals", "approve", &held(&house), "--scope", "session"]);
+    assert!(approved.code == 0 && approved.out.contains("in this conversation"), "{} {}", approved.out, approved.err);
+    for text in ["one", "two", "three"] {
+        assert!(write_as(&token, text).contains("wrote plan"), "{text}");
+    }
+    assert!(write_as(&other, "four").contains("Held by Toolwarden"));
+    let grants = house.json(&["grants", "list"]);
+    let grant = grants.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    assert_eq!(grants.pointer("/0/token").and_then(Value::as_str), Some(id.as_str()), "{grants}");
+    assert_eq!(house.run(&["grants", "revoke", &grant]).code, 0);
+    assert!(write_as(&token, "five").contains("Held by Toolwarden"));
+    assert_eq!(house.run(&["grants", "revoke", &grant]).code, 2);
+}
+
+#[test]
+fn review_9_a_grant_is_for_so_many_calls() {
+    let house = house("");
+    let server = Server::start(&house);
+    let issued = house.run(&["grants", "issue", "notes:write_note", "--calls", "2", "--note", "two and no more"]);
+    assert_eq!(issued.code, 0, "{}", issued.err);
+    assert!(call(&server, "one").contains("wrote plan"));
+    assert!(call(&server, "two").contains("wrote plan"));
+    assert!(call(&server, "three").contains("Held by Toolwarden"));
+    for (arguments, words) in [
+        (vec!["notes:write_note", "--calls", "0"], "1 to 10000"),
+        (vec!["*:write_note", "--calls", "1"], "one server"),
+        (vec!["write_note", "--calls", "1"], "exactly one `:`"),
+        (vec!["notes:write_note"], "--calls"),
+        (vec!["notes:write_note", "--calls", "1", "--expires", "30d"], "within 7 days"),
+    ] {
+        let refused = house.run(&[vec!["grants", "issue"], arguments].concat());
+        assert!(refused.code == 2 && refused.err.contains(words), "{words}: {}", refused.err);
+    }
+}
+
+#[test]
+fn review_3_persons_hear_of_held_calls_as_they_happen() {
+    use std::io::{Read, Write};
+    let house = house("[gateway]\nanonymous_loopback = true\n");
+    let server = Server::start(&house);
+    let (id, bob) = issue(&house, &["--person", "--user", "bob", "--right", "approver"]);
+    let (_, eve) = issue(&house, &["--person", "--user", "eve"]);
+    let listen = |token: &str| {
+        let Ok(mut stream) = server.connect() else { unreachable!("it listens") };
+        assert!(stream.set_read_timeout(Some(Duration::from_secs(30))).is_ok());
+        let request = format!(
+            "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\r\n",
+            server.address()
+        );
+        assert!(stream.write_all(request.as_bytes()).is_ok());
+        stream
+    };
+    let read_until = |stream: &mut std::net::TcpStream, words: &str| {
+        let mut heard = String::new();
+        let mut bytes = [0; 4096];
+        while !heard.contains(words) {
+            match stream.read(&mut bytes) {
+                Ok(0) | Err(_) => break,
+                Ok(read) => heard.push_str(&String::from_utf8_lossy(bytes.get(..read).unwrap_or_default())),
+            }
+        }
+        heard
+    };
+    let (mut hears, mut other) = (listen(&bob), listen(&eve));
+    assert!(read_until(&mut hears, "\r\n\r\n").contains("text/event-stream"));
+    read_until(&mut other, "\r\n\r\n");
+    call(&server, "mine");
+    let waiting = held(&house);
+    let heard = read_until(&mut hears, "\"state\":\"held\"");
+    assert!(heard.contains("event: approval") && heard.contains(&waiting), "{heard}");
+    assert_eq!(house.run(&["approvals", "approve", &waiting]).code, 0);
+    assert!(read_until(&mut hears, "\"state\":\"approved\"").contains(&waiting));
+    // Another's calls are not hers to hear of; her own are.
+    server.call_as(&eve, "write_note", &write("hers"));
+    let heard = read_until(&mut other, "hers");
+    assert!(heard.contains("hers") && !heard.contains(&waiting), "{heard}");
+    assert_eq!(house.run(&["tokens", "revoke", &id]).code, 0);
+    let rest = read_until(&mut hears, "never said");
+    assert!(!rest.contains("never said"), "the stream ends with the token");
+}
+
 /// Two gateways with data directories of their own on one PostgreSQL.
 #[test]
 fn review_4_one_approval_runs_once_on_two_gateways() {

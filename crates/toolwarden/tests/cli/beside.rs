@@ -36,6 +36,7 @@ fn allow_acts_on_the_next_call_and_disallow_too() {
             "read_note allow ok mcp_http",
             "allowlist_add - - control",
             "read_note hold held mcp_http",
+            "approval_held - - -",
             // What the server is made of was seen for the first time.
             "definitions - - -",
             "definitions - - -",

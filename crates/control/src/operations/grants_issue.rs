@@ -1,0 +1,119 @@
+//! Issues a grant: calls of a tool that would be held run without asking, for one run or so many times (REVIEW-9).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use toolwarden_core::name::shown;
+use toolwarden_core::{Entry, Grant, GrantClaims, Side, token};
+
+use super::grants_list::GrantView;
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// The operation.
+#[derive(Debug)]
+pub struct GrantsIssue;
+
+/// Nobody remembers what they granted longer than this.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// And where nothing is said.
+const USUAL: Duration = Duration::from_secs(8 * 60 * 60);
+const MOST_CALLS: u64 = 10_000;
+const ID_BYTES: usize = 10;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    /// `server:tool`, or `server:*`.
+    pub entry: String,
+    pub token: Option<String>,
+    pub user: Option<String>,
+    pub run: Option<String>,
+    pub calls: Option<u64>,
+    pub expires_at: Option<Timestamp>,
+    pub note: Option<String>,
+}
+
+impl Operation for GrantsIssue {
+    const PATH: &'static str = "/api/v1/grants/issue";
+    const KIND: Kind = Kind::Post;
+    const NEEDS: Needs = Needs::Journal;
+    const FOR: Role = Role::User;
+    const ALSO_FOR: Option<Role> = Some(Role::Approver);
+    type Request = Request;
+    type Outcome = GrantView;
+
+    async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<GrantView, ControlError> {
+        let claims = claims(clerk, actor, &request).await?;
+        let now = clerk.parts.clock.now();
+        let latest = now.checked_add(LONGEST).unwrap_or(Timestamp::MAX);
+        let usual = now.checked_add(USUAL).unwrap_or(Timestamp::MAX);
+        let expires_at = request.expires_at.unwrap_or(usual);
+        if expires_at <= now || expires_at > latest {
+            return Err(ControlError::BadInput("a grant ends later than now, and within 7 days".to_owned()));
+        }
+        if request.calls.is_some_and(|calls| calls == 0 || calls > MOST_CALLS) {
+            return Err(ControlError::BadInput(format!("a grant is for 1 to {MOST_CALLS} calls")));
+        }
+        issue(clerk, actor, "grants_issue", claims, request.calls, expires_at).await
+    }
+}
+
+/// Keeps a grant, recorded first.
+pub(super) async fn issue(
+    clerk: &Clerk,
+    actor: &Actor,
+    operation: &'static str,
+    claims: GrantClaims,
+    calls_left: Option<u64>,
+    expires_at: Timestamp,
+) -> Result<GrantView, ControlError> {
+    let mut random = [0; ID_BYTES];
+    let unusable = |_| ControlError::Without("the key");
+    clerk.keyring()?.random(&mut random).map_err(unusable)?;
+    let issued_at = clerk.parts.clock.now();
+    let grant = Grant { id: token::letters(&random), claims, issued_at, expires_at, calls_left, revoked_at: None };
+    let view = GrantView::from(grant.clone());
+    clerk.record(actor, operation, &view.words()).await?;
+    clerk.state()?.issue_grant(&grant).await?;
+    Ok(view)
+}
+
+/// What is asked for, checked: whose calls, and that this one may speak for them.
+async fn claims(clerk: &Clerk, actor: &Actor, request: &Request) -> Result<GrantClaims, ControlError> {
+    let entry = Entry::parse(&request.entry)
+        .map_err(|fault| ControlError::BadInput(format!("`{}`: {fault}", shown(&request.entry))))?;
+    let (Side::Name(server), tool) = (entry.server, entry.tool) else {
+        return Err(ControlError::BadInput(
+            "a grant is for the tools of one server: server:tool, or server:*".to_owned(),
+        ));
+    };
+    let mut claims = GrantClaims {
+        server,
+        tool: match tool {
+            Side::Name(tool) => Some(tool),
+            Side::Any => None,
+        },
+        token: request.token.clone(),
+        user: request.user.clone(),
+        run: request.run.clone(),
+        by: actor.user.clone(),
+        groups: actor.groups.clone(),
+        note: request.note.clone(),
+        ..GrantClaims::default()
+    };
+    if request.run.is_none() && request.calls.is_none() {
+        return Err(ControlError::BadInput("say for which --run it is, or for how many --calls".to_owned()));
+    }
+    // Others' calls are for approvers; a run alone would be anybody's.
+    if !actor.is(Role::Approver) {
+        match &claims.user {
+            Some(user) => actor.must_be(user, "calls of others")?,
+            None => claims.user = Some(clerk.whom(actor)),
+        }
+    }
+    if claims.token.is_none() && claims.user.is_none() && claims.run.is_none() {
+        claims.user = Some(clerk.whom(actor));
+    }
+    Ok(claims)
+}

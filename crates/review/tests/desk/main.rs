@@ -1,0 +1,7 @@
+//! The desk from outside: what becomes of held calls when gateways end at every step, on both databases.
+
+mod crashing;
+mod engines;
+mod following;
+mod kit;
+mod model;
