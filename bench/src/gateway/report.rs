@@ -1,7 +1,7 @@
 //! The runs and their table: rounds of all targets interleaved, medians of the rounds, ratios to nginx.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,27 @@ struct Bench {
     _others: (Running, Running, tempfile::TempDir),
 }
 
+/// Starts so often; the median counts.
+const STARTS: usize = 5;
+
+/// A gateway that was started some times: the last one, and how long the first and the others took to their first answer.
+async fn started(program: &Path, home: &Path, gate: u16, up: u16) -> Result<(Running, Duration, Duration)> {
+    let mut took = Vec::new();
+    let target = Target { name: "toolwarden", port: gate, path: "/mcp/bench", process: None, modern: false };
+    loop {
+        let begun = Instant::now();
+        let gateway = toolwarden(program, home, gate, up)?;
+        answers(gate).await?;
+        Session::open(&target).await?.exchange(call("tool_1", "small")).await?;
+        took.push(begun.elapsed());
+        if took.len() > STARTS {
+            let first = took.remove(0);
+            took.sort_unstable();
+            return Ok((gateway, first, took.get(STARTS / 2).copied().unwrap_or_default()));
+        }
+    }
+}
+
 pub async fn run(program: PathBuf, time: Duration) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let (up, proxy, gate) = (free_port()?, free_port()?, free_port()?);
@@ -31,14 +52,9 @@ pub async fn run(program: PathBuf, time: Duration) -> Result<()> {
     answers(up).await?;
     let nginx = nginx(directory.path(), proxy, up)?;
     answers(proxy).await?;
-    let begun = Instant::now();
-    let gateway = toolwarden(&program, &directory.path().join("home"), gate, up)?;
-    answers(gate).await?;
+    let (gateway, first_ever, later) = started(&program, &directory.path().join("home"), gate, up).await?;
     let at_gate = |path| Target { name: "toolwarden", port: gate, path, process: Some(gateway.id()), modern: false };
     let target = at_gate("/mcp/bench");
-    let mut first = Session::open(&target).await?;
-    first.exchange(call("tool_1", "small")).await?;
-    let cold = begun.elapsed();
     let idle = memory_mib(gateway.id());
     let targets = vec![
         Target { name: "direct", port: up, path: "/mcp", process: None, modern: false },
@@ -47,7 +63,12 @@ pub async fn run(program: PathBuf, time: Duration) -> Result<()> {
     ];
     let pipe = at_gate("/mcp/pipe");
     let bench = Bench { targets, pipe, time, toolwarden: gateway, _others: (server, nginx, directory) };
-    say(&format!("cold start to first answered call {:.0} ms, idle memory {idle:.1} MiB\n", cold.as_secs_f64() * 1e3))?;
+    let milliseconds = |span: Duration| format!("{:.0} ms", span.as_secs_f64() * 1e3);
+    say(&format!(
+        "cold start to first answered call {}, in an empty data directory {}, idle memory {idle:.1} MiB\n",
+        milliseconds(later),
+        milliseconds(first_ever)
+    ))?;
     bench.tables().await?;
     bench.eras().await?;
     bench.memory().await?;

@@ -20,7 +20,7 @@ use toolwarden_store::{Journal, State};
 use crate::taken::{NotTaken, Taken};
 
 /// Arguments that nobody reads: what cannot be shown cannot be approved.
-const LONGEST: usize = 1024 * 1024;
+const LONGEST: usize = 256 * 1024;
 /// Where nothing rings, the store is looked at all the same.
 const LOOK: Duration = Duration::from_secs(20);
 /// How long the store may take to be told how a call ended.

@@ -180,12 +180,13 @@ fn question(call: &HeldCall, version: Version) -> String {
         shown(&call.message),
         call.reason
     );
+    // What permits nothing comes first: some clients fill in whatever is first.
     let mut form = serde_json::json!({
         "mode": "form",
         "message": message,
         "requestedSchema": {
             "type": "object",
-            "properties": { ANSWER: { "type": "string", "title": "Your answer", "enum": [ALLOW, DENY] } },
+            "properties": { ANSWER: { "type": "string", "title": "Your answer", "enum": [DENY, ALLOW] } },
             "required": [ANSWER],
         },
     });

@@ -131,7 +131,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<KeyBytes>, KeyFileError> {
 fn create(path: &Path, directory: &Path) -> Result<(), KeyFileError> {
     let write_error = |error| KeyFileError::Write { path: shown(path), error };
     let mut key = KeyBytes::default();
-    aws_lc_rs::rand::fill(key.as_mut_slice()).map_err(|_| KeyFileError::NoRandomness)?;
+    crate::randomness::fill(key.as_mut_slice()).map_err(|_| KeyFileError::NoRandomness)?;
     let mut text = key_text::write(&key);
     text.push(b'\n');
     let mut temporary = tempfile::Builder::new()

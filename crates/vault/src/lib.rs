@@ -13,6 +13,7 @@ mod kit;
 mod master;
 mod passphrase;
 mod purpose_keys;
+mod randomness;
 mod ring;
 mod rotation;
 mod sealed;

@@ -83,7 +83,7 @@ impl Master {
     /// Seals the root of an id; `note` is what its row says of the master.
     pub(crate) fn wrap(&self, id: u32, note: &str, root: &KeyBytes) -> Result<Vec<u8>, KeyringError> {
         let mut nonce = [0; NONCE_LEN];
-        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| KeyringError::Unusable)?;
+        crate::randomness::fill(&mut nonce).map_err(|_| KeyringError::Unusable)?;
         let mut sealed = Vec::with_capacity(1 + NONCE_LEN + root.len() + AES_256_GCM.tag_len());
         sealed.push(FORMAT);
         sealed.extend_from_slice(&nonce);

@@ -33,7 +33,7 @@ impl Stretching {
     /// Today's costs and a salt of its own.
     pub(crate) fn fresh() -> Result<Self, aws_lc_rs::error::Unspecified> {
         let mut salt = [0; 16];
-        aws_lc_rs::rand::fill(&mut salt)?;
+        crate::randomness::fill(&mut salt)?;
         Ok(Self { salt, memory_kib: MEMORY_KIB, passes: PASSES, lanes: LANES })
     }
 

@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use aws_lc_rs::hmac;
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
-use aws_lc_rs::{hmac, rand};
 use toolwarden_core::keyring::Signature;
 use toolwarden_core::{Keyring, KeyringError, Purpose};
 
@@ -125,7 +125,7 @@ impl Ring {
 
 pub(crate) fn fresh_root() -> Result<KeyBytes, RingError> {
     let mut root = KeyBytes::default();
-    rand::fill(root.as_mut_slice()).map_err(|_| RingError::Unusable)?;
+    crate::randomness::fill(root.as_mut_slice()).map_err(|_| RingError::Unusable)?;
     Ok(root)
 }
 
@@ -214,7 +214,7 @@ impl Keyring for Ring {
     }
 
     fn random(&self, bytes: &mut [u8]) -> Result<(), KeyringError> {
-        rand::fill(bytes).map_err(|_| KeyringError::Unusable)
+        crate::randomness::fill(bytes).map_err(|_| KeyringError::Unusable)
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn seal(
     plain: &[u8],
 ) -> Result<Vec<u8>, KeyringError> {
     let mut nonce = [0; NONCE_LEN];
-    aws_lc_rs::rand::fill(&mut nonce).map_err(|_| KeyringError::Unusable)?;
+    crate::randomness::fill(&mut nonce).map_err(|_| KeyringError::Unusable)?;
     let mut sealed = Vec::with_capacity(HEAD + NONCE_LEN + plain.len() + key.algorithm().tag_len());
     sealed.push(FORMAT);
     sealed.extend_from_slice(&root.to_be_bytes());

@@ -264,7 +264,7 @@ async fn review_4_a_call_that_ended_in_doubt_is_not_made_again_blindly() {
 #[tokio::test]
 async fn a_call_too_large_to_look_at_is_not_held_for_a_person() {
     let house = house(&ASKING, Speaks::Both).await;
-    let arguments = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 * 1024));
+    let arguments = format!(r#"{{"text":"{}"}}"#, "x".repeat(256 * 1024));
     assert_eq!(reason(&call(&house, Speech::Modern, &arguments).await), "too_large_to_show");
     assert!(all(&house).await.is_empty() && house.recorder.calls().is_empty());
 }

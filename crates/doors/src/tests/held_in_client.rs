@@ -90,6 +90,20 @@ async fn review_6_a_modern_client_is_asked_and_its_persons_answer_runs_the_call_
 }
 
 #[tokio::test]
+async fn review_6_the_same_behind_the_common_door() {
+    let house = house(&ASKING, Speaks::Both).await;
+    let call = async |more: &Value| {
+        let text = text(&json!({"a": 1}), &json!({"elicitation": {}}), more).replace("\"write\"", "\"notes__write\"");
+        let said = walk(&house, trusted(), Scope::All, Speech::Modern, &text).await;
+        serde_json::from_str(&said).unwrap_or(Value::String(said))
+    };
+    let (key, state) = question(&call(&json!({})).await);
+    let done: Value = call(&back(&state, &key, &choice("allow once"))).await;
+    assert!(reason(&done).starts_with("ran") && done.pointer("/result/content").is_some(), "{done}");
+    assert_eq!(house.recorder.calls().len(), 1);
+}
+
+#[tokio::test]
 async fn review_6_what_is_no_is_no_and_what_is_nothing_leaves_the_call_held() {
     let house = house(&ASKING, Speaks::Both).await;
     for (number, (answer, wanted)) in [

@@ -3,6 +3,7 @@
 //! What they need is installed by `make peers`; a test whose programs are missing fails. After each test the
 //! journal of its home must verify, with an intent for every call that reached the fixture server.
 
+mod approving;
 mod bridged;
 mod cancelling;
 mod conformance;
