@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller};
+use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, ShownCall};
 use toolwarden_store::state::Approval;
 
 use crate::{Actor, ControlError, Role};
@@ -17,6 +17,11 @@ pub struct ApprovalView {
     /// What would be sent, as far as JSON goes; as it was sent it stands in `sent`.
     pub arguments: serde_json::Value,
     pub sent: String,
+    /// The arguments in lines, as they were sent.
+    pub laid_out: String,
+    /// What is sent besides the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub besides: Option<String>,
     /// What the tool says of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<String>,
@@ -47,12 +52,9 @@ impl From<Approval> for ApprovalView {
         let Approval { id, state, call, answer, held_at, expires_at, changed_at, .. } = approval;
         let offers = if state == ApprovalState::Held { offers(&call) } else { Vec::new() };
         let HeldCall { server, tool, params, claims, caller, reason, message, rule, needs, method, .. } = call;
-        // Of a tool call the arguments; of anything else everything.
-        let parsed: serde_json::Value = serde_json::from_str(&params).unwrap_or_default();
-        let arguments = match (method.as_str(), parsed) {
-            ("tools/call", parsed) => parsed.get("arguments").cloned().unwrap_or_default(),
-            (_, parsed) => parsed,
-        };
+        let ShownCall { arguments, laid_out, besides } = ShownCall::of(&method, &params);
+        // A number that no program could hold is shown as text, never left out.
+        let arguments = serde_json::from_str(&arguments).unwrap_or(serde_json::Value::String(arguments));
         Self {
             id,
             state,
@@ -60,6 +62,8 @@ impl From<Approval> for ApprovalView {
             tool,
             arguments,
             sent: params,
+            laid_out,
+            besides,
             claims,
             caller,
             reason,

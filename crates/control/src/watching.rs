@@ -44,6 +44,8 @@ pub struct Listening {
     clerk: Arc<Clerk>,
     actor: Actor,
     news: broadcast::Receiver<ApprovalNews>,
+    /// What was heard and not told yet: whoever waits may give up in between.
+    heard: Option<ApprovalNews>,
 }
 
 impl Clerk {
@@ -57,7 +59,7 @@ impl Clerk {
             return Err(ControlError::Forbidden(format!("events are for those with the right `{rights}`")));
         }
         let feed = self.parts.feed.as_ref().ok_or(ControlError::Without("the feed of a running gateway"))?;
-        Ok(Listening { clerk: self.clone(), actor: actor.clone(), news: feed.bells().listen() })
+        Ok(Listening { clerk: self.clone(), actor: actor.clone(), news: feed.bells().listen(), heard: None })
     }
 }
 
@@ -65,14 +67,19 @@ impl Listening {
     /// The next event this one may hear of; none once the gateway ends.
     pub async fn next(&mut self) -> Option<ControlEvent> {
         loop {
-            let news = match self.news.recv().await {
-                Ok(news) => news,
-                Err(RecvError::Lagged(_)) => return Some(ControlEvent::Missed {}),
-                Err(RecvError::Closed) => return None,
-            };
+            if self.heard.is_none() {
+                self.heard = match self.news.recv().await {
+                    Ok(news) => Some(news),
+                    Err(RecvError::Lagged(_)) => return Some(ControlEvent::Missed {}),
+                    Err(RecvError::Closed) => return None,
+                };
+            }
+            let Some(id) = self.heard.as_ref().map(|news| news.id.clone()) else { continue };
             // As it is by now: what comes in between is told once more.
-            let found = self.clerk.state().ok()?.approval(&news.id).await;
-            let Ok(Some(approval)) = found else { continue };
+            let found = self.clerk.state().ok()?.approval(&id).await;
+            self.heard = None;
+            let Ok(found) = found else { return Some(ControlEvent::Missed {}) };
+            let Some(approval) = found else { continue };
             if self.actor.sees_held(&approval.call) {
                 return Some(ControlEvent::Approval(Box::new(approval.into())));
             }

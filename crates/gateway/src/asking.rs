@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolwarden_conversations::request_state::Carried;
 use toolwarden_core::json::Part;
-use toolwarden_core::{Call, token};
+use toolwarden_core::{ApprovalState, Call, token};
 use toolwarden_mcp::Id;
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_refusals::Refusal;
@@ -15,7 +15,7 @@ use toolwarden_steps::answer::Answer;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Asked, query};
-use toolwarden_steps::review::{answer_of, said_in_client};
+use toolwarden_steps::review::{answer_of, is_denial, over, said_in_client};
 
 const KEY_BYTES: usize = 10;
 
@@ -68,6 +68,13 @@ pub(crate) async fn answered(
     let said = params.and_then(|params| params.value().get("inputResponses")?.get(key));
     if let Some(answer) = said.and_then(answer_of) {
         said_in_client(gateway, asked, approval, answer).await;
+        if is_denial(answer) {
+            // Whatever others said meanwhile: this person said no, and this request is over.
+            if let Some(desk) = gateway.desk() {
+                desk.cancel(approval).await;
+            }
+            return Err(over(gateway, approval, ApprovalState::Rejected));
+        }
     }
     let without = object_with(params.map(Part::value), &[("inputResponses", None), ("requestState", None)]);
     let without = Part::composed(without).map_err(|error| Refusal::Params(error.to_string()))?;

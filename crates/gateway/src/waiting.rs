@@ -21,7 +21,7 @@ use toolwarden_review::{Asking, Desk};
 use toolwarden_steps::answer::{self, Answer};
 use toolwarden_steps::arrival::shape_of;
 use toolwarden_steps::audit::Trail;
-use toolwarden_steps::ending::Lookout;
+use toolwarden_steps::decide::still_permitted;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::Asked;
 use toolwarden_steps::review::{answer_of, over, said_in_client};
@@ -88,7 +88,7 @@ impl Waiter {
     async fn answered(&mut self, desk: &Arc<Desk>) -> Result<(), Refusal> {
         let mut given_up =
             GivenUp { gateway: self.gateway.clone(), desk: desk.clone(), id: Some(self.asking.id.clone()) };
-        let mut lookout = Lookout::of(&self.gateway, &self.asked);
+        let mut changes = self.gateway.live.changes();
         let until = Instant::now() + self.gateway.settings.hold_time;
         let mut ticks = interval(PROGRESS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,7 +100,12 @@ impl Waiter {
         let ended = loop {
             tokio::select! {
                 biased;
-                refusal = lookout.revoked(&self.gateway, &self.asked) => break Err(refusal),
+                // Nothing of it left: a policy that forbids it by now says so in its own words.
+                _ = changes.changed() => {
+                    if let Err(refusal) = still_permitted(&self.gateway, &self.asked) {
+                        break Err(refusal);
+                    }
+                }
                 found = &mut answered => break match found {
                     Ok(Some(approval)) if approval.state == ApprovalState::Held => Err(self.over(ApprovalState::Expired)),
                     Ok(Some(approval)) => match approval.state {

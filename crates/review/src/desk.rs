@@ -63,6 +63,8 @@ pub struct Desk {
     outstanding: Mutex<HashSet<String>>,
     /// What ended here, and is being told to the store.
     ending: Mutex<HashSet<String>>,
+    /// What the store could not be told yet.
+    untold: Mutex<Vec<(String, ApprovalState)>>,
     /// Something of that was told.
     pub(crate) told: Notify,
 }
@@ -114,7 +116,13 @@ impl Turned {
 impl Desk {
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        Arc::new(Self { parts, outstanding: Mutex::default(), ending: Mutex::default(), told: Notify::new() })
+        Arc::new(Self {
+            parts,
+            outstanding: Mutex::default(),
+            ending: Mutex::default(),
+            untold: Mutex::default(),
+            told: Notify::new(),
+        })
     }
 
     /// Lays a held call on the desk, unless the same one is there.
@@ -201,7 +209,8 @@ impl Desk {
             false => ("approval_rejected", "rejected, in the client", self.parts.times.held),
         };
         let lacks = approval.call.needs.lacks(&approval.call.caller, answer);
-        if lacks.is_some() {
+        // What left meanwhile is not answered by an old form.
+        if lacks.is_some() || approval.state != ApprovalState::Held {
             return Ok(false);
         }
         let moved = self.parts.state.answer_approval(id, answer, later(answer.at, counts)).await?;
@@ -301,6 +310,10 @@ impl Desk {
 
     pub(crate) fn ending(&self) -> MutexGuard<'_, HashSet<String>> {
         self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn untold(&self) -> MutexGuard<'_, Vec<(String, ApprovalState)>> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn call_mark(&self, marks: Marks<'_>, call: &HeldCall) -> String {

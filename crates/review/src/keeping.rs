@@ -46,9 +46,9 @@ impl Desk {
     /// The store cannot be used.
     pub async fn tidy(&self) -> Result<(), StateError> {
         let (state, now) = (&self.parts.state, self.parts.clock.now());
-        if !self.outstanding().is_empty() {
-            state.approvals_are_on_their_way(&self.parts.node, now).await?;
-        }
+        self.tell_again().await;
+        let outstanding: Vec<String> = self.outstanding().iter().cloned().collect();
+        state.approvals_are_on_their_way(&self.parts.node, &outstanding, now).await?;
         for ended in state.expire_approvals(now).await? {
             self.tell(
                 "approval_expired",

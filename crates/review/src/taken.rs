@@ -57,12 +57,7 @@ impl Drop for Taken {
         let (desk, id) = (self.desk.clone(), self.approval.id.clone());
         desk.ending().insert(id.clone());
         desk.spawn(async move |desk| {
-            if let Err(error) = desk.moved(&id, ApprovalState::Approved).await {
-                tracing::warn!("an approval that was not used is not given back: {error}");
-            }
-            desk.outstanding().remove(&id);
-            desk.ending().remove(&id);
-            desk.told.notify_waiters();
+            desk.tell_end(&id, ApprovalState::Approved).await;
         });
     }
 }
@@ -83,13 +78,34 @@ impl Desk {
         };
         self.ending().insert(id.clone());
         self.spawn(async move |desk| {
-            if let Err(error) = desk.moved(&id, state).await {
-                tracing::warn!("how an approved call ended is not told to others: {error}");
-            }
-            desk.outstanding().remove(&id);
-            desk.ending().remove(&id);
-            desk.told.notify_waiters();
+            desk.tell_end(&id, state).await;
         });
+    }
+
+    /// Tells the store how a call ended here; what cannot be told is tried again.
+    async fn tell_end(&self, id: &str, state: ApprovalState) {
+        if let Err(error) = self.moved(id, state).await {
+            tracing::warn!("how an approved call ended is not told to others yet: {error}");
+            self.untold().push((id.to_owned(), state));
+        }
+        self.outstanding().remove(id);
+        self.ending().remove(id);
+        self.told.notify_waiters();
+    }
+
+    /// Tells what could not be told before.
+    pub(crate) async fn tell_again(&self) {
+        let untold = std::mem::take(&mut *self.untold());
+        for (id, state) in untold {
+            if self.moved(&id, state).await.is_err() {
+                self.untold().push((id, state));
+            }
+        }
+    }
+
+    /// A call that paused is on its way again.
+    pub fn goes_on(&self, id: &str) {
+        self.outstanding().insert(id.to_owned());
     }
 
     /// The call goes on in another request, whenever its client comes back.

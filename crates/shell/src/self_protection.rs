@@ -118,7 +118,7 @@ const READING: &[(&str, Option<&[&str]>)] = &[
 
 /// Verbs that are known to change something: their words are no prose. Whatever is not among those that read counts as changing.
 const CHANGING: &[&str] =
-    &["allow", "disallow", "trust", "init", "import", "connect", "serve", "edge", "tokens", "leases"];
+    &["allow", "disallow", "unblock", "trust", "init", "import", "connect", "serve", "edge", "tokens", "leases"];
 
 /// Why the line would change Toolwarden; `None` when nothing of the kind was found. `protected` holds
 /// absolute paths; `home` is what `~` and `$HOME` stand for.

@@ -94,6 +94,9 @@ impl Trail {
         self.under = asked.under.get().cloned();
         if let Some(under) = &self.under {
             under.set_pause(false);
+            if let (true, Answered::Approval, Some(desk)) = (under.is_used(), under.kind, &self.gateway.desk) {
+                desk.goes_on(&under.id);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use toolwarden_core::json::{Part, Value};
 use toolwarden_core::name::{shown, shown_json};
 use toolwarden_core::{
     AnswerScope, ApprovalState, Caller, Decision, Digest, GrantedCall, HeldAnswer, HeldCall, Payer, Payment, Reason,
-    SESSION_ANCHOR, TOKEN_ANCHOR,
+    SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR,
 };
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::{Era, Version};
@@ -98,7 +98,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
     let policy = asked.policy(gateway);
     let call = held_call(&policy, asked, &pending);
     let definition = definition(&policy, asked);
-    if let Some(grant) = granted(desk, asked, &pending, &definition).await {
+    if let Some(grant) = granted(desk, asked, &policy, &pending, &definition).await {
         let payment = toolwarden_review::goes_on(&grant, &pending);
         let permit = paid(gateway, asked, *pending, &payment)?;
         asked.under.get_or_init(|| Arc::new(Under::given(&grant, Answered::Grant)));
@@ -112,9 +112,13 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
     };
     match desk.raise(marks, &call).await {
         Ok(Raised::Approved(approval)) => {
-            // Another person is needed than the one who answered.
+            // By the rules of now another person is needed, or a reason: whoever may is asked anew.
             let Some(payment) = payment(&approval, &pending) else {
-                return Err(held(gateway.settings.hold, &pending, Some(&approval.id)));
+                desk.cancel(&approval.id).await;
+                return match desk.raise(marks, &call).await {
+                    Ok(Raised::Waits(asking)) => Err(held(gateway.settings.hold, &pending, Some(&asking.id))),
+                    _ => Err(held(gateway.settings.hold, &pending, None)),
+                };
             };
             let permit = paid(gateway, asked, *pending, &payment)?;
             asked.under.get_or_init(|| Arc::new(Under::given(&approval.id, Answered::Approval)));
@@ -138,7 +142,16 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
 }
 
 /// The id of a grant that is for this call. One that cannot be looked up is none: then a person is asked.
-async fn granted(desk: &Desk, asked: &Asked, pending: &Pending, definition: &str) -> Option<String> {
+async fn granted(
+    desk: &Desk,
+    asked: &Asked,
+    policy: &PolicySet,
+    pending: &Pending,
+    definition: &str,
+) -> Option<String> {
+    if !is_standing(policy, pending) {
+        return None;
+    }
     let call = &asked.query.call;
     let session = asked.arrival.session.as_ref().map(|session| session.mark.as_str());
     let caller = &asked.arrival.caller;
@@ -147,6 +160,12 @@ async fn granted(desk: &Desk, asked: &Asked, pending: &Pending, definition: &str
         tracing::warn!("grants cannot be looked up: {error}");
     });
     found.ok().flatten().map(|grant| grant.id)
+}
+
+/// Whether an answer that counts for more than one call may pay: not where an administrator says what runs unasked
+/// (ALLOW-10).
+fn is_standing(policy: &PolicySet, pending: &Pending) -> bool {
+    policy.contents().admin().is_none() && may_be_granted(pending)
 }
 
 /// What "this session" would mean (REVIEW-7): the token, else a conversation that is bound to its principal.
@@ -169,9 +188,9 @@ fn form(asked: &Asked, call: &HeldCall) -> Option<String> {
 }
 
 fn question(call: &HeldCall, version: Version) -> String {
-    let arguments: serde_json::Value = serde_json::from_str(&call.params).unwrap_or_default();
-    let arguments = arguments.get("arguments").cloned().unwrap_or(arguments);
-    let arguments = shown_json(&serde_json::to_string_pretty(&arguments).unwrap_or_default()).into_owned();
+    let ShownCall { laid_out, besides, .. } = ShownCall::of(&call.method, &call.params);
+    let besides = besides.map(|besides| format!("\n\nSent besides:\n{besides}")).unwrap_or_default();
+    let arguments = shown_json(&format!("{laid_out}{besides}")).into_owned();
     let message = format!(
         "Toolwarden asks: may {} on {} be called?\n\nArguments:\n{arguments}\n\nHeld because {} ({}). \
          Your answer is for this one call.",
@@ -208,6 +227,12 @@ pub fn answer_of(result: Value<'_>) -> Option<&'static str> {
     }
 }
 
+/// Whether what a person said is no.
+#[must_use]
+pub fn is_denial(answer: &str) -> bool {
+    answer == DENY
+}
+
 fn in_client(caller: &Caller, user: &str, at: Timestamp, answer: &str) -> HeldAnswer {
     HeldAnswer {
         is_approval: answer == ALLOW,
@@ -241,7 +266,8 @@ pub(crate) fn goes_on(gateway: &Gateway, asked: &Asked, pending: Pending, approv
 }
 
 fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
-    let policy = asked.policy(gateway);
+    // As of now: the store was waited for since the judge was asked.
+    let policy = gateway.live.snapshot();
     let query = pending.query().clone();
     match settle(&policy, pending, payment, gateway.clock.now()) {
         Verdict::Allow(permit) => {
@@ -356,7 +382,7 @@ fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
         candidates: why.candidates.clone(),
         payers: why.payers.clone(),
         policy_version: why.policy_version,
-        anchor: anchor(asked).filter(|_| may_be_granted(pending)),
+        anchor: anchor(asked).filter(|_| is_standing(policy, pending)),
         definition: Some(definition(policy, asked)).filter(|mark| !mark.is_empty()),
         needs: pending.needs().clone(),
     }

@@ -8,6 +8,7 @@ use toolwarden_conversations::Scope;
 use toolwarden_conversations::sessions::{ClientSession, Push, SessionError, identity};
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::Caller;
+use toolwarden_core::digest::hex;
 use toolwarden_core::json::Limits;
 use toolwarden_guard::{Closing, Head};
 use toolwarden_mcp::Era;
@@ -91,7 +92,13 @@ impl Gateway {
     #[must_use]
     pub fn line_session(&self, caller: Arc<Caller>, scope: Scope, push: Push) -> Arc<ClientSession> {
         let number = self.lines.fetch_add(1, Ordering::Relaxed);
-        let session = Arc::new(ClientSession::new(format!("stdio-{number}"), caller, scope, push));
+        let mut random = [0; 16];
+        // What is granted to a conversation is not another process's: numbers begin anew in each.
+        let id = match self.keyring.random(&mut random) {
+            Ok(()) => format!("stdio-{number}-{}", hex(&random)),
+            Err(_) => format!("stdio-{number}-{}", self.clock.now()),
+        };
+        let session = Arc::new(ClientSession::new(id, caller, scope, push));
         self.sessions.add_line(&session);
         session
     }

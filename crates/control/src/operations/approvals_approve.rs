@@ -49,8 +49,9 @@ impl Operation for ApprovalsApprove {
             // Said before anything counts: whose lists these are.
             actor.must_be(&whose(&call)?, "lists of others")?;
         }
+        let note = request.note.clone();
         let answered = answer(clerk, actor, approval, true, scope, request.note).await?;
-        let (besides, not_done) = match always(clerk, actor, &call, scope).await {
+        let (besides, not_done) = match always(clerk, actor, &call, scope, note).await {
             Ok(besides) => (besides, None),
             Err(error) => {
                 (None, Some(format!("the call is approved once; what else was asked for is not done: {error}")))
@@ -78,10 +79,11 @@ async fn always(
     actor: &Actor,
     call: &HeldCall,
     scope: AnswerScope,
+    note: Option<String>,
 ) -> Result<Option<String>, ControlError> {
     let entry = match scope {
         AnswerScope::Once => return Ok(None),
-        AnswerScope::Session => return this_session(clerk, actor, call).await.map(Some),
+        AnswerScope::Session => return this_session(clerk, actor, call, note).await.map(Some),
         AnswerScope::Tool => format!("{}:{}", call.server, call.tool),
         AnswerScope::Server => format!("{}:*", call.server),
     };
@@ -91,7 +93,12 @@ async fn always(
 }
 
 /// The same tool, as it is defined now, in the same conversation, for a while (REVIEW-7).
-async fn this_session(clerk: &Clerk, actor: &Actor, call: &HeldCall) -> Result<String, ControlError> {
+async fn this_session(
+    clerk: &Clerk,
+    actor: &Actor,
+    call: &HeldCall,
+    note: Option<String>,
+) -> Result<String, ControlError> {
     let anchor = call.anchor.as_deref().unwrap_or_default();
     let claims = GrantClaims {
         server: call.server.clone(),
@@ -99,8 +106,10 @@ async fn this_session(clerk: &Clerk, actor: &Actor, call: &HeldCall) -> Result<S
         definition: call.definition.clone(),
         token: anchor.strip_prefix(TOKEN_ANCHOR).map(str::to_owned),
         session: anchor.strip_prefix(SESSION_ANCHOR).map(str::to_owned),
+        user: call.caller.user.clone(),
         by: actor.user.clone(),
         groups: actor.groups.clone(),
+        note,
         ..GrantClaims::default()
     };
     let until = clerk.parts.clock.now().checked_add(SESSION).unwrap_or(jiff::Timestamp::MAX);

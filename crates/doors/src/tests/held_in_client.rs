@@ -126,6 +126,18 @@ async fn review_6_what_is_no_is_no_and_what_is_nothing_leaves_the_call_held() {
 }
 
 #[tokio::test]
+async fn review_6_a_person_who_says_no_is_not_overruled_by_what_others_said_meanwhile() {
+    let house = house(&ASKING, Speaks::Both).await;
+    let (key, state) = question(&modern(&house, trusted(), &json!({}), &json!({})).await);
+    let id = super::held::all(&house).await.first().map(|held| held.id.clone()).unwrap_or_default();
+    assert!(super::held::answer(&house, &id, true, "bob").await.is_some());
+    let said = modern(&house, trusted(), &json!({}), &back(&state, &key, &choice("deny"))).await;
+    assert_eq!(reason(&said), "rejected");
+    assert!(house.recorder.calls().is_empty());
+    assert_eq!(states(&house, &[ApprovalState::Cancelled]).await, [ApprovalState::Cancelled]);
+}
+
+#[tokio::test]
 async fn review_6_only_an_answer_to_this_question_is_one() {
     let house = house(&ASKING, Speaks::Both).await;
     let arguments = json!({"a": 1});

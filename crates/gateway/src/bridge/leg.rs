@@ -370,6 +370,10 @@ impl Leg {
         if entries.is_empty() {
             return Err(refused("it asked for addresses to be opened and gave none"));
         }
+        // Before its end is told: it goes on.
+        if let Some(under) = self.asked.under.get() {
+            under.set_pause(true);
+        }
         if let Some(mut trail) = self.trail.take() {
             trail.outcome(Status::Ok, 0);
         }

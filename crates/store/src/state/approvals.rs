@@ -277,9 +277,18 @@ impl State {
     ///
     /// # Errors
     /// The database cannot be written.
-    pub async fn approvals_are_on_their_way(&self, node: &str, now: Timestamp) -> Result<(), StateError> {
-        let query = "UPDATE approvals SET seen_us = $1 WHERE node = $2 AND state IN ('consumed', 'dispatched')";
-        sqlx::query(query).bind(now.as_microsecond()).bind(node).execute(&self.database.pool).await?;
+    pub async fn approvals_are_on_their_way(
+        &self,
+        node: &str,
+        ids: &[String],
+        now: Timestamp,
+    ) -> Result<(), StateError> {
+        let query = "UPDATE approvals SET seen_us = $1 WHERE id = $2 AND node = $3 AND state IN ('consumed', \
+                     'dispatched')";
+        for id in ids {
+            let seen = sqlx::query(query).bind(now.as_microsecond()).bind(id).bind(node);
+            seen.execute(&self.database.pool).await?;
+        }
         Ok(())
     }
 
@@ -292,7 +301,8 @@ impl State {
         let mut transaction = self.begin_reading().await?;
         let rows = sqlx::query(query).bind(node).fetch_all(&mut *transaction).await?;
         transaction.commit().await?;
-        rows.iter().map(|row| self.approval_of(row)).collect()
+        // A row that somebody changed must not keep a gateway from starting.
+        Ok(rows.iter().filter_map(|row| self.approval_of(row).ok()).collect())
     }
 
     /// Forgets what ended before a time, with its arguments: the record keeps what happened.
@@ -436,6 +446,8 @@ impl Step<'_> {
         match (approval.state, self.to) {
             (ApprovalState::Held | ApprovalState::Unknown, ApprovalState::Approved) => self.answer.is_some(),
             (ApprovalState::Held, ApprovalState::Rejected) => self.answer.is_some(),
+            // Only whoever took it gives it back: an answer that comes late counts for nothing.
+            (ApprovalState::Consumed, ApprovalState::Approved) => self.answer.is_none() && self.owner.is_some(),
             _ => true,
         }
     }

@@ -103,6 +103,8 @@ async fn review_4_an_approval_is_used_once(place: Place) -> Outcome {
         taken += usize::from(is_done(&one.await??));
     }
     assert_eq!(taken, 1);
+    let again = state.answer_approval("one", &answer(true, "eve", 4), at(50)).await?;
+    assert!(!is_done(&again), "whoever approves what is on its way permits nothing more");
     assert!(is_done(&state.move_approval("one", ApprovalState::Dispatched, at(5)).await?));
     assert!(!is_done(&state.move_approval("one", ApprovalState::Approved, at(5)).await?), "it left");
     assert!(is_done(&state.move_approval("one", ApprovalState::Succeeded, at(6)).await?));
@@ -170,7 +172,7 @@ async fn review_4_calls_of_a_gateway_that_is_gone_become_unknown(place: Place) -
         assert!(is_done(&state.consume_approval(id, node, at(3)).await?));
     }
     assert!(state.give_up_approvals(at(2), at(60)).await?.is_empty());
-    state.approvals_are_on_their_way("here", at(50)).await?;
+    state.approvals_are_on_their_way("here", &["two".to_owned()], at(50)).await?;
     let lost: Vec<_> = state.give_up_approvals(at(10), at(70)).await?.into_iter().map(|one| one.id).collect();
     assert_eq!(lost, ["one"]);
     let Holding::There(there) = hold(&state, "again", "one", 80).await? else { return Err("it counts".into()) };
@@ -309,7 +311,9 @@ async fn review_4_no_other_move_than_the_tables() -> Outcome {
             }
             // Given back, it needs no answer: the one it has counts.
             let moved = match (from, to) {
-                (ApprovalState::Consumed, ApprovalState::Approved) => state.move_approval(&id, to, at(3)).await?,
+                (ApprovalState::Consumed, ApprovalState::Approved) => {
+                    state.move_own_approval(&id, to, "serve-1", at(3)).await?
+                }
                 _ => go(&id, to, at(3)).await?,
             };
             assert_eq!(is_done(&moved), from.may_become(to), "{id}");

@@ -79,10 +79,15 @@ fn after_state(view: &ApprovalView) -> String {
         let note = answer.note.as_deref().map(|note| format!(": {}", shown(note))).unwrap_or_default();
         line("answer", &format!("{what} ({}) by {} at {}{note}", answer.scope.as_str(), shown(&answer.by), answer.at));
     }
-    let pretty = serde_json::to_string_pretty(&view.arguments).unwrap_or_default();
     text.push_str("  arguments\n");
-    for line in shown_json(&pretty).lines() {
+    for line in shown_json(&view.laid_out).lines() {
         text.push_str(&format!("    {line}\n"));
+    }
+    if let Some(besides) = &view.besides {
+        text.push_str("  besides\n");
+        for line in shown_json(besides).lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
     }
     if !needs(view).is_empty() {
         text.push_str(&format!("  needs      {}\n", needs(view)));

@@ -13,6 +13,8 @@ fn call(id: &str) -> ApprovalView {
         tool: "write_note".to_owned(),
         arguments: serde_json::json!({ "text": "a long text ".repeat(20) }),
         sent: "{}".to_owned(),
+        laid_out: "{}".to_owned(),
+        besides: None,
         claims: None,
         caller: HeldCaller { user: Some("ada".to_owned()), ..HeldCaller::default() },
         reason: "not_in_allowlist".to_owned(),
