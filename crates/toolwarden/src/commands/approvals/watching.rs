@@ -22,7 +22,7 @@ use crate::output::{self, Exit, in_one_line, shorten};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const MOST: u32 = 1_000;
-const KEYS: &str = "↑↓ choose · a approve once · s this session · t this tool always · d deny · q quit";
+const KEYS: &str = "↑↓ choose · a approve once · s session · t tool always · d deny · q quit";
 
 pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
     match RawTerminal::enter().filter(|_| !json) {
