@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -15,7 +15,8 @@ const ROOMS: [(&str, &[&str]); 21] = [
     ("mcp", &["core"]),
     ("store", &["core"]),
     ("vault", &["core"]),
-    ("telemetry", &["core"]),
+    ("net", &["core"]),
+    ("telemetry", &["core", "net"]),
     ("guard", &["core", "policy", "sources"]),
     ("pins", &["core", "policy", "sources", "guard"]),
     ("conversations", &["core", "policy", "sources", "mcp", "store"]),
@@ -77,6 +78,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
         "tokio",
         &[
             "mcp",
+            "net",
             "store",
             "telemetry",
             "guard",
@@ -90,7 +92,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
             "toolwarden",
         ],
     ),
-    ("hyper", &["mcp", "telemetry", "doors", "console", "toolwarden"]),
+    ("hyper", &["mcp", "net", "doors", "console", "toolwarden"]),
     ("axum", &["console"]),
     ("reqwest", &[]),
     ("sqlx", &["store"]),
