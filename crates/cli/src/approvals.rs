@@ -47,6 +47,9 @@ pub enum ApprovalsCommand {
         /// Why, for the record
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
+        /// Also where the call may have run already, and nobody knows
+        #[arg(long)]
+        again: bool,
         #[command(flatten)]
         format: Format,
     },
@@ -64,6 +67,9 @@ pub enum ApprovalsCommand {
         /// What the agent is told
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
+        /// Also where somebody permitted it, and the call was not made yet
+        #[arg(long)]
+        take_back: bool,
         #[command(flatten)]
         format: Format,
     },

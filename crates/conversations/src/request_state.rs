@@ -39,6 +39,8 @@ pub struct Unusable(pub &'static str);
 pub enum Carried {
     /// The server's own state, byte for byte.
     Server(String),
+    /// The server asks without a state; the call left under an approval, which the client has to bring back.
+    Stateless,
     /// A call that waits at a legacy server.
     Parked(String),
     /// A legacy server wants an address opened first: the call is simply made again.

@@ -71,7 +71,8 @@ impl ApprovalState {
     pub fn next(self) -> &'static [Self] {
         match self {
             Self::Held => &[Self::Approved, Self::Rejected, Self::Expired, Self::Cancelled],
-            Self::Approved => &[Self::Consumed, Self::Expired, Self::Cancelled],
+            // A person can take it back until somebody used it.
+            Self::Approved => &[Self::Consumed, Self::Rejected, Self::Expired, Self::Cancelled],
             // Back, where it is certain that nothing left.
             Self::Consumed => &[Self::Dispatched, Self::Approved, Self::Unknown],
             Self::Dispatched => &[Self::Succeeded, Self::Failed, Self::Unknown],

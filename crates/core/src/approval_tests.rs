@@ -11,7 +11,7 @@ fn review_4_every_way_a_held_call_can_go() {
         assert_eq!(ApprovalState::parse(state.as_str()), Some(state));
     }
     let expected = "held       approved rejected expired cancelled\n\
-                    approved   consumed expired cancelled\n\
+                    approved   consumed rejected expired cancelled\n\
                     rejected   \n\
                     expired    \n\
                     cancelled  \n\

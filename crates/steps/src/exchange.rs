@@ -34,12 +34,18 @@ pub async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result
     if asks && shown.is_none() && state.is_none() {
         return Err(Failure::Protocol("it asked for nothing".to_owned()));
     }
-    let sealed = match state {
-        None => None,
+    let carried = match state {
         Some(state) => {
             let own = state.as_str().ok_or_else(|| Failure::Protocol("its state is no text".to_owned()))?;
+            Some(Carried::Server(own.into_owned()))
+        }
+        // Without one the client would come back with a call that nobody approved.
+        None => (asks && asked.under.get().is_some()).then_some(Carried::Stateless),
+    };
+    let sealed = match carried {
+        None => None,
+        Some(carried) => {
             let round = asked.state.as_ref().map_or(0, |state| state.round) + 1;
-            let carried = Carried::Server(own.into_owned());
             let sealed = gateway.states.seal(&*gateway.keyring, asked.bound(), round, carried)?;
             Some(quoted(&sealed))
         }

@@ -107,6 +107,7 @@ async fn request(
     let state = match asked.state.as_ref().map(|state| &state.carried) {
         None => None,
         Some(Carried::Server(own)) => Some(Some(compose::quoted(own))),
+        Some(Carried::Stateless) => Some(None),
         // It waits at a server that spoke the other era a moment ago.
         Some(Carried::Parked(_) | Carried::Again | Carried::Held { .. }) => return Err(Failure::Lost),
     };

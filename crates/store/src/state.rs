@@ -26,7 +26,8 @@ use crate::keys::RootsError;
 use crate::sql::{signed, unsigned};
 
 pub use approvals::{
-    Approval, ApprovalFilter, ApprovalNews, Holding, MOST_HELD_OF_ONE, Moved, NewApproval, REJECTED_WITHIN, REJECTIONS,
+    Approval, ApprovalFilter, ApprovalNews, Holding, Listed, MOST_HELD_BYTES_OF_ONE, MOST_HELD_OF_ONE, Moved,
+    NewApproval, REJECTED_WITHIN, REJECTIONS, Whose,
 };
 pub use bells::{Bell, Bells};
 pub use draft::{Author, Committed, Draft};

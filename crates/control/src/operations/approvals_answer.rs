@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{AnswerScope, HeldAnswer, HeldCall};
+use toolwarden_core::{AnswerScope, ApprovalState, HeldAnswer, HeldCall};
 use toolwarden_store::state::{Approval, Moved};
 
 use super::approvals_show::no_such;
@@ -21,14 +21,26 @@ pub struct Outcome {
     pub not_done: Option<String>,
 }
 
+/// What a person says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    Yes(AnswerScope),
+    No,
+    /// What somebody permitted is not to be.
+    NotAnyMore,
+}
+
 pub(super) async fn answer(
     clerk: &Clerk,
     actor: &Actor,
     approval: Approval,
-    is_approval: bool,
-    scope: AnswerScope,
+    said: Said,
     note: Option<String>,
 ) -> Result<Approval, ControlError> {
+    let (is_approval, scope) = match said {
+        Said::Yes(scope) => (true, scope),
+        Said::No | Said::NotAnyMore => (false, AnswerScope::Once),
+    };
     if note.as_ref().is_some_and(|note| note.len() > LONGEST_NOTE) {
         return Err(ControlError::BadInput(format!("a note has at most {LONGEST_NOTE} bytes")));
     }
@@ -53,7 +65,12 @@ pub(super) async fn answer(
     clerk.record_approval(actor, operation, &words, &approval).await?;
     let count_for = if is_approval { clerk.parts.answer_times.approved } else { clerk.parts.answer_times.held };
     let until = given.at.checked_add(count_for).unwrap_or(jiff::Timestamp::MAX);
-    match clerk.state()?.answer_approval(&approval.id, &given, until).await? {
+    let state = clerk.state()?;
+    let moved = match said {
+        Said::NotAnyMore => state.take_back_approval(&approval.id, &given, until).await?,
+        Said::Yes(_) | Said::No => state.answer_approval(&approval.id, &given, until).await?,
+    };
+    match moved {
         Moved::Done(answered) => {
             let done = if is_approval { format!("approved ({})", scope.as_str()) } else { "rejected".to_owned() };
             clerk.record_approval(actor, transition, &done, &answered).await?;
@@ -75,8 +92,12 @@ fn already(approval: &Approval) -> String {
         Some(answer) => {
             let what = if answer.is_approval { "approved" } else { "denied" };
             let state = approval.state.as_str();
+            let back = match approval.state {
+                ApprovalState::Approved => format!(". `toolwarden approvals deny {id} --take-back` takes it back"),
+                _ => String::new(),
+            };
             format!(
-                "{id} was {what} by {} at {}, and is {state}; your answer does not count",
+                "{id} was {what} by {} at {}, and is {state}; your answer does not count{back}",
                 shown(&answer.by),
                 answer.at
             )

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{AnswerScope, GrantClaims, HeldCall, SESSION_ANCHOR, TOKEN_ANCHOR};
+use toolwarden_core::{AnswerScope, ApprovalState, GrantClaims, HeldCall, SESSION_ANCHOR, TOKEN_ANCHOR};
 
 use super::allowlist_add::{AllowlistAdd, Request as AddRequest};
-use super::approvals_answer::{Outcome, answer, whose};
+use super::approvals_answer::{Outcome, Said, answer, whose};
 use super::approvals_show::find;
 use super::grants_issue::issue;
 use crate::approvals::offers;
@@ -29,6 +29,9 @@ pub struct Request {
     pub scope: Option<AnswerScope>,
     #[serde(default)]
     pub note: Option<String>,
+    /// Also where the call may have run already, and nobody knows.
+    #[serde(default)]
+    pub again: bool,
 }
 
 impl Operation for ApprovalsApprove {
@@ -45,12 +48,19 @@ impl Operation for ApprovalsApprove {
         let approval = find(clerk, actor, &request.id).await?;
         let call = approval.call.clone();
         check_scope(&call, scope)?;
+        if approval.state == ApprovalState::Unknown && !request.again {
+            return Err(ControlError::BadInput(format!(
+                "the call left, and nobody knows how it ended: approved once more it may run twice. Look at the server \
+                 first, then say so: `toolwarden approvals approve {} --again`",
+                approval.id
+            )));
+        }
         if matches!(scope, AnswerScope::Tool | AnswerScope::Server) {
             // Said before anything counts: whose lists these are.
             actor.must_be(&whose(&call)?, "lists of others")?;
         }
         let note = request.note.clone();
-        let answered = answer(clerk, actor, approval, true, scope, request.note).await?;
+        let answered = answer(clerk, actor, approval, Said::Yes(scope), request.note).await?;
         let (besides, not_done) = match always(clerk, actor, &call, scope, note).await {
             Ok(besides) => (besides, None),
             Err(error) => {

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{AnswerScope, HeldCall};
+use toolwarden_core::{ApprovalState, HeldCall};
 use toolwarden_sources::records::StoredUser;
 
 use super::allowlist_edit::edit_lists;
-use super::approvals_answer::{Outcome, answer, whose};
+use super::approvals_answer::{Outcome, Said, answer, whose};
 use super::approvals_show::find;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -23,6 +23,9 @@ pub struct Request {
     pub remember: bool,
     #[serde(default)]
     pub note: Option<String>,
+    /// Also where somebody permitted it, and the call was not made yet.
+    #[serde(default)]
+    pub take_back: bool,
 }
 
 impl Operation for ApprovalsDeny {
@@ -37,10 +40,12 @@ impl Operation for ApprovalsDeny {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let approval = find(clerk, actor, &request.id).await?;
         let call = approval.call.clone();
+        let takes_back = request.take_back && approval.state == ApprovalState::Approved;
+        let said = if takes_back { Said::NotAnyMore } else { Said::No };
         if request.remember {
             actor.must_be(&whose(&call)?, "blocks of others")?;
         }
-        let answered = answer(clerk, actor, approval, false, AnswerScope::Once, request.note).await?;
+        let answered = answer(clerk, actor, approval, said, request.note).await?;
         let blocked = if request.remember { block(clerk, actor, &call).await.map(Some) } else { Ok(None) };
         let (besides, not_done) = match blocked {
             Ok(besides) => (besides, None),

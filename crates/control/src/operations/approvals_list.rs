@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::ApprovalState;
-use toolwarden_store::state::ApprovalFilter;
+use toolwarden_store::state::{ApprovalFilter, Whose};
 
 use crate::approvals::ApprovalView;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -21,6 +21,10 @@ pub struct Request {
     /// None = those that wait; `all` = in whatever state.
     pub state: Option<String>,
     pub limit: Option<u32>,
+    /// Those that follow a page: what it gave as `next`.
+    pub after: Option<String>,
+    /// Nothing, if nothing moved since: the version that an earlier answer gave.
+    pub since: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -28,6 +32,12 @@ pub struct Outcome {
     pub approvals: Vec<ApprovalView>,
     /// Rows that were changed by somebody without the key.
     pub unreadable: usize,
+    /// What the next page is asked for with; none where this is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Moves with every change to any held call.
+    #[serde(default)]
+    pub version: u64,
 }
 
 impl Operation for ApprovalsList {
@@ -46,13 +56,33 @@ impl Operation for ApprovalsList {
             Some(text) => vec![ApprovalState::parse(text).ok_or_else(|| unknown(text))?],
         };
         let limit = request.limit.unwrap_or(LIMIT).min(MOST);
-        // Whom others' calls are not for gets their own, however many others there are.
-        let user = (!actor.is(Role::Approver) && actor.groups.is_empty()).then(|| actor.user.clone());
-        let filter = ApprovalFilter { states, user, limit };
-        let (mut found, unreadable) = clerk.state()?.approvals(&filter).await?;
-        found.retain(|approval| actor.sees_held(&approval.call));
-        Ok(Outcome { approvals: found.into_iter().map(ApprovalView::from).collect(), unreadable })
+        let after = request.after.as_deref().map(page_of).transpose()?;
+        // Before looking: what moves in between is looked at again.
+        let version = clerk.state()?.approvals_version().await?;
+        if request.since == Some(version) {
+            return Ok(Outcome { version, ..Outcome::default() });
+        }
+        let filter = ApprovalFilter { states, whose: whose(actor), after, limit };
+        let mut found = clerk.state()?.approvals(&filter).await?;
+        found.approvals.retain(|approval| actor.sees_held(&approval.call));
+        let next = found.next.map(|(held, id)| format!("{held}.{id}"));
+        let approvals = found.approvals.into_iter().map(ApprovalView::from).collect();
+        Ok(Outcome { approvals, unreadable: found.unreadable, next, version })
     }
+}
+
+/// Whom others' calls are not for gets their own and those they are named for, however many others there are.
+fn whose(actor: &Actor) -> Option<Whose> {
+    if actor.is(Role::Approver) {
+        return None;
+    }
+    let groups = actor.groups.iter().map(|group| format!("group:{group}"));
+    Some(Whose { user: actor.user.clone(), named: std::iter::once(actor.user.clone()).chain(groups).collect() })
+}
+
+fn page_of(text: &str) -> Result<(i64, String), ControlError> {
+    let place = text.split_once('.').and_then(|(held, id)| Some((held.parse().ok()?, id.to_owned())));
+    place.ok_or_else(|| ControlError::BadInput("`after` is what an earlier page gave as `next`".to_owned()))
 }
 
 fn unknown(text: &str) -> ControlError {

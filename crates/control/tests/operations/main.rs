@@ -1,5 +1,6 @@
 //! The clerk's operations by themselves: recorded before they are done, announced after, or not done.
 
+mod answering;
 mod deciding;
 mod engines;
 mod table;
@@ -144,6 +145,7 @@ struct Office {
     actor: Actor,
     locations: Locations,
     directory: TempDir,
+    state: Option<State>,
     _cluster: Option<Cluster>,
 }
 
@@ -187,7 +189,7 @@ async fn office_with(engine: Engine, records: bool) -> Office {
     let database = Database::open(&location).await.ok();
     let state = database.clone().zip(keyring.clone()).map(|(database, keyring)| State::over(database, keyring));
     let state = state.map(|state| state.with_roots(Arc::new(Numbers)));
-    let index = database.map(Index::over);
+    let (index, kept) = (database.map(Index::over), state.clone());
     let clerk = Clerk::new(ClerkParts {
         locations: locations.clone(),
         clock: Arc::new(Noon),
@@ -200,7 +202,14 @@ async fn office_with(engine: Engine, records: bool) -> Office {
         address: None,
         answer_times: AnswerTimes { held: Duration::from_secs(86_400), approved: Duration::from_secs(3_600) },
     });
-    Office { clerk, actor: Actor::owner("ada", Via::ControlSocket), locations, directory, _cluster: cluster }
+    Office {
+        clerk,
+        actor: Actor::owner("ada", Via::ControlSocket),
+        locations,
+        directory,
+        state: kept,
+        _cluster: cluster,
+    }
 }
 
 impl Office {

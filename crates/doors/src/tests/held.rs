@@ -48,7 +48,7 @@ pub(super) fn reason(said: &Value) -> String {
     reason.map_or_else(|| format!("ran: {said}"), str::to_owned)
 }
 
-fn approval_id(said: &Value) -> String {
+pub(super) fn approval_id(said: &Value) -> String {
     let id = said.pointer("/result/_meta/toolwarden~1approval").and_then(Value::as_str);
     let text = said.pointer("/result/content/0/text").and_then(Value::as_str).unwrap_or_default();
     assert!(id.is_some_and(|id| text.contains(id)), "{said}");
@@ -77,16 +77,20 @@ pub(super) async fn answer(house: &House, id: &str, is_approval: bool, by: &str)
 pub(super) async fn all(house: &House) -> Vec<Approval> {
     let Some(state) = &house.state else { return Vec::new() };
     let found = state.approvals(&ApprovalFilter { limit: 100, ..ApprovalFilter::default() }).await;
-    found.map(|(found, _)| found).unwrap_or_default()
+    found.map(|found| found.approvals).unwrap_or_default()
 }
 
-/// Waits until the held calls are in these states, the newest first.
+/// Waits until the held calls are in these states, in whatever order: the clock of the house stands still.
 pub(super) async fn states(house: &House, wanted: &[ApprovalState]) -> Vec<ApprovalState> {
+    let sorted = |mut states: Vec<ApprovalState>| {
+        states.sort();
+        states
+    };
     let mut found = Vec::new();
     for _ in 0..500 {
         found = all(house).await.iter().map(|approval| approval.state).collect();
-        if found == wanted {
-            break;
+        if sorted(found.clone()) == sorted(wanted.to_vec()) {
+            return wanted.to_vec();
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }

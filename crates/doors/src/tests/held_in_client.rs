@@ -316,3 +316,33 @@ async fn review_6_a_server_that_asks_like_the_gateway_is_labelled_and_answers_no
     let calls = house.recorder.calls();
     assert_eq!(calls.len(), 1, "only the call that was allowed: {calls:?}");
 }
+
+/// A server may ask without giving a state: the gateway's own then says that the call left under its approval.
+#[tokio::test]
+async fn review_6_a_server_that_asks_without_a_state_goes_on_under_the_approval() {
+    let given = Given { server: "may_ask = [\"elicitation\"]\n", ..ASKING };
+    let house = house(&given, Speaks::Modern).await;
+    let held = modern(&house, ada(), &json!({"a": 1}), &json!({})).await;
+    super::held::answer(&house, &super::held::approval_id(&held), true, "bob").await;
+    house.recorder.answers(
+        r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{}}}}}}"#,
+    );
+    let asked = modern(&house, ada(), &json!({"a": 1}), &json!({})).await;
+    assert!(asked.pointer("/result/inputRequests/k").is_some(), "{asked}");
+    let state = asked.pointer("/result/requestState").cloned().unwrap_or_default();
+    assert!(state.is_string(), "{asked}");
+    house.recorder.answers(r#"{"resultType":"complete","content":[{"type":"text","text":"done"}]}"#);
+    // Another call does not go on under it, and neither does the same call without its state.
+    let accept = json!({"action": "accept", "content": {}});
+    let crossed = modern(&house, ada(), &json!({"a": 2}), &back(&state, "k", &accept)).await;
+    assert!(crossed.pointer("/error").is_some(), "{crossed}");
+    let bare = modern(&house, ada(), &json!({"a": 1}), &json!({"inputResponses": {"k": accept}})).await;
+    assert_eq!(reason(&bare), "already_running", "{bare}");
+    let done = modern(&house, ada(), &json!({"a": 1}), &back(&state, "k", &accept)).await;
+    assert_eq!(done.pointer("/result/content/0/text"), Some(&json!("done")), "{done}");
+    let calls = house.recorder.calls();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    let last = calls.last().map(|(_, params)| params.clone()).unwrap_or_default();
+    assert!(last.contains("inputResponses") && !last.contains("requestState"), "{last}");
+    assert_eq!(states(&house, &[ApprovalState::Succeeded]).await, [ApprovalState::Succeeded]);
+}

@@ -65,7 +65,9 @@ pub(super) async fn carry(
             }
             // It was given by a server that spoke the other era a moment ago: the call is not made twice.
             // What the gateway itself asked is answered before anything leaves.
-            Some(Carried::Server(_) | Carried::Held { .. }) => Err(Refusal::Upstream(Failure::Lost)),
+            Some(Carried::Server(_) | Carried::Stateless | Carried::Held { .. }) => {
+                Err(Refusal::Upstream(Failure::Lost))
+            }
             Some(Carried::Again) | None => call(gateway, asked, &outbound, &held, id, trail).await,
         },
         // Tasks have no form that both eras know.

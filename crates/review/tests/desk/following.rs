@@ -58,6 +58,7 @@ impl Real<'_> {
             Action::Raise => self.id = self.any().await?.held(&format!("walk {}", self.walk)).await?,
             Action::Approve => assert!(self.any().await?.approve(&self.id, clock).await?),
             Action::Reject => assert!(self.any().await?.reject(&self.id, clock).await?),
+            Action::TakeBack => assert!(self.any().await?.take_back(&self.id, clock).await?),
             Action::Cancel => self.any().await?.desk.cancel(&self.id).await,
             Action::Expire => {
                 let state = self.any().await?.state;

@@ -135,7 +135,17 @@ impl Node {
         self.answer(id, false, clock).await
     }
 
+    pub async fn take_back(&self, id: &str, clock: &SetClock) -> Fallible<bool> {
+        let (answer, until) = Self::said(false, clock)?;
+        Ok(matches!(self.state.take_back_approval(id, &answer, until).await?, Moved::Done(_)))
+    }
+
     async fn answer(&self, id: &str, is_approval: bool, clock: &SetClock) -> Fallible<bool> {
+        let (answer, until) = Self::said(is_approval, clock)?;
+        Ok(matches!(self.state.answer_approval(id, &answer, until).await?, Moved::Done(_)))
+    }
+
+    fn said(is_approval: bool, clock: &SetClock) -> Fallible<(HeldAnswer, Timestamp)> {
         let at = clock.now();
         let answer = HeldAnswer {
             is_approval,
@@ -146,8 +156,7 @@ impl Node {
             scope: AnswerScope::Once,
             note: None,
         };
-        let until = at.checked_add(std::time::Duration::from_secs(3_600))?;
-        Ok(matches!(self.state.answer_approval(id, &answer, until).await?, Moved::Done(_)))
+        Ok((answer, at.checked_add(std::time::Duration::from_secs(3_600))?))
     }
 
     /// Waits until the desk has told the store what it has to.

@@ -43,6 +43,8 @@ pub enum Action {
     Raise,
     Approve,
     Reject,
+    /// A person takes back what was permitted.
+    TakeBack,
     Cancel,
     Expire,
     Take(usize),
@@ -87,7 +89,15 @@ pub fn actions() -> Vec<Action> {
             Action::Restart(at),
         ]
     });
-    let others = [Action::Raise, Action::Approve, Action::Reject, Action::Cancel, Action::Expire, Action::GiveUp];
+    let others = [
+        Action::Raise,
+        Action::Approve,
+        Action::Reject,
+        Action::TakeBack,
+        Action::Cancel,
+        Action::Expire,
+        Action::GiveUp,
+    ];
     others.into_iter().chain(of_both).collect()
 }
 
@@ -103,6 +113,7 @@ impl World {
                 next.approvals += 1;
             }
             Action::Reject if self.row? == Row::Held => next.row = Some(Row::Rejected),
+            Action::TakeBack if self.row? == Row::Approved => next.row = Some(Row::Rejected),
             Action::Cancel if matches!(self.row?, Row::Held | Row::Approved) => next.row = Some(Row::Cancelled),
             Action::Expire if matches!(self.row?, Row::Held | Row::Approved) => next.row = Some(Row::Expired),
             Action::Take(at) if self.is(at, Gateway::Idle) && self.row? == Row::Approved => {

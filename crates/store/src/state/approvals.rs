@@ -12,10 +12,14 @@ use toolwarden_core::{ApprovalState, HeldAnswer, HeldCall};
 
 use super::{State, StateError, counter};
 use crate::database::{DatabaseError, Writing};
-use crate::sql::{Sql, signed, unsigned};
+use crate::sql::{signed, unsigned};
 
-/// Calls of one caller that can wait at a time.
-pub const MOST_HELD_OF_ONE: i64 = 2_000;
+mod listing;
+mod room;
+
+pub use listing::{ApprovalFilter, Listed, Whose};
+pub use room::{MOST_HELD_BYTES_OF_ONE, MOST_HELD_OF_ONE};
+
 /// So many rejections of one tool within this time, and its caller is not heard with it for a while.
 pub const REJECTIONS: i64 = 3;
 pub const REJECTED_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -74,16 +78,6 @@ pub enum Moved {
     NoSuch,
 }
 
-/// Which held calls are asked for.
-#[derive(Debug, Clone, Default)]
-pub struct ApprovalFilter {
-    /// None = in any state.
-    pub states: Vec<ApprovalState>,
-    /// Those of one user alone.
-    pub user: Option<String>,
-    pub limit: u32,
-}
-
 /// A move that somebody made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalNews {
@@ -118,18 +112,17 @@ impl State {
             writing.commit().await?;
             return Ok(Holding::Rejected { until });
         }
-        let query = "SELECT COUNT(*) FROM (SELECT 1 FROM approvals WHERE caller_mark = $1 AND state = 'held' LIMIT $2) \
-                     AS waiting";
-        let waiting = sqlx::query(query).bind(new.caller_mark).bind(MOST_HELD_OF_ONE).fetch_one(&mut *connection);
-        if waiting.await?.try_get::<i64, _>(0)? >= MOST_HELD_OF_ONE {
+        let sealed = self.seals.seal_held(new.id, new.call_mark, new.call)?;
+        let bytes = i64::try_from(sealed.len()).unwrap_or(i64::MAX);
+        if !room::is_for(connection, new, bytes).await? {
             writing.commit().await?;
             return Ok(Holding::TooMany);
         }
-        let sealed = self.seals.seal_held(new.id, new.call_mark, new.call)?;
         let version = next(connection).await?;
         sqlx::query(
             "INSERT INTO approvals (id, state, call_mark, caller_mark, server, tool, user_name, sealed, held_us, \
-             expires_us, changed_us, version) VALUES ($1, 'held', $2, $3, $4, $5, $6, $7, $8, $9, $8, $10)",
+             expires_us, changed_us, version, bytes, approvers) VALUES ($1, 'held', $2, $3, $4, $5, $6, $7, $8, $9, $8, $10, $11, \
+             $12)",
         )
         .bind(new.id)
         .bind(new.call_mark)
@@ -141,6 +134,8 @@ impl State {
         .bind(new.now.as_microsecond())
         .bind(new.expires_at.as_microsecond())
         .bind(signed(version))
+        .bind(bytes)
+        .bind(listing::column(&new.call.needs.approvers))
         .execute(connection)
         .await?;
         self.told(writing).await?;
@@ -159,31 +154,6 @@ impl State {
         row.map(|row| self.approval_of(&row)).transpose()
     }
 
-    /// Held calls, the newest first.
-    ///
-    /// # Errors
-    /// The database cannot be read. Rows that were changed by somebody else are left out, and counted.
-    pub async fn approvals(&self, filter: &ApprovalFilter) -> Result<(Vec<Approval>, usize), StateError> {
-        let mut sql = Sql::new(self.database.engine(), "SELECT * FROM approvals WHERE 1 = 1");
-        for (place, state) in filter.states.iter().enumerate() {
-            sql.push(if place == 0 { " AND state IN (" } else { ", " }).bind(state.as_str());
-        }
-        if !filter.states.is_empty() {
-            sql.push(")");
-        }
-        if let Some(user) = &filter.user {
-            sql.push(" AND user_name = ").bind(user.clone());
-        }
-        sql.push(" ORDER BY held_us DESC, id DESC LIMIT ").bind(i64::from(filter.limit));
-        let mut transaction = self.begin_reading().await?;
-        let rows = sql.query().fetch_all(&mut *transaction).await?;
-        transaction.commit().await?;
-        let all = rows.len();
-        let kept: Vec<_> = rows.iter().filter_map(|row| self.approval_of(row).ok()).collect();
-        let lost = all - kept.len();
-        Ok((kept, lost))
-    }
-
     /// Keeps a person's answer: the first one counts. Where it permits the call, that must be made before `expires_at`.
     ///
     /// # Errors
@@ -196,6 +166,22 @@ impl State {
     ) -> Result<Moved, StateError> {
         let to = if answer.is_approval { ApprovalState::Approved } else { ApprovalState::Rejected };
         let step = Step { to, now: answer.at, answer: Some(answer), expires_at: Some(expires_at), ..Step::default() };
+        self.step(id, &step).await
+    }
+
+    /// Takes back what somebody permitted and nobody used yet.
+    ///
+    /// # Errors
+    /// The database cannot be written; then the approval counts as before.
+    pub async fn take_back_approval(
+        &self,
+        id: &str,
+        answer: &HeldAnswer,
+        expires_at: Timestamp,
+    ) -> Result<Moved, StateError> {
+        let (to, answer) = (ApprovalState::Rejected, Some(answer).filter(|answer| !answer.is_approval));
+        let now = answer.map_or(Timestamp::UNIX_EPOCH, |answer| answer.at);
+        let step = Step { to, now, answer, expires_at: Some(expires_at), takes_back: true, ..Step::default() };
         self.step(id, &step).await
     }
 
@@ -318,6 +304,17 @@ impl State {
         Ok(gone.rows_affected())
     }
 
+    /// The version that counts now: as long as it is the same, nothing moved.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn approvals_version(&self) -> Result<u64, StateError> {
+        let mut transaction = self.database.begin_reading().await?;
+        let now = counter(&mut transaction, "approvals").await?;
+        transaction.commit().await?;
+        Ok(now)
+    }
+
     /// The moves since a version, and the version that counts now.
     ///
     /// # Errors
@@ -413,12 +410,14 @@ struct Step<'a> {
     node: Option<&'a str>,
     /// Who must have taken it.
     owner: Option<&'a str>,
+    /// Whoever says no to what was permitted has to say that they mean that: else the first answer counts.
+    takes_back: bool,
 }
 
 impl Default for Step<'_> {
     fn default() -> Self {
         let (to, now) = (ApprovalState::Unknown, Timestamp::UNIX_EPOCH);
-        Self { to, now, answer: None, expires_at: None, node: None, owner: None }
+        Self { to, now, answer: None, expires_at: None, node: None, owner: None, takes_back: false }
     }
 }
 
@@ -445,7 +444,8 @@ impl Step<'_> {
         }
         match (approval.state, self.to) {
             (ApprovalState::Held | ApprovalState::Unknown, ApprovalState::Approved) => self.answer.is_some(),
-            (ApprovalState::Held, ApprovalState::Rejected) => self.answer.is_some(),
+            (ApprovalState::Held, ApprovalState::Rejected) => self.answer.is_some() && !self.takes_back,
+            (ApprovalState::Approved, ApprovalState::Rejected) => self.answer.is_some() && self.takes_back,
             // Only whoever took it gives it back: an answer that comes late counts for nothing.
             (ApprovalState::Consumed, ApprovalState::Approved) => self.answer.is_none() && self.owner.is_some(),
             _ => true,

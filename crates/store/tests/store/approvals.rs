@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, Payer};
-use toolwarden_store::state::{Approval, ApprovalFilter, Feed, Holding, MOST_HELD_OF_ONE, Moved, NewApproval, State};
+use toolwarden_store::state::{
+    Approval, ApprovalFilter, Feed, Holding, MOST_HELD_BYTES_OF_ONE, MOST_HELD_OF_ONE, Moved, NewApproval, State, Whose,
+};
 
 use crate::kit::{Outcome, Place, at, on_both};
 
@@ -80,8 +82,9 @@ async fn review_3_a_call_is_held_once_and_kept_as_it_was(place: Place) -> Outcom
     assert_eq!((there.id.as_str(), there.state, &there.call), ("one", ApprovalState::Held, &call("a")));
     assert_eq!((there.held_at, there.expires_at), (at(1), at(101)));
     assert_eq!(hold(&state, "three", "b", 3).await?, Holding::Made);
-    let (all, unreadable) = state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?;
-    let ids: Vec<_> = all.iter().map(|approval| approval.id.as_str()).collect();
+    let all = state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?;
+    let unreadable = all.unreadable;
+    let ids: Vec<_> = all.approvals.iter().map(|approval| approval.id.as_str()).collect();
     assert_eq!((ids, unreadable), (vec!["three", "one"], 0));
     // Nobody looked, and it expired: the same call is held anew.
     assert_eq!(hold(&state, "four", "a", 200).await?, Holding::Made);
@@ -194,6 +197,104 @@ async fn so_many_calls_of_one_caller_wait_and_no_more(place: Place) -> Outcome {
     Ok(())
 }
 
+async fn what_is_kept_of_one_caller_is_bounded_and_the_oldest_that_is_over_goes_first(place: Place) -> Outcome {
+    let state = place.state().await?;
+    let large = |mark: &str| HeldCall { params: format!("{{\"a\":\"{}\"}}", "x".repeat(250_000)), ..call(mark) };
+    let mut made = 0;
+    loop {
+        let id = format!("large-{made}");
+        if hold_call(&state, &id, &id, 1, large(&id)).await? == Holding::TooMany {
+            break;
+        }
+        made += 1;
+        assert!(made < 200, "nothing bounds the bytes of one caller");
+    }
+    assert!(made > 100 && made * 250_000 <= MOST_HELD_BYTES_OF_ONE, "{made}");
+    // Others are not kept from theirs by that, and what was given up makes room for what comes.
+    let round = |number: i64, which: &str| format!("{which}-{number}");
+    for number in 0..made {
+        state.move_approval(&round(number, "large"), ApprovalState::Cancelled, at(2)).await?;
+    }
+    for number in 0..made {
+        let id = round(number, "second");
+        assert_eq!(hold_call(&state, &id, &id, 3, large(&id)).await?, Holding::Made, "{number}");
+        state.move_approval(&id, ApprovalState::Cancelled, at(4)).await?;
+    }
+    assert_eq!(hold_call(&state, "third", "third", 5, large("third")).await?, Holding::Made);
+    let listed = state.approvals(&ApprovalFilter { limit: 1_000, ..ApprovalFilter::default() }).await?;
+    assert!(listed.next.is_some(), "a page ends before it is too large");
+    let (mut first, mut second) = (0, 0);
+    for number in 0..made {
+        first += i64::from(state.approval(&round(number, "large")).await?.is_some());
+        second += i64::from(state.approval(&round(number, "second")).await?.is_some());
+    }
+    assert!(first < made && second == made, "the oldest go first: {first} and {second} of {made}");
+    assert!(state.approval("third").await?.is_some());
+    Ok(())
+}
+
+async fn pages_follow_each_other_and_whoever_is_named_finds_theirs_among_many(place: Place) -> Outcome {
+    let state = place.state().await?;
+    for number in 0..25_u64 {
+        let mut call = call(&number.to_string());
+        call.caller.user = Some(if number % 5 == 0 { "ada" } else { "eve" }.to_owned());
+        call.needs.approvers = match number {
+            7 => vec!["bob_".to_owned(), "group:ops".to_owned()],
+            9 => vec!["bobx".to_owned()],
+            _ => Vec::new(),
+        };
+        // Two at each moment: the id decides between them.
+        assert_eq!(
+            hold_call(&state, &format!("{number:02}"), &number.to_string(), 1 + number / 2, call).await?,
+            Holding::Made
+        );
+    }
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = state.approvals(&ApprovalFilter { limit: 4, after, ..ApprovalFilter::default() }).await?;
+        ids.extend(page.approvals.iter().map(|approval| approval.id.clone()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let expected: Vec<_> = (0..25).rev().map(|number| format!("{number:02}")).collect();
+    assert_eq!(ids, expected, "each once, the newest first");
+    for (user, named, found) in [
+        ("ada", &["ada"][..], &["20", "15", "10", "05", "00"][..]),
+        ("bob_", &["bob_"], &["07"]),
+        ("carol", &["carol", "group:ops"], &["07"]),
+        ("carol", &["carol", "group:op%"], &[]),
+    ] {
+        let whose = Whose { user: user.to_owned(), named: named.iter().map(|name| (*name).to_owned()).collect() };
+        let filter = ApprovalFilter { whose: Some(whose), limit: 10, ..ApprovalFilter::default() };
+        let page = state.approvals(&filter).await?;
+        let ids: Vec<_> = page.approvals.iter().map(|approval| approval.id.as_str()).collect();
+        assert_eq!(ids, found, "{user} {named:?}");
+    }
+    let version = state.approvals_version().await?;
+    assert_eq!(state.approvals_version().await?, version);
+    state.move_approval("00", ApprovalState::Cancelled, at(30)).await?;
+    assert_ne!(state.approvals_version().await?, version);
+    Ok(())
+}
+
+async fn an_approval_can_be_taken_back_until_it_is_used(place: Place) -> Outcome {
+    let state = place.state().await?;
+    hold(&state, "one", "a", 1).await?;
+    assert!(is_done(&state.answer_approval("one", &answer(true, "bob", 2), at(50)).await?));
+    assert!(!is_done(&state.move_approval("one", ApprovalState::Rejected, at(3)).await?), "nobody said so");
+    assert!(!is_done(&state.answer_approval("one", &answer(false, "eve", 3), at(50)).await?), "the first one counts");
+    assert!(!is_done(&state.take_back_approval("one", &answer(true, "bob", 3), at(50)).await?), "that is no no");
+    assert!(is_done(&state.take_back_approval("one", &answer(false, "bob", 3), at(50)).await?));
+    assert!(!is_done(&state.consume_approval("one", "serve-1", at(4)).await?));
+    hold(&state, "two", "b", 5).await?;
+    assert!(is_done(&state.answer_approval("two", &answer(true, "bob", 6), at(50)).await?));
+    assert!(is_done(&state.consume_approval("two", "serve-1", at(7)).await?));
+    assert!(!is_done(&state.take_back_approval("two", &answer(false, "bob", 8), at(50)).await?), "it is on its way");
+    Ok(())
+}
+
 async fn an_approval_cannot_be_made_by_whoever_can_write_rows(place: Place) -> Outcome {
     let state = place.state().await?;
     hold(&state, "one", "a", 1).await?;
@@ -205,8 +306,8 @@ async fn an_approval_cannot_be_made_by_whoever_can_write_rows(place: Place) -> O
     assert!(state.consume_approval("one", "serve-1", at(3)).await.is_err(), "the answer is another call's");
     place.execute("UPDATE approvals SET call_mark = 'c' WHERE id = 'two'").await?;
     assert!(state.consume_approval("two", "serve-1", at(3)).await.is_err(), "the call is another one");
-    let (readable, unreadable) = state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?;
-    assert_eq!((readable.len(), unreadable), (0, 2));
+    let all = state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?;
+    assert_eq!((all.approvals.len(), all.unreadable), (0, 2));
     Ok(())
 }
 
@@ -263,6 +364,9 @@ on_both!(
     review_3_a_rejection_counts_and_three_of_them_end_the_asking,
     review_4_calls_of_a_gateway_that_is_gone_become_unknown,
     so_many_calls_of_one_caller_wait_and_no_more,
+    what_is_kept_of_one_caller_is_bounded_and_the_oldest_that_is_over_goes_first,
+    pages_follow_each_other_and_whoever_is_named_finds_theirs_among_many,
+    an_approval_can_be_taken_back_until_it_is_used,
     an_approval_cannot_be_made_by_whoever_can_write_rows,
     a_stolen_database_holds_no_argument_and_no_note,
     review_3_whoever_waits_hears_of_an_answer_given_elsewhere,
@@ -313,6 +417,9 @@ async fn review_4_no_other_move_than_the_tables() -> Outcome {
             let moved = match (from, to) {
                 (ApprovalState::Consumed, ApprovalState::Approved) => {
                     state.move_own_approval(&id, to, "serve-1", at(3)).await?
+                }
+                (ApprovalState::Approved, ApprovalState::Rejected) => {
+                    state.take_back_approval(&id, &answer(false, "bob", 3), at(5_000)).await?
                 }
                 _ => go(&id, to, at(3)).await?,
             };

@@ -19,13 +19,20 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
     match command {
         ApprovalsCommand::List { state, limit, format } => {
-            let request = approvals_list::Request { state: Some(state.clone()), limit: Some(*limit) };
+            let request = approvals_list::Request {
+                state: Some(state.clone()),
+                limit: Some(*limit),
+                ..approvals_list::Request::default()
+            };
             let found = desk.ask::<ApprovalsList>(request)?;
             if found.unreadable > 0 {
                 output::remark(&format!(
                     "{} held calls were changed in the database by somebody without the key, and are left out",
                     found.unreadable
                 ));
+            }
+            if found.next.is_some() {
+                output::remark(&format!("there are more than the newest {}: see --limit", found.approvals.len()));
             }
             if format.json {
                 output::json(&found.approvals)?;
@@ -45,13 +52,14 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        ApprovalsCommand::Approve { id, scope, note, format } => {
-            let request =
-                approvals_approve::Request { id: id.clone(), scope: Some((*scope).into()), note: note.clone() };
+        ApprovalsCommand::Approve { id, scope, note, again, format } => {
+            let (scope, note) = (Some((*scope).into()), note.clone());
+            let request = approvals_approve::Request { id: id.clone(), scope, note, again: *again };
             told(&desk.ask::<ApprovalsApprove>(request)?, format)
         }
-        ApprovalsCommand::Deny { id, remember, note, format } => {
-            let request = approvals_deny::Request { id: id.clone(), remember: *remember, note: note.clone() };
+        ApprovalsCommand::Deny { id, remember, note, take_back, format } => {
+            let (id, note) = (id.clone(), note.clone());
+            let request = approvals_deny::Request { id, remember: *remember, note, take_back: *take_back };
             told(&desk.ask::<ApprovalsDeny>(request)?, format)
         }
         ApprovalsCommand::Watch { format } => watching::watch(&desk, format.json),

@@ -21,7 +21,7 @@ use crate::environment::{self, RawTerminal};
 use crate::output::{self, Exit, in_one_line, shorten};
 
 const PAUSE: Duration = Duration::from_millis(500);
-const MOST: u32 = 1_000;
+const MOST: u32 = 200;
 const KEYS: &str = "↑↓ choose · a approve once · s session · t tool always · d deny · q quit";
 
 pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
@@ -31,19 +31,26 @@ pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
     }
 }
 
-fn held(desk: &Desk) -> Result<Vec<ApprovalView>> {
-    let request = approvals_list::Request { state: None, limit: Some(MOST) };
-    let mut found = desk.ask::<ApprovalsList>(request)?.approvals;
-    // Whoever waits longest comes first.
-    found.reverse();
-    Ok(found)
+/// What waits, if anything moved since it was last looked at; whoever waits longest comes first.
+fn held(desk: &Desk, seen: &mut Option<u64>) -> Result<Option<Vec<ApprovalView>>> {
+    let request = approvals_list::Request { limit: Some(MOST), since: *seen, ..approvals_list::Request::default() };
+    let mut found = desk.ask::<ApprovalsList>(request)?;
+    if *seen == Some(found.version) {
+        return Ok(None);
+    }
+    *seen = Some(found.version);
+    found.approvals.reverse();
+    Ok(Some(found.approvals))
 }
 
 /// One line for each call that comes, until nobody reads.
 fn lines(desk: &Desk, json: bool) -> Result<Exit> {
-    let mut known = BTreeSet::new();
+    let (mut known, mut seen) = (BTreeSet::new(), None);
     loop {
-        let found = held(desk)?;
+        let Some(found) = held(desk, &mut seen)? else {
+            desk.pause(PAUSE);
+            continue;
+        };
         let now: BTreeSet<String> = found.iter().map(|view| view.id.clone()).collect();
         for view in found.iter().filter(|view| !known.contains(&view.id)) {
             let line = if json {
@@ -149,9 +156,11 @@ impl Board {
 }
 
 fn by_key(desk: &Desk, terminal: RawTerminal) -> Result<Exit> {
-    let mut board = Board::default();
+    let (mut board, mut seen) = (Board::default(), None);
     loop {
-        board.take(held(desk)?);
+        if let Some(calls) = held(desk, &mut seen)? {
+            board.take(calls);
+        }
         show(&board)?;
         match terminal.key().as_deref().and_then(key) {
             None => {}
@@ -170,8 +179,13 @@ fn by_key(desk: &Desk, terminal: RawTerminal) -> Result<Exit> {
 fn answer(desk: &Desk, board: &Board, scope: Option<AnswerScope>) -> String {
     let Some(id) = board.chosen().map(|view| view.id.clone()) else { return "choose a call first".to_owned() };
     let done = match scope {
-        Some(scope) => desk.ask::<ApprovalsApprove>(approvals_approve::Request { id, scope: Some(scope), note: None }),
-        None => desk.ask::<ApprovalsDeny>(approvals_deny::Request { id, remember: false, note: None }),
+        Some(scope) => {
+            let scope = Some(scope);
+            desk.ask::<ApprovalsApprove>(approvals_approve::Request { id, scope, note: None, again: false })
+        }
+        None => {
+            desk.ask::<ApprovalsDeny>(approvals_deny::Request { id, remember: false, note: None, take_back: false })
+        }
     };
     match done {
         Ok(outcome) => outcome.not_done.clone().unwrap_or_else(|| in_one_line(&in_words(&outcome))),
