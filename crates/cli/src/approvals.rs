@@ -73,6 +73,23 @@ pub enum ApprovalsCommand {
         #[command(flatten)]
         format: Format,
     },
+    /// Give one person a link to look at a held call and answer it, once
+    #[command(
+        after_help = "Examples:\n  toolwarden approvals link 0123456789abcdef --user bob\n\nWhoever has the link answers in that person's name: give it to nobody else. It is good for this call alone, as long as that waits."
+    )]
+    Link {
+        /// As `approvals list` shows it
+        #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        /// Whom it is for; you, where nobody is named
+        #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+        user: Option<String>,
+        /// A group this person is in, where the config names groups as approvers
+        #[arg(long = "group", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+        groups: Vec<String>,
+        #[command(flatten)]
+        format: Format,
+    },
     /// Watch held calls as they come, and answer them by key
     #[command(
         after_help = "Example:\n  toolwarden approvals watch\n\nOn a terminal: arrows choose, a approves once, s for this session, t for the tool, d denies, q ends. Elsewhere one line is printed for each call that comes."

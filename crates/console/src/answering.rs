@@ -8,6 +8,7 @@ use http::{Request, Response, StatusCode};
 use toolwarden_control::{Clerk, ControlError, Listening};
 use tower::ServiceExt;
 
+use crate::page::{self, Visitors};
 use crate::peer::Peer;
 use crate::router::router;
 
@@ -38,6 +39,11 @@ impl Desk {
     /// The routes, for the control socket.
     pub(crate) fn router(&self) -> Router {
         self.router.clone()
+    }
+
+    /// Answers at the page of held calls, whoever comes.
+    pub async fn page(self, visitors: Arc<dyn Visitors>, request: Request<Bytes>) -> Response<Bytes> {
+        page::answer(&self.clerk, &*visitors, request).await
     }
 
     /// Answers. Without a peer every route refuses.

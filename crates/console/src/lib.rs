@@ -5,11 +5,13 @@
 
 mod answering;
 mod events;
+mod page;
 mod peer;
 mod router;
 mod socket;
 
 pub use answering::Desk;
 pub use events::EVENTS_PATH;
+pub use page::{PAGE_PATH, Visitors};
 pub use peer::Peer;
 pub use socket::{ControlSocket, SOCKET_NAME, SocketError, serve_socket};

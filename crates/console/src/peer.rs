@@ -17,6 +17,7 @@ enum Who {
         user: String,
         roles: Vec<Role>,
         groups: Vec<String>,
+        via: Via,
     },
 }
 
@@ -35,7 +36,16 @@ impl Peer {
         if roles.is_empty() {
             roles.push(Role::User);
         }
-        Some(Self(Who::Person { user: user.to_owned(), roles, groups: groups.to_vec() }))
+        Some(Self(Who::Person { user: user.to_owned(), roles, groups: groups.to_vec(), via: Via::Token }))
+    }
+
+    /// The same person, logged in at a page.
+    #[must_use]
+    pub fn at_page(self) -> Self {
+        match self.0 {
+            Who::Person { user, roles, groups, .. } => Self(Who::Person { user, roles, groups, via: Via::Page }),
+            other => Self(other),
+        }
     }
 
     pub(crate) fn actor(&self, clerk: &Clerk) -> Actor {
@@ -43,8 +53,8 @@ impl Peer {
             Who::Socket { is_owner: true, .. } => Actor::owner(clerk.owner(), Via::ControlSocket),
             Who::Socket { user_id: 0, .. } => Actor::owner("root", Via::ControlSocket),
             Who::Socket { user_id, .. } => Actor::owner(user_id.to_string(), Via::ControlSocket),
-            Who::Person { user, roles, groups } => {
-                Actor { user: user.clone(), via: Via::Token, roles: roles.clone(), groups: groups.clone() }
+            Who::Person { user, roles, groups, via } => {
+                Actor { user: user.clone(), via: *via, roles: roles.clone(), groups: groups.clone() }
             }
         }
     }

@@ -11,6 +11,20 @@ pub enum Via {
     CommandLine,
     /// A person's token, over HTTP.
     Token,
+    /// The page of a held call, where a person logged in.
+    Page,
+    /// A link to it that was given to one person.
+    Link,
+    /// An integration that speaks for one person.
+    Webhook,
+}
+
+impl Via {
+    /// Whether this one sits at the machine itself, so that its directories are theirs.
+    #[must_use]
+    pub fn is_here(self) -> bool {
+        matches!(self, Self::ControlSocket | Self::CommandLine)
+    }
 }
 
 /// What a person is here for. Several add up.
@@ -105,6 +119,9 @@ impl Actor {
             Via::ControlSocket => "control",
             Via::CommandLine => "cli",
             Via::Token => "api",
+            Via::Page => "page",
+            Via::Link => "link",
+            Via::Webhook => "webhook",
         }
     }
 }

@@ -11,7 +11,7 @@ use toolwarden_sources::Locations;
 use toolwarden_store::state::{Approval, Author, Feed};
 use toolwarden_store::{Index, Journal, State, index};
 
-use crate::actor::{Actor, Via};
+use crate::actor::Actor;
 use crate::changes::Changes;
 use crate::error::ControlError;
 use crate::operation::Operation;
@@ -32,6 +32,8 @@ pub struct ClerkParts {
     pub servers: Option<Arc<dyn Servers>>,
     /// Where a running gateway listens.
     pub address: Option<SocketAddr>,
+    /// Where persons find the pages of held calls, as they reach it: ends with a slash.
+    pub page: Option<String>,
     pub answer_times: AnswerTimes,
 }
 
@@ -89,7 +91,7 @@ impl Clerk {
 
     /// Whose things an actor means who names nobody. Root at the socket speaks for the owner.
     pub(crate) fn whom(&self, actor: &Actor) -> String {
-        if actor.via == Via::Token { actor.user.clone() } else { self.owner().to_owned() }
+        if actor.via.is_here() { self.owner().to_owned() } else { actor.user.clone() }
     }
 
     pub(crate) fn journal_root(&self) -> PathBuf {

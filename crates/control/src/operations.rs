@@ -9,6 +9,7 @@ pub mod allowlist_show;
 pub mod approvals_answer;
 pub mod approvals_approve;
 pub mod approvals_deny;
+pub mod approvals_link;
 pub mod approvals_list;
 pub mod approvals_show;
 pub mod audit_export;
@@ -64,6 +65,7 @@ pub use allowlist_remove::AllowlistRemove;
 pub use allowlist_show::AllowlistShow;
 pub use approvals_approve::ApprovalsApprove;
 pub use approvals_deny::ApprovalsDeny;
+pub use approvals_link::ApprovalsLink;
 pub use approvals_list::ApprovalsList;
 pub use approvals_show::ApprovalsShow;
 pub use audit_export::AuditExport;
@@ -133,6 +135,7 @@ pub fn all(visitor: &mut impl Visitor) {
         AllowlistShow,
         ApprovalsApprove,
         ApprovalsDeny,
+        ApprovalsLink,
         ApprovalsList,
         ApprovalsShow,
         AuditExport,

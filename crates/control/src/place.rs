@@ -10,7 +10,7 @@ use toolwarden_policy::{PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, WorkspaceTrust, load, records};
 
-use crate::actor::{Actor, Via};
+use crate::actor::Actor;
 use crate::error::ControlError;
 use crate::remark::Remark;
 
@@ -43,7 +43,7 @@ impl Place {
     /// over HTTP: what is read on this machine is not theirs to choose.
     pub(crate) fn locations(&self, own: &Locations, actor: &Actor) -> Locations {
         let mut locations = own.clone();
-        let said = self.working_directory.as_ref().filter(|_| actor.via != Via::Token);
+        let said = self.working_directory.as_ref().filter(|_| actor.via.is_here());
         let Some(working_directory) = said else { return locations };
         locations.working_directory.clone_from(working_directory);
         locations.workspace = self.workspace.clone().or_else(|| Some(working_directory.clone()));

@@ -24,10 +24,12 @@ pub enum Purpose {
     Token,
     /// What tells a held call from every other.
     Approval,
+    /// Links to the page of a held call, and who is logged in there.
+    Link,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Session,
         Self::RequestState,
         Self::Cursor,
@@ -37,6 +39,7 @@ impl Purpose {
         Self::Record,
         Self::Token,
         Self::Approval,
+        Self::Link,
     ];
 
     /// The stable name that goes into key derivation.
@@ -52,6 +55,7 @@ impl Purpose {
             Self::Record => "record",
             Self::Token => "token",
             Self::Approval => "approval",
+            Self::Link => "link",
         }
     }
 }

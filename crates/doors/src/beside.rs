@@ -19,8 +19,12 @@ use crate::{hosts, observing, post};
 
 /// Where it begins.
 const PATH: &str = "/api/";
+/// Where the pages begin by which persons answer held calls.
+const PAGES: &str = "/approve/";
 /// Requests are a few names.
 const LARGEST: usize = 256 * 1024;
+/// And forms a note.
+const LARGEST_FORM: usize = 16 * 1024;
 
 /// An answer on its way.
 pub type Answering = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
@@ -30,13 +34,16 @@ pub trait Beside: Debug + Send + Sync {
     /// Answers a person whose token was found good just now.
     fn answer(&self, person: Arc<Caller>, request: Request<Bytes>) -> Answering;
 
+    /// Answers whoever opens a page of a held call: who that is, they find out themselves.
+    fn page(&self, request: Request<Bytes>) -> Answering;
+
     /// What such a person hears at the address of events, if this is it and they may.
     fn events(&self, person: &Arc<Caller>, path: &str) -> Option<Events>;
 }
 
 /// Whether a request is for the control side.
 pub(crate) fn is_meant(path: &str) -> bool {
-    path.starts_with(PATH)
+    path.starts_with(PATH) || path.starts_with(PAGES)
 }
 
 /// Answers one request of the control side.
@@ -48,6 +55,18 @@ where
     if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts) {
         observing::turn_away(gateway, observing::why_host(error));
         return fault(StatusCode::FORBIDDEN, "forbidden", &error.to_string());
+    }
+    if parts.uri.path().starts_with(PAGES) {
+        return match post::collected(&parts.headers, body, LARGEST_FORM).await {
+            Ok(bytes) => {
+                let answer = beside.page(Request::from_parts(parts, bytes)).await;
+                answer.map(|bytes| AnswerBody::Whole(Some(bytes)))
+            }
+            Err((status, text)) => {
+                observing::turn_away(gateway, TurnedAway::Body);
+                fault(status, "bad_input", text)
+            }
+        };
     }
     let person = match person(gateway, &credential(&parts.headers)) {
         Ok(person) => person,

@@ -11,6 +11,7 @@ mod flowing;
 mod gathering;
 mod giving_up;
 mod held;
+mod held_by_page;
 mod held_granted;
 mod held_in_client;
 mod held_waiting;

@@ -15,7 +15,7 @@ use toolwarden_steps::answer::Answer;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Asked, query};
-use toolwarden_steps::review::{answer_of, is_denial, over, said_in_client};
+use toolwarden_steps::review::{answer_of, is_denial, may_answer, over, said_in_client};
 
 const KEY_BYTES: usize = 10;
 
@@ -66,7 +66,7 @@ pub(crate) async fn answered(
     }
     let params = asked.query.call.params.as_ref();
     let said = params.and_then(|params| params.value().get("inputResponses")?.get(key));
-    if let Some(answer) = said.and_then(answer_of) {
+    if let Some(answer) = said.and_then(answer_of).filter(|_| may_answer(&asked.arrival.caller)) {
         said_in_client(gateway, asked, approval, answer).await;
         if is_denial(answer) {
             // Whatever others said meanwhile: this person said no, and this request is over.

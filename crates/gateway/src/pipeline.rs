@@ -152,9 +152,11 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
         Decided::May(judged) => judged,
         Decided::Held(pending) => match review::review(gateway, asked, pending).await? {
             Reviewed::Paid(permit) => Judged::Call(permit),
-            Reviewed::Waits { asking, form } => return Ok(waiting::wait(gateway, asked, asking, form, trail.take())),
-            Reviewed::Asks { asking, form, held } => {
-                return asking::ask(gateway, asked, &asking, &form, held, trail.take()).await;
+            Reviewed::Waits { asking, question } => {
+                return Ok(waiting::wait(gateway, asked, asking, question, trail.take()));
+            }
+            Reviewed::Asks { asking, question, held } => {
+                return asking::ask(gateway, asked, &asking, &question.params, held, trail.take()).await;
             }
         },
     };

@@ -22,7 +22,7 @@ use crate::files;
 use crate::finding::{Finding, Severity};
 use crate::locations::Locations;
 use crate::readers::SourceKind;
-use crate::readers::config::{ConfigFile, StoreSection};
+use crate::readers::config::{ConfigFile, StoreSection, WebhookSection};
 use crate::readers::server::ServerDefinition;
 use crate::records::lay_over;
 use crate::report::Reading;
@@ -90,6 +90,8 @@ pub struct StoreChoice {
     /// `[control] hold_expires` and `approval_expires`.
     pub hold_expires: Option<Duration>,
     pub approval_expires: Option<Duration>,
+    /// `[control.webhooks]`.
+    pub webhooks: Vec<WebhookSection>,
 }
 
 impl StoreChoice {
@@ -97,7 +99,8 @@ impl StoreChoice {
         let (section, key) = (chosen.config.store.clone(), chosen.config.vault.key.clone());
         let control = &chosen.config.control;
         let (hold_expires, approval_expires) = (control.hold_expires, control.approval_expires);
-        Self { section, key, directory: chosen.store_directory.clone(), hold_expires, approval_expires }
+        let (directory, webhooks) = (chosen.store_directory.clone(), control.webhooks.clone());
+        Self { section, key, directory, hold_expires, approval_expires, webhooks }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
@@ -96,6 +96,8 @@ pub struct Gateway {
     pub started: Instant,
     pub closing: Closing,
     pub(crate) desk: Option<Arc<Desk>>,
+    /// Where persons find the pages of held calls, once that is known.
+    pub(crate) page: OnceLock<String>,
 }
 
 impl Gateway {
@@ -145,6 +147,7 @@ impl Gateway {
             local: Arc::new(Caller::local_person(parts.local_user)),
             identities,
             desk: parts.desk,
+            page: OnceLock::new(),
         });
         gateway.hold_servers();
         for (server, noted) in noted {

@@ -83,10 +83,27 @@ impl Under {
 pub enum Reviewed {
     /// Somebody paid.
     Paid(Permit),
-    /// Its caller waits with it, and is asked by a form where there is one.
-    Waits { asking: Asking, form: Option<String> },
-    /// Its person is asked by a form, and comes back with the answer; and what is recorded of it.
-    Asks { asking: Asking, form: String, held: Refusal },
+    /// Its caller waits with it, and is asked where there is something to ask.
+    Waits { asking: Asking, question: Option<Elicitation> },
+    /// Its person is asked, and comes back with the answer; and what is recorded of it.
+    Asks { asking: Asking, question: Elicitation, held: Refusal },
+}
+
+/// What a client is to put before its person.
+#[derive(Debug)]
+pub struct Elicitation {
+    /// As `elicitation/create` has them.
+    pub params: String,
+    pub kind: Elicited,
+}
+
+/// How a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elicited {
+    /// By a form in the client, whose answer counts.
+    Form,
+    /// By a page that is opened elsewhere: the client's answer says only whether it was.
+    Page,
 }
 
 /// Asks whoever may pay, or finds that they were asked.
@@ -126,10 +143,11 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
         }
         Ok(Raised::Waits(asking)) => {
             let held = held(gateway.settings.hold, &pending, Some(&asking.id));
-            match (form(asked, &call), asked.arrival.version.era()) {
-                (Some(form), Era::Modern) => Ok(Reviewed::Asks { asking, form, held }),
-                (form @ Some(_), Era::Legacy) => Ok(Reviewed::Waits { asking, form }),
-                (None, _) if gateway.settings.hold == Hold::Wait => Ok(Reviewed::Waits { asking, form: None }),
+            let question = form(asked, &call).or_else(|| page(gateway, asked, &call, &asking.id));
+            match (question, asked.arrival.version.era()) {
+                (Some(question), Era::Modern) => Ok(Reviewed::Asks { asking, question, held }),
+                (question @ Some(_), Era::Legacy) => Ok(Reviewed::Waits { asking, question }),
+                (None, _) if gateway.settings.hold == Hold::Wait => Ok(Reviewed::Waits { asking, question: None }),
                 (None, _) => Err(held),
             }
         }
@@ -176,7 +194,7 @@ fn anchor(asked: &Asked) -> Option<String> {
 
 /// What a person is asked in the client, where answers given there count (REVIEW-6): only from a client of theirs that was
 /// trusted with it, and only if they can see everything they permit.
-fn form(asked: &Asked, call: &HeldCall) -> Option<String> {
+fn form(asked: &Asked, call: &HeldCall) -> Option<Elicitation> {
     let caller = &asked.arrival.caller;
     let user = caller.user.as_deref().filter(|_| caller.token.may_answer && !caller.is_agent())?;
     let is_fit = !asked.was_asked && asked.state.is_none() && call.params.len() <= LONGEST_SHOWN;
@@ -184,7 +202,31 @@ fn form(asked: &Asked, call: &HeldCall) -> Option<String> {
         return None;
     }
     let would = in_client(caller, user, asked.query.time, ALLOW);
-    call.needs.lacks(&call.caller, &would).is_none().then(|| question(call, asked.arrival.version))
+    let params = call.needs.lacks(&call.caller, &would).is_none().then(|| question(call, asked.arrival.version))?;
+    Some(Elicitation { params, kind: Elicited::Form })
+}
+
+/// The page of the held call, where a client can open one: whoever answers there logs in, so that it does not matter whose
+/// client it is.
+fn page(gateway: &Gateway, asked: &Asked, call: &HeldCall, id: &str) -> Option<Elicitation> {
+    let is_fit = !asked.was_asked && asked.state.is_none();
+    let base = gateway.page.get().filter(|_| is_fit)?;
+    if !Asks::Url(String::new()).is_offered(asked.declared()) {
+        return None;
+    }
+    let message = format!(
+        "Toolwarden holds a call of {} on {} for a person, because {} ({}). Open the page to look at it and answer.",
+        shown(&call.tool),
+        shown(&call.server),
+        shown(&call.message),
+        call.reason
+    );
+    let mut question =
+        serde_json::json!({ "mode": "url", "message": message, "url": format!("{base}{id}"), "elicitationId": id });
+    if let (Era::Modern, Some(question)) = (asked.arrival.version.era(), question.as_object_mut()) {
+        question.remove("elicitationId");
+    }
+    Some(Elicitation { params: question.to_string(), kind: Elicited::Page })
 }
 
 fn question(call: &HeldCall, version: Version) -> String {
@@ -227,6 +269,12 @@ pub fn answer_of(result: Value<'_>) -> Option<&'static str> {
     }
 }
 
+/// Whether a person did what they were asked to.
+#[must_use]
+pub fn is_accepted(result: Value<'_>) -> bool {
+    result.get("action").and_then(Value::as_str).as_deref() == Some("accept")
+}
+
 /// Whether what a person said is no.
 #[must_use]
 pub fn is_denial(answer: &str) -> bool {
@@ -251,7 +299,7 @@ pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, an
         asked.arrival.session.as_ref().map_or_else(|| asked.arrival.caller.clone(), |session| session.caller());
     let is_lost = gateway.identities.is_lost(&caller, gateway.clock.now());
     let (Some(desk), Some(user), false) = (&gateway.desk, caller.user.as_deref(), is_lost) else { return };
-    if !caller.token.may_answer || caller.is_agent() {
+    if !may_answer(&caller) {
         return;
     }
     if let Err(error) = desk.answer(approval, &in_client(&caller, user, gateway.clock.now(), answer)).await {
@@ -403,7 +451,18 @@ fn definition(policy: &PolicySet, asked: &Asked) -> String {
     Digest::of_bytes(text.as_bytes()).to_string()
 }
 
+/// Whether what is said in this caller's client counts as a person's answer.
+#[must_use]
+pub fn may_answer(caller: &Caller) -> bool {
+    caller.token.may_answer && !caller.is_agent()
+}
+
 impl Gateway {
+    /// Says where persons find the pages of held calls; the first word counts.
+    pub fn set_page(&self, base: &str) {
+        let _ = self.page.set(base.to_owned());
+    }
+
     /// Where held calls lie.
     #[must_use]
     pub fn desk(&self) -> Option<&Arc<Desk>> {

@@ -9,6 +9,7 @@ mod draft;
 mod feed;
 mod grants;
 mod history;
+mod outbox;
 mod roots;
 mod seals;
 mod tokens;
@@ -33,6 +34,7 @@ pub use bells::{Bell, Bells};
 pub use draft::{Author, Committed, Draft};
 pub use feed::{EVERYBODY_KNOWS, Feed, Known};
 pub use history::{Change, Version};
+pub use outbox::{Notice, Subscription};
 pub use roots::{Inventory, Sealed, SealedAgain};
 use seals::Seals;
 pub use tokens::{Counted, StoredToken, Tokens};
@@ -86,12 +88,14 @@ pub struct State {
     seals: Seals,
     /// Without these, the keyring is what it is.
     known: Option<Arc<roots::Known>>,
+    /// Who is told elsewhere of held calls.
+    subscriptions: Arc<[Subscription]>,
 }
 
 impl State {
     #[must_use]
     pub fn over(database: Database, keyring: Arc<dyn Keyring>) -> Self {
-        Self { database, seals: Seals::new(keyring), known: None }
+        Self { database, seals: Seals::new(keyring), known: None, subscriptions: Arc::default() }
     }
 
     /// How far the state is. Cheap: this is asked again and again.

@@ -158,6 +158,7 @@ impl Desk {
             feed: None,
             servers: None,
             address: None,
+            page: None,
             answer_times: AnswerTimes { held: times.held, approved: times.approved },
         });
         let actor = Actor::owner(self.locations.user.clone(), Via::CommandLine);
@@ -195,7 +196,8 @@ impl Desk {
     }
 
     async fn state(&self) -> Result<State> {
-        store::state(&self.locations, &self.store().await?.database, self.keys().await?).await
+        let store = self.store().await?;
+        store::state(&self.locations, &store.choice, &store.database, self.keys().await?).await
     }
 
     async fn keys(&self) -> Result<&Arc<Keys>> {

@@ -5,6 +5,7 @@ mod persons;
 mod readiness;
 mod taking;
 mod telling;
+mod webhooks;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
 use toolwarden_policy::input::Declared;
 use toolwarden_review::{Desk, Parts as DeskParts, Times};
-use toolwarden_sources::{ConfigFile, Locations, ServerDefinition};
+use toolwarden_sources::{ConfigFile, Locations, ServerDefinition, WebhookSection};
 use toolwarden_store::index::{Shipper, ship, spawn_shipper};
 use toolwarden_store::state::{Feed, Tokens};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, State, SyncLevel};
@@ -71,6 +72,8 @@ pub struct Running {
     locations: Locations,
     start: Start,
     times: Times,
+    public_url: Option<String>,
+    webhooks: Vec<WebhookSection>,
 }
 
 /// What the policy is read with: the store, its keys, and what it holds.
@@ -94,7 +97,7 @@ impl Base {
         let keys = Arc::new(keys::open(locations, &choice, &database).await?);
         let is_protected = keys.master.is_protected();
         let keyring: Arc<dyn Keyring> = keys.ring.clone();
-        let state = store::state(locations, &database, &keys).await?;
+        let state = store::state(locations, &choice, &database, &keys).await?;
         let feed = Arc::new(Feed::start(state.clone()).await?);
         Ok(Self { database, index, keyring, is_protected, state, feed })
     }
@@ -128,6 +131,10 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
     let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();
     let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
     let times = store::answer_times(&loaded.store);
+    let public_url = loaded.config.gateway.public_url.clone();
+    let webhooks = loaded.store.webhooks.clone();
+    // Before anything starts: one that cannot be used is said now.
+    webhooks::of(&webhooks)?;
     let node = index.stored_name(journal.node());
     let desk = Desk::new(DeskParts {
         state: state.clone(),
@@ -170,6 +177,8 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         locations,
         start,
         times,
+        public_url,
+        webhooks,
     })
 }
 

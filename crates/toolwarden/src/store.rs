@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use toolwarden_review::Times;
-use toolwarden_sources::{Locations, StoreChoice, earlier, load_store, make_data_directory};
+use toolwarden_sources::{Locations, StoreChoice, WebhookSection, earlier, load_store, make_data_directory};
 use toolwarden_store::journal::origin;
-use toolwarden_store::state::Author;
+use toolwarden_store::state::{Author, Subscription};
 use toolwarden_store::{Database, Index, Location, State};
 
 use crate::environment;
@@ -47,8 +47,17 @@ pub async fn open(locations: &Locations, choice: &StoreChoice) -> Result<(Databa
 ///
 /// # Errors
 /// Such files cannot be read, or the database cannot be written.
-pub async fn state(locations: &Locations, database: &Database, keys: &Arc<Keys>) -> Result<State> {
+pub async fn state(
+    locations: &Locations,
+    choice: &StoreChoice,
+    database: &Database,
+    keys: &Arc<Keys>,
+) -> Result<State> {
+    let subscription =
+        |webhook: &WebhookSection| Subscription { webhook: webhook.name.clone(), states: webhook.states.clone() };
+    let subscriptions = choice.webhooks.iter().map(subscription).collect();
     let state = State::over(database.clone(), keys.ring.clone()).with_roots(keys.clone());
+    let state = state.with_subscriptions(subscriptions);
     let earlier = earlier::read(locations)?;
     if !earlier.is_empty() {
         let mut draft = state.change().await?;

@@ -32,6 +32,7 @@ pub(crate) struct AllKeys {
     record: PurposeKeys,
     token: PurposeKeys,
     approval: PurposeKeys,
+    link: PurposeKeys,
 }
 
 struct ThirtyTwo;
@@ -55,6 +56,7 @@ impl AllKeys {
             record: PurposeKeys::derive(&root, Purpose::Record)?,
             token: PurposeKeys::derive(&root, Purpose::Token)?,
             approval: PurposeKeys::derive(&root, Purpose::Approval)?,
+            link: PurposeKeys::derive(&root, Purpose::Link)?,
         })
     }
 
@@ -69,6 +71,7 @@ impl AllKeys {
             Purpose::Record => &self.record,
             Purpose::Token => &self.token,
             Purpose::Approval => &self.approval,
+            Purpose::Link => &self.link,
         }
     }
 }

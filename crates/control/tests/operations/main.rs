@@ -200,6 +200,7 @@ async fn office_with(engine: Engine, records: bool) -> Office {
         feed: None,
         servers: Some(Arc::new(OneServer)),
         address: None,
+        page: Some("https://gate.example/approve/".to_owned()),
         answer_times: AnswerTimes { held: Duration::from_secs(86_400), approved: Duration::from_secs(3_600) },
     });
     Office {

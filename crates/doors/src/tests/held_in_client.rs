@@ -30,7 +30,7 @@ fn trusted() -> Caller {
     caller
 }
 
-fn text(arguments: &Value, capabilities: &Value, more: &Value) -> String {
+pub(super) fn text(arguments: &Value, capabilities: &Value, more: &Value) -> String {
     let mut params = json!({"name": "write", "arguments": arguments, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": capabilities,
@@ -48,14 +48,14 @@ async fn modern(house: &House, caller: Caller, arguments: &Value, more: &Value) 
 }
 
 /// The key of the one question, and what brings its answer back.
-fn question(said: &Value) -> (String, Value) {
+pub(super) fn question(said: &Value) -> (String, Value) {
     let asked = said.pointer("/result/inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
     let key = asked.keys().next().cloned().unwrap_or_default();
     assert!(asked.len() == 1 && key.len() >= 16, "{said}");
     (key, said.pointer("/result/requestState").cloned().unwrap_or_default())
 }
 
-fn back(state: &Value, key: &str, answer: &Value) -> Value {
+pub(super) fn back(state: &Value, key: &str, answer: &Value) -> Value {
     json!({"requestState": state, "inputResponses": {key: answer}})
 }
 
@@ -195,16 +195,20 @@ async fn review_6_whoever_may_not_answer_there_is_not_asked() {
 
 /// A session of a legacy client that can be asked.
 async fn session(house: &House, caller: Caller) -> Arc<ClientSession> {
+    session_with(house, caller, r#"{"elicitation":{}}"#).await
+}
+
+pub(super) async fn session_with(house: &House, caller: Caller, capabilities: &str) -> Arc<ClientSession> {
     let push = Push::Log(Arc::new(StreamLog::new(0)));
     let scope = Scope::One("notes".into());
     let session = Arc::new(ClientSession::new("test".to_owned(), Arc::new(caller), scope, push));
-    let capabilities = Part::composed(r#"{"elicitation":{}}"#.to_owned()).ok();
+    let capabilities = Part::composed(capabilities.to_owned()).ok();
     session.agree(Agreed { version: Version::LATEST_LEGACY, capabilities, client: None });
     greet_server(house, &session).await;
     session
 }
 
-async fn say(house: &House, session: &Arc<ClientSession>, text: &str) -> Answer {
+pub(super) async fn say(house: &House, session: &Arc<ClientSession>, text: &str) -> Answer {
     let Ok(message) = read_one(text.as_bytes(), Limits::DEFAULT) else { unreachable!("{text}") };
     let arrival = Arrival {
         via: Via::Http,
@@ -220,7 +224,8 @@ async fn say(house: &House, session: &Arc<ClientSession>, text: &str) -> Answer 
     handle(&house.gateway, arrival).await
 }
 
-const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{"a":1}}}"#;
+pub(super) const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{"a":1}}}"#;
 
 /// Makes the call and answers what its person is asked; gives what the call answers with.
 async fn legacy(house: &House, session: &Arc<ClientSession>, answer: Option<Value>) -> Value {

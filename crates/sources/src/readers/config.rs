@@ -11,6 +11,7 @@ mod roles;
 pub mod screening;
 mod servers;
 mod telemetry;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use toolwarden_policy::input::{AutoRunInput, Declared, ModeInput, RoleInput};
 
 pub use access::{ClassifierSection, IdentitySection, RulesSection, SandboxSection, VaultSection};
 pub use auto_run::AlwaysAllowFile;
-pub use gateway::{AuditSection, ControlSection, GatewaySection, OidcLogin, StoreSection, TlsFiles};
+pub use gateway::{AuditSection, ControlSection, GatewaySection, OidcLogin, StoreSection, TlsFiles, WebhookSection};
 pub use telemetry::TelemetrySection;
 
 use super::server::ServerDefinition;

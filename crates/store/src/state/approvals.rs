@@ -105,7 +105,8 @@ impl State {
             // One that nobody looked at since it expired would keep the same call from being held again.
             if approval.state.may_become(ApprovalState::Expired) {
                 let step = Step { to: ApprovalState::Expired, now: new.now, ..Step::default() };
-                step.write(connection, &approval.id, approval.state).await?;
+                let version = step.write(connection, &approval.id, approval.state).await?;
+                self.post(connection, (&approval.id, step.to, version), new.now).await?;
             }
         }
         if let Some(until) = rejected_until(connection, new).await? {
@@ -136,8 +137,9 @@ impl State {
         .bind(signed(version))
         .bind(bytes)
         .bind(listing::column(&new.call.needs.approvers))
-        .execute(connection)
+        .execute(&mut *connection)
         .await?;
+        self.post(connection, (new.id, ApprovalState::Held, version), new.now).await?;
         self.told(writing).await?;
         Ok(Holding::Made)
     }
@@ -231,7 +233,8 @@ impl State {
             return Ok(Moved::Not(Box::new(approval)));
         }
         let sealed = step.answer.map(|answer| self.seals.seal_answer(id, &approval.call_mark, answer)).transpose()?;
-        step.write_with(writing.connection(), id, approval.state, sealed).await?;
+        let version = step.write_with(writing.connection(), id, approval.state, sealed).await?;
+        self.post(writing.connection(), (id, step.to, version), step.now).await?;
         self.told(writing).await?;
         step.apply(&mut approval);
         Ok(Moved::Done(Box::new(approval)))
@@ -352,7 +355,8 @@ impl State {
         let step = Step { to, now, expires_at: Step::counting(to, now), ..Step::default() };
         for row in &rows {
             let (id, from): (String, _) = (row.try_get("id")?, state_of(row)?);
-            step.write(writing.connection(), &id, from).await?;
+            let version = step.write(writing.connection(), &id, from).await?;
+            self.post(writing.connection(), (&id, to, version), now).await?;
             // One that does not open ends all the same.
             if let Ok(mut approval) = self.approval_of(row) {
                 step.apply(&mut approval);
@@ -452,18 +456,18 @@ impl Step<'_> {
         }
     }
 
-    async fn write(&self, connection: &mut AnyConnection, id: &str, from: ApprovalState) -> Result<(), StateError> {
+    async fn write(&self, connection: &mut AnyConnection, id: &str, from: ApprovalState) -> Result<u64, StateError> {
         self.write_with(connection, id, from, None).await
     }
 
-    /// The one conditional write.
+    /// The one conditional write; the version it makes.
     async fn write_with(
         &self,
         connection: &mut AnyConnection,
         id: &str,
         from: ApprovalState,
         answer: Option<Vec<u8>>,
-    ) -> Result<(), StateError> {
+    ) -> Result<u64, StateError> {
         let version = next(connection).await?;
         let query = "UPDATE approvals SET state = $1, changed_us = $2, version = $3, answer = COALESCE($4, answer), \
                      expires_us = COALESCE($5, expires_us), node = COALESCE($6, node), seen_us = $2, taken_us = \
@@ -480,7 +484,7 @@ impl Step<'_> {
             .bind(from.as_str())
             .execute(connection)
             .await?;
-        if written.rows_affected() == 1 { Ok(()) } else { Err(StateError::Approval(id.to_owned())) }
+        if written.rows_affected() == 1 { Ok(version) } else { Err(StateError::Approval(id.to_owned())) }
     }
 
     fn apply(&self, approval: &mut Approval) {

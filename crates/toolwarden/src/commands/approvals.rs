@@ -6,8 +6,8 @@ mod watching;
 use anyhow::Result;
 use toolwarden_control::operations::approvals_answer::Outcome;
 use toolwarden_control::operations::{
-    ApprovalsApprove, ApprovalsDeny, ApprovalsList, ApprovalsShow, approvals_approve, approvals_deny, approvals_list,
-    approvals_show,
+    ApprovalsApprove, ApprovalsDeny, ApprovalsLink, ApprovalsList, ApprovalsShow, approvals_approve, approvals_deny,
+    approvals_link, approvals_list, approvals_show,
 };
 use toolwarden_core::name::shown;
 
@@ -61,6 +61,16 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
             let (id, note) = (id.clone(), note.clone());
             let request = approvals_deny::Request { id, remember: *remember, note, take_back: *take_back };
             told(&desk.ask::<ApprovalsDeny>(request)?, format)
+        }
+        ApprovalsCommand::Link { id, user, groups, format } => {
+            let request = approvals_link::Request { id: id.clone(), user: user.clone(), groups: groups.clone() };
+            let link = desk.ask::<ApprovalsLink>(request)?;
+            if format.json {
+                output::json(&link)?;
+            } else {
+                output::text(&format!("{}\n", link.url))?;
+            }
+            Ok(Exit::Done)
         }
         ApprovalsCommand::Watch { format } => watching::watch(&desk, format.json),
     }

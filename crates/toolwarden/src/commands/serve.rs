@@ -56,7 +56,7 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         let (taking, readiness) = (running.taking(reload), Readiness::from_environment());
         // Before anybody is told that it is there: until then this signal would end the process.
         running.reload_on_signal(taking.clone(), readiness.clone(), stopping.clone())?;
-        let (control, persons) = running.open_control(listener.address(), taking, stopping.clone())?;
+        let (control, persons) = running.open_control((listener.address(), scheme), taking, stopping.clone())?;
         let listener = listener.with_beside(persons);
         announce(scheme, listener.address(), &names)?;
         tokio::spawn(running.gateway.clone().keep_house());

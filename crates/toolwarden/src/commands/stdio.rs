@@ -37,6 +37,7 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         // A person who is told to run `toolwarden allow` expects it to act without a restart.
         let (stop, stopping) = tokio::sync::watch::channel(false);
         let taking = running.taking(reload);
+        running.deliver_alone()?;
         // Nobody waits for it to be ready: whoever started it talks to it.
         running.reload_on_signal(taking.clone(), Readiness::nobody(), stopping.clone())?;
         let watching = running.watch_files(taking, stopping);

@@ -10,17 +10,18 @@ use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use toolwarden_console::{ControlSocket, Desk, SocketError, serve_socket};
+use toolwarden_console::{ControlSocket, Desk, PAGE_PATH, SocketError, serve_socket};
 use toolwarden_control::{
     AnswerTimes, Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers, SessionView, Stays,
 };
 use toolwarden_core::Records;
 use toolwarden_gateway::{Gateway, NotSwitched, OpenSession};
+use toolwarden_notices::{Answers, Courier};
 use toolwarden_policy::input::ServerInput;
 
-use super::persons::Persons;
+use super::persons::{Hooks, Logins, Persons};
 use super::taking::{Came, Taking, looks};
-use super::{DEMO, Readiness, Running};
+use super::{DEMO, Readiness, Running, webhooks};
 use crate::environment::SystemClock;
 use crate::wire::House;
 
@@ -49,15 +50,26 @@ impl Running {
     /// The socket cannot be made. Where another server has it, or none can be, this one goes without.
     pub fn open_control(
         &self,
-        address: SocketAddr,
+        (address, scheme): (SocketAddr, &str),
         taking: Arc<Taking<impl Reload>>,
         stop: watch::Receiver<bool>,
     ) -> Result<(JoinHandle<()>, Arc<Persons>)> {
         let watching = self.watch_files(taking.clone(), stop.clone());
-        let clerk = Arc::new(self.clerk(address));
+        let page = self.page(address, scheme);
+        self.gateway.set_page(&page);
+        let is_secure = page.starts_with("https:");
+        let clerk = Arc::new(self.clerk(Some(address), Some(page)));
+        let webhooks = self.deliver(clerk.clone())?;
         let desk = Desk::new(clerk.clone());
         tokio::spawn(follow(clerk.changes().follow(), taking));
-        let persons = Arc::new(Persons { desk: desk.clone(), feed: self.feed.clone() });
+        let logins = Logins {
+            feed: self.feed.clone(),
+            keyring: self.keyring.clone(),
+            gateway: Arc::downgrade(&self.gateway),
+            is_secure,
+        };
+        let hooks = Hooks { answers: Arc::new(webhooks), clerk };
+        let persons = Arc::new(Persons { desk: desk.clone(), logins: Arc::new(logins), hooks });
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
             Ok(socket) => socket,
             Err(SocketError::InUse(_)) => {
@@ -152,7 +164,30 @@ impl Running {
         }))
     }
 
-    fn clerk(&self, address: SocketAddr) -> Clerk {
+    /// Delivers to webhooks from now on; gives those that may answer.
+    fn deliver(&self, clerk: Arc<Clerk>) -> Result<Answers> {
+        let webhooks = webhooks::of(&self.webhooks)?;
+        let answers = Answers::of(&webhooks);
+        let (state, journal, feed) = (self.state.clone(), self.journal.clone(), self.feed.clone());
+        tokio::spawn(Courier { state, clerk, journal, clock: Arc::new(SystemClock), webhooks, feed }.run());
+        Ok(answers)
+    }
+
+    /// Delivers to webhooks where no control side is: without a page, nobody is sent to one.
+    ///
+    /// # Errors
+    /// A webhook cannot be used.
+    pub fn deliver_alone(&self) -> Result<()> {
+        self.deliver(Arc::new(self.clerk(None, None))).map(drop)
+    }
+
+    /// Where persons reach the pages of held calls.
+    fn page(&self, address: SocketAddr, scheme: &str) -> String {
+        let base = self.public_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
+        format!("{}{PAGE_PATH}", base.unwrap_or_else(|| format!("{scheme}://{address}")))
+    }
+
+    fn clerk(&self, address: Option<SocketAddr>, page: Option<String>) -> Clerk {
         let servers = GatewayServers { gateway: Arc::downgrade(&self.gateway) };
         Clerk::new(ClerkParts {
             locations: self.locations.clone(),
@@ -163,7 +198,8 @@ impl Running {
             state: Some(self.state.clone()),
             feed: Some(self.feed.clone()),
             servers: Some(Arc::new(servers)),
-            address: Some(address),
+            address,
+            page,
             answer_times: AnswerTimes { held: self.times.held, approved: self.times.approved },
         })
     }

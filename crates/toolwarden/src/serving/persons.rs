@@ -1,34 +1,107 @@
 //! The control side for persons who show a token: the clerk's operations, with the rights of that token.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use futures_util::stream;
 use http::Request;
-use toolwarden_console::{Desk, EVENTS_PATH, Peer};
-use toolwarden_control::{ControlEvent, Listening};
-use toolwarden_core::{Caller, Clock};
+use serde::{Deserialize, Serialize};
+use toolwarden_console::{Desk, EVENTS_PATH, Peer, Visitors};
+use toolwarden_control::{Clerk, ControlEvent, Listening};
+use toolwarden_core::{Caller, CallerKind, Clock, Keyring, Purpose, Secret};
 use toolwarden_doors::{Answering, Beside};
-use toolwarden_gateway::Events;
+use toolwarden_gateway::{Credential, Events, Gateway, identify};
 use toolwarden_mcp::sse::Event;
+use toolwarden_notices::Answers;
 use toolwarden_store::state::Feed;
 
+use super::webhooks;
 use crate::environment::SystemClock;
 
 /// How often it is looked whether a token of somebody who listens still counts.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How long a login at the page of held calls lasts.
+const LOGIN: Duration = Duration::from_secs(8 * 60 * 60);
+const BOUND_TO: &[u8] = b"login at the page";
+
 /// Answers persons.
 #[derive(Debug)]
 pub struct Persons {
     pub desk: Desk,
+    pub logins: Arc<Logins>,
+    pub hooks: Hooks,
+}
+
+/// Integrations that may answer.
+#[derive(Debug)]
+pub struct Hooks {
+    pub answers: Arc<Answers>,
+    pub clerk: Arc<Clerk>,
+}
+
+/// Who is logged in at the page of held calls: whoever showed a token that still counts.
+#[derive(Debug)]
+pub struct Logins {
     pub feed: Arc<Feed>,
+    pub keyring: Arc<dyn Keyring>,
+    pub gateway: Weak<Gateway>,
+    pub is_secure: bool,
+}
+
+/// What a login says; sealed, so that nobody can make one.
+#[derive(Serialize, Deserialize)]
+struct Login {
+    token: String,
+    /// Of the token as it was then: one that was changed since is another one.
+    digest: String,
+    expires_at: jiff::Timestamp,
+}
+
+impl Logins {
+    /// A person whose token counts now.
+    fn peer(&self, id: &str, digest: Option<&str>) -> Option<Peer> {
+        let known = self.feed.known();
+        let token = known.tokens.by_id.get(id)?;
+        let is_over = token.claims.expires_at.is_some_and(|end| end <= SystemClock.now());
+        let is_same = digest.is_none_or(|digest| digest == token.digest);
+        if token.revoked_at.is_some() || is_over || !is_same {
+            return None;
+        }
+        Peer::of_person(token.claims.user.as_deref()?, &token.claims.rights, &token.claims.groups)
+    }
+}
+
+impl Visitors for Logins {
+    fn log_in(&self, token: &str) -> Option<String> {
+        let gateway = self.gateway.upgrade()?;
+        let credential = Credential::Token(Secret::new(token.to_owned()));
+        let person = identify(&gateway, &credential, None).ok().filter(|caller| caller.kind == CallerKind::Person)?;
+        let (id, digest) = (person.token.id.clone()?, person.token.digest.clone()?);
+        self.peer(&id, None)?;
+        let expires_at = SystemClock.now().checked_add(LOGIN).ok()?;
+        let login = serde_json::to_vec(&Login { token: id, digest, expires_at }).ok()?;
+        self.keyring.seal(Purpose::Link, BOUND_TO, &login).ok().map(|sealed| URL_SAFE_NO_PAD.encode(sealed))
+    }
+
+    fn visitor(&self, session: &str) -> Option<Peer> {
+        let sealed = URL_SAFE_NO_PAD.decode(session).ok()?;
+        let plain = self.keyring.open(Purpose::Link, BOUND_TO, &sealed).ok()?;
+        let login: Login = serde_json::from_slice(&plain).ok()?;
+        (login.expires_at > SystemClock.now()).then(|| self.peer(&login.token, Some(&login.digest)))?
+    }
+
+    fn is_secure(&self) -> bool {
+        self.is_secure
+    }
 }
 
 impl Persons {
     fn peer(&self, person: &Caller) -> Option<Peer> {
-        let known = self.feed.known();
+        let known = self.logins.feed.known();
         let token = known.tokens.by_id.get(person.token.id.as_ref()?)?;
         Peer::of_person(person.user.as_deref()?, &token.claims.rights, &token.claims.groups)
     }
@@ -40,10 +113,17 @@ impl Beside for Persons {
         Box::pin(self.desk.clone().answer(peer, request))
     }
 
+    fn page(&self, request: Request<Bytes>) -> Answering {
+        if request.uri().path().starts_with(webhooks::HOOKS_PATH) {
+            return Box::pin(webhooks::answer(self.hooks.answers.clone(), self.hooks.clerk.clone(), request));
+        }
+        Box::pin(self.desk.clone().page(self.logins.clone(), request))
+    }
+
     fn events(&self, person: &Arc<Caller>, path: &str) -> Option<Events> {
         // Whoever may not is told why by the operation's own answer.
         let listening = (path == EVENTS_PATH).then(|| self.desk.listen(&self.peer(person)?).ok())??;
-        let heard = Heard { listening, feed: self.feed.clone(), person: person.clone() };
+        let heard = Heard { listening, feed: self.logins.feed.clone(), person: person.clone() };
         Some(Box::pin(stream::unfold(heard, |mut heard| async move {
             let event = heard.next().await?;
             let name = Some(Bytes::from_static(event.name().as_bytes()));

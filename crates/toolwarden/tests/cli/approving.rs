@@ -354,6 +354,6 @@ fn review_3_held_calls_are_watched_and_answered_by_key() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a person takes a moment between two keys")]
-fn pause(span: Duration) {
+pub fn pause(span: Duration) {
     std::thread::sleep(span);
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 22] = [
+const ROOMS: [(&str, &[&str]); 23] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -43,6 +43,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
     ("doors", &["core", "mcp", "conversations", "telemetry", "gateway"]),
     ("control", &["core", "policy", "sources", "store", "pins", "advice"]),
     ("console", &["core", "control"]),
+    ("notices", &["core", "store", "net", "control"]),
     ("cli", &["core"]),
     (
         "toolwarden",
@@ -61,6 +62,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "doors",
             "control",
             "console",
+            "notices",
             "cli",
         ],
     ),
@@ -89,6 +91,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
             "doors",
             "control",
             "console",
+            "notices",
             "toolwarden",
         ],
     ),

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use toolwarden_core::{ApprovalNeeds, Secret, Sourced};
+use toolwarden_core::{ApprovalNeeds, ApprovalState, Secret, Sourced};
 use toolwarden_policy::input::LimitsInput;
 
 use super::Standing;
 use super::servers::read_limits;
 use super::telemetry::read_collector;
+use super::webhooks;
 use crate::report::Report;
 use crate::tree::Node;
 
@@ -58,6 +59,25 @@ pub struct ControlSection {
     pub hold_expires: Option<Duration>,
     /// How long an approved call may take until it is made.
     pub approval_expires: Option<Duration>,
+    /// `[control.webhooks.NAME]`.
+    pub webhooks: Vec<WebhookSection>,
+}
+
+/// `[control.webhooks.NAME]`: who is told of held calls elsewhere.
+#[derive(Debug, Clone)]
+pub struct WebhookSection {
+    pub name: String,
+    /// An address can be a secret in itself.
+    pub url: Secret,
+    pub secret: Option<Secret>,
+    /// `json` or `slack`.
+    pub format: String,
+    /// The one person it reaches.
+    pub user: Option<String>,
+    pub groups: Vec<String>,
+    pub states: Vec<ApprovalState>,
+    pub arguments: bool,
+    pub answers: bool,
 }
 
 /// `oidc = { issuer, client_id, client_secret, scopes, groups_claim }`.
@@ -105,7 +125,7 @@ const GATEWAY_KEYS: [&str; 12] = [
     "limits",
     "grace",
 ];
-const CONTROL_KEYS: [&str; 10] = [
+const CONTROL_KEYS: [&str; 11] = [
     "listen",
     "tls",
     "oidc",
@@ -116,6 +136,7 @@ const CONTROL_KEYS: [&str; 10] = [
     "confirm_file_widening",
     "hold_expires",
     "approval_expires",
+    "webhooks",
 ];
 
 pub(super) fn read_gateway(report: &mut Report, node: &Node) -> GatewaySection {
@@ -171,6 +192,7 @@ pub(super) fn read_control(report: &mut Report, node: &Node) -> ControlSection {
             "confirm_file_widening" => section.confirm_file_widening = report.boolean(what, value),
             "hold_expires" => section.hold_expires = report.duration(what, value),
             "approval_expires" => section.approval_expires = report.duration(what, value),
+            "webhooks" => section.webhooks = webhooks::read(report, value),
             _ => report.unknown_key(key, &CONTROL_KEYS),
         }
     }

@@ -1,0 +1,208 @@
+//! The page as text. Everything that comes from callers, tools and servers is hostile: it is shown as it is written,
+//! with what would deceive made visible, and never as markup.
+
+use std::fmt::Write as _;
+
+use toolwarden_control::ApprovalView;
+use toolwarden_core::name::{shown, shown_json};
+use toolwarden_core::{AnswerScope, ApprovalState};
+use url::form_urlencoded;
+
+use super::PAGE_PATH;
+
+/// Longest text of a form that is read.
+const LONGEST: usize = 16 * 1024;
+
+/// How a visitor is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    LoggedIn,
+    Linked,
+}
+
+/// What a form brought.
+#[derive(Default)]
+pub(super) struct Form {
+    pub(super) answer: Option<String>,
+    pub(super) scope: Option<AnswerScope>,
+    pub(super) note: Option<String>,
+    pub(super) mark: Option<String>,
+    pub(super) token: Option<String>,
+    pub(super) next: Option<String>,
+}
+
+impl Form {
+    pub(super) fn read(body: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in form_urlencoded::parse(body) {
+            let value = Some(value.into_owned()).filter(|value| !value.is_empty() && value.len() <= LONGEST);
+            match &*name {
+                "answer" => form.answer = value,
+                "scope" => {
+                    let known = |text: &String| AnswerScope::ALL.into_iter().find(|scope| scope.as_str() == text);
+                    form.scope = value.as_ref().and_then(known);
+                }
+                "note" => form.note = value,
+                "mark" => form.mark = value,
+                "token" => form.token = value,
+                "next" => form.next = value,
+                _ => {}
+            }
+        }
+        form
+    }
+}
+
+/// Text between tags or quotes.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+fn told(text: &str) -> String {
+    escaped(&shown(text))
+}
+
+/// The frame of every page. The title says nothing of the call: previews and histories keep titles.
+fn framed(inside: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>Toolwarden</title>\
+         <link rel=\"stylesheet\" href=\"{PAGE_PATH}style.css\"></head>\n<body><main>\
+         <header class=\"brand\">Toolwarden</header>\n{inside}</main></body></html>\n"
+    )
+}
+
+pub(super) fn notice(words: &str) -> String {
+    framed(&format!("<p class=\"notice\" role=\"status\">{}</p>\n", told(words)))
+}
+
+pub(super) fn login(next: Option<&str>, why: Option<&str>) -> String {
+    let why = why.map(|why| format!("<p class=\"notice bad\" role=\"alert\">{}</p>", told(why))).unwrap_or_default();
+    let next = next.map(|next| format!("<input type=\"hidden\" name=\"next\" value=\"{}\">", escaped(next)));
+    framed(&format!(
+        "<h1>Log in to answer held calls</h1>{why}\n<form method=\"post\" action=\"{PAGE_PATH}login\">{}\
+         <label for=\"token\">Your token</label>\
+         <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\
+         <p class=\"hint\">A token of a person: <code>toolwarden tokens issue --person --user NAME --right approver\
+         </code></p><button class=\"primary\">Log in</button></form>\n",
+        next.unwrap_or_default()
+    ))
+}
+
+/// The call, and where it waits the form that answers it.
+pub(super) fn call(view: &ApprovalView, user: &str, who: Who, mark: &str, said: Option<&str>) -> String {
+    let state = view.state.as_str();
+    let mut page = String::new();
+    if let Some(said) = said {
+        let _ = writeln!(page, "<p class=\"notice\" role=\"status\">{}</p>", told(said));
+    }
+    let question = if view.state == ApprovalState::Held { "May this be called?" } else { "This call" };
+    let _ = writeln!(
+        page,
+        "<h1>{question}</h1><p class=\"tool\"><strong>{}</strong> on <strong>{}</strong> \
+         <span class=\"state {state}\">{state}</span></p>",
+        told(&view.tool),
+        told(&view.server)
+    );
+    page.push_str(&facts(view));
+    let _ = writeln!(page, "<h2>Arguments</h2><pre>{}</pre>", escaped(&shown_json(&view.laid_out)));
+    if let Some(besides) = &view.besides {
+        let _ = writeln!(page, "<h2>Sent besides</h2><pre>{}</pre>", escaped(&shown_json(besides)));
+    }
+    if let Some(claims) = &view.claims {
+        let _ = writeln!(page, "<h2>What the tool says of itself</h2><blockquote>{}</blockquote>", told(claims));
+    }
+    if view.state == ApprovalState::Held {
+        page.push_str(&answers(view, who, mark));
+    }
+    page.push_str(&footer(user, who));
+    framed(&page)
+}
+
+fn facts(view: &ApprovalView) -> String {
+    let mut facts = String::from("<dl>");
+    let mut fact = |name: &str, words: &str| {
+        let _ = write!(facts, "<div><dt>{name}</dt><dd>{}</dd></div>", told(words));
+    };
+    let caller = &view.caller;
+    let parts = [("role", &caller.role), ("token", &caller.token), ("mode", &caller.mode), ("task", &caller.task)];
+    let mut who = caller.user.clone().unwrap_or_else(|| "somebody".to_owned());
+    if caller.is_agent {
+        who = format!("an agent of {who}");
+    }
+    for (name, value) in parts {
+        if let Some(value) = value {
+            let _ = write!(who, ", {name} {value}");
+        }
+    }
+    fact("Who calls", &who);
+    fact("Why it is held", &format!("{} ({})", view.message, view.reason));
+    if let Some(rule) = &view.rule {
+        fact("Rule", rule);
+    }
+    fact("Held at", &view.held_at);
+    if view.state == ApprovalState::Held {
+        fact("Waits until", &view.expires_at);
+    }
+    if let Some(answer) = &view.answer {
+        let what = if answer.is_approval { "approved" } else { "denied" };
+        let note = answer.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+        fact("Answer", &format!("{what} ({}) by {} at {}{note}", answer.scope.as_str(), answer.by, answer.at));
+    }
+    facts.push_str("</dl>\n");
+    facts
+}
+
+fn answers(view: &ApprovalView, who: Who, mark: &str) -> String {
+    let mut form = format!("<form method=\"post\"><input type=\"hidden\" name=\"mark\" value=\"{}\">", escaped(mark));
+    let offers: Vec<_> =
+        view.offers.iter().filter(|offer| who == Who::LoggedIn || offer.scope == AnswerScope::Once).collect();
+    if offers.len() > 1 {
+        form.push_str("<fieldset><legend>If you approve, this permits</legend>");
+        for offer in offers {
+            let (scope, checked) = (offer.scope.as_str(), offer.scope == AnswerScope::Once);
+            let _ = write!(
+                form,
+                "<label class=\"choice\"><input type=\"radio\" name=\"scope\" value=\"{scope}\"{}> {}</label>",
+                if checked { " checked" } else { "" },
+                told(&offer.permits)
+            );
+        }
+        form.push_str("</fieldset>");
+    } else {
+        form.push_str("<p class=\"hint\">Your answer is for this one call.</p>");
+    }
+    let required = if view.needs.reason { " required" } else { "" };
+    let hint = if view.needs.reason { "Why (needed)" } else { "Note (the agent reads it if you deny)" };
+    let _ = writeln!(
+        form,
+        "<label for=\"note\">{hint}</label><textarea id=\"note\" name=\"note\" rows=\"2\" \
+         maxlength=\"1000\"{required}></textarea><div class=\"buttons\">\
+         <button class=\"bad\" name=\"answer\" value=\"deny\">Deny</button>\
+         <button class=\"primary\" name=\"answer\" value=\"approve\">Approve</button></div></form>"
+    );
+    form
+}
+
+fn footer(user: &str, who: Who) -> String {
+    match who {
+        Who::Linked => format!("<footer>This link was given to {}.</footer>\n", told(user)),
+        Who::LoggedIn => format!(
+            "<footer><form method=\"post\" action=\"{PAGE_PATH}logout\">Logged in as {}. \
+             <button class=\"plain\">Log out</button></form></footer>\n",
+            told(user)
+        ),
+    }
+}

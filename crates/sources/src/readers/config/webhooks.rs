@@ -1,0 +1,69 @@
+//! `[control.webhooks.NAME]`: who is told of held calls elsewhere.
+
+use toolwarden_core::{ApprovalState, Secret};
+
+use super::gateway::WebhookSection;
+use crate::report::Report;
+use crate::tree::Node;
+
+const KEYS: [&str; 8] = ["url", "secret", "format", "user", "groups", "states", "arguments", "answers"];
+
+pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
+    let mut webhooks = Vec::new();
+    for (name, node) in report.table("webhooks", node) {
+        let mut section = WebhookSection {
+            name: name.text.clone(),
+            url: Secret::new(String::new()),
+            secret: None,
+            format: "json".to_owned(),
+            user: None,
+            groups: Vec::new(),
+            states: vec![ApprovalState::Held],
+            arguments: false,
+            answers: false,
+        };
+        let mut url = None;
+        for (key, value) in report.table(&name.text, node) {
+            let what = key.text.as_str();
+            match what {
+                "url" => url = report.text(what, value).map(Secret::new),
+                "secret" => section.secret = report.text(what, value).map(Secret::new),
+                "format" => section.format = report.word(what, value, &["json", "slack"]).unwrap_or(section.format),
+                "user" => section.user = report.text(what, value),
+                "groups" => section.groups = report.plain_texts(what, value).unwrap_or_default(),
+                "states" => section.states = states(report, value),
+                "arguments" => section.arguments = report.boolean(what, value) == Some(true),
+                "answers" => section.answers = report.boolean(what, value) == Some(true),
+                _ => report.unknown_key(key, &KEYS),
+            }
+        }
+        let is_name = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_');
+        if name.text.is_empty() || !name.text.bytes().all(is_name) {
+            report.error(name.place, "bad_name", "a webhook is named by letters, digits, `-` and `_`");
+            continue;
+        }
+        match url {
+            Some(url) => webhooks.push(WebhookSection { url, ..section }),
+            None if node.get("url").is_none() => {
+                report.error(name.place, "missing_key", format!("the webhook `{}` needs `url`", name.text));
+            }
+            None => {}
+        }
+    }
+    webhooks
+}
+
+fn states(report: &mut Report, node: &Node) -> Vec<ApprovalState> {
+    let mut states = Vec::new();
+    for text in report.texts("states", node).unwrap_or_default() {
+        match ApprovalState::parse(&text.value) {
+            Some(state) => states.push(state),
+            None => {
+                report.error(node.place, "unknown_value", format!("`{}` is no state of a held call", text.value));
+                let known: Vec<_> = ApprovalState::ALL.iter().map(|state| state.as_str()).collect();
+                report.help(known.join(", "));
+            }
+        }
+    }
+    states
+}

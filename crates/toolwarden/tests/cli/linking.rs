@@ -1,0 +1,210 @@
+//! The page of a held call: shown to whoever has a link or is logged in, answered by its form alone.
+
+use serde_json::{Value, json};
+
+use crate::house::House;
+use crate::identifying::issue;
+use crate::server::{Server, eventually, exchange};
+
+const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
+
+fn house(more: &str) -> House {
+    let house = House::new();
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    let config = format!("{more}\n[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n");
+    house.write(CONFIG, &config);
+    house.write("home/.cursor/permissions.json", r#"{"mcpAllowlist": ["notes:read_note"]}"#);
+    house
+}
+
+fn call(server: &Server, text: &str) -> String {
+    server.call("write_note", &json!({ "name": "plan", "text": text }))
+}
+
+fn notes(server: &Server) -> String {
+    server.call("read_note", &json!({ "name": "plan" }))
+}
+
+fn held(house: &House) -> String {
+    let found = house.json(&["approvals", "list"]);
+    found.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn state(house: &House, id: &str) -> String {
+    let view = house.json(&["approvals", "show", id]);
+    view.get("state").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The path of a link for somebody.
+fn link(house: &House, id: &str, user: &str) -> String {
+    let link = house.json(&["approvals", "link", id, "--user", user]);
+    let url = link.get("url").and_then(Value::as_str).unwrap_or_default();
+    let path = url.find("/approve/").and_then(|at| url.get(at..)).unwrap_or_default();
+    assert!(path.len() > 20, "{link}");
+    path.to_owned()
+}
+
+/// A browser, as far as it counts: status and everything that came.
+fn open(server: &Server, method: &str, path: &str, headers: &str, body: &str) -> (String, String) {
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Type: application/x-www-form-urlencoded\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        server.address(),
+        body.len()
+    );
+    let answer = exchange(server.connect(), &request);
+    (answer.split(' ').nth(1).unwrap_or_default().to_owned(), answer)
+}
+
+fn look(server: &Server, path: &str, headers: &str) -> (String, String) {
+    open(server, "GET", path, headers, "")
+}
+
+/// What the form of a page carries.
+fn mark(page: &str) -> String {
+    let after = page.split("name=\"mark\" value=\"").nth(1).unwrap_or_default();
+    after.split('"').next().unwrap_or_default().to_owned()
+}
+
+fn approve(mark: &str) -> String {
+    format!("mark={mark}&answer=approve&note=fine")
+}
+
+#[test]
+fn review_3_a_link_shows_the_call_and_its_form_answers_it_once() {
+    let house = house("");
+    let server = Server::start(&house);
+    call(&server, "<script>alert(1)</script> \u{202e}mine");
+    let id = held(&house);
+    let path = link(&house, &id, "bob");
+    // Whoever previews links looks, and looks again.
+    for method in ["GET", "HEAD", "GET", "GET"] {
+        let (status, page) = open(&server, method, &path, "User-Agent: Slackbot-LinkExpanding 1.0\r\n", "");
+        assert_eq!(status, "200", "{page}");
+        assert!(!page.contains("<script>alert"), "{page}");
+    }
+    let (_, page) = look(&server, &path, "");
+    for words in
+        ["write_note", "notes", "&lt;script&gt;", "not_in_allowlist", "given to bob", "no-store", "no-referrer"]
+    {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!page.contains('\u{202e}') && !page.contains("<title>write_note"), "{page}");
+    assert_eq!(state(&house, &id), "held");
+    // Answers that were not given by this page's form: none, a made-up one, and one of another call's page.
+    call(&server, "other");
+    let other = link(&house, &held(&house), "bob");
+    let strange = mark(&look(&server, &other, "").1);
+    for body in ["answer=approve".to_owned(), approve("00"), approve(&strange)] {
+        assert_eq!(open(&server, "POST", &path, "", &body).0, "403", "{body}");
+    }
+    let evil = "Origin: https://evil.example\r\n";
+    assert_eq!(open(&server, "POST", &path, evil, &approve(&mark(&page))).0, "403");
+    // A link that was changed in one letter, and one that nobody gave.
+    let last = path.chars().last().unwrap_or('A');
+    let changed = format!("{}{}", path.trim_end_matches(last), if last == 'A' { 'B' } else { 'A' });
+    for wrong in [changed.as_str(), "/approve/l.AAAA", "/approve/l."] {
+        assert_eq!(open(&server, "POST", wrong, "", &approve(&mark(&page))).0, "404", "{wrong}");
+    }
+    assert_eq!(state(&house, &id), "held");
+    assert!(!notes(&server).contains("mine"), "nothing ran");
+    // More than once is not for links.
+    let wide = format!("{}&scope=tool", approve(&mark(&page)));
+    let (status, done) = open(&server, "POST", &path, "", &wide);
+    assert!(status == "200" && done.contains("approved (once) by bob"), "{done}");
+    assert!(house.run(&["allowlist"]).out.find("write_note").is_none());
+    let (_, again) = open(&server, "POST", &path, "", &format!("mark={}&answer=deny", mark(&page)));
+    assert!(again.contains("was approved by bob") && state(&house, &id) == "approved", "{again}");
+    assert!(call(&server, "<script>alert(1)</script> \u{202e}mine").contains("wrote plan"));
+    assert!(eventually(|| state(&house, &id) == "succeeded"));
+    // The same link once more: the call ran, and runs no second time by it.
+    let (_, again) = open(&server, "POST", &path, "", &approve(&mark(&page)));
+    assert!(again.contains("does not count"), "{again}");
+    assert!(call(&server, "<script>alert(1)</script> \u{202e}mine").contains("Held by Toolwarden"));
+    let rows = house.json(&["audit", "query"]).to_string();
+    assert!(rows.contains("approval_approved") && rows.contains("\"link\""), "{rows}");
+    assert!(!rows.contains("l."), "no link is in the record");
+}
+
+#[test]
+fn review_3_a_denial_by_link_reaches_the_agent_and_nothing_runs() {
+    let house = house("");
+    let server = Server::start(&house);
+    call(&server, "mine");
+    let id = held(&house);
+    let path = link(&house, &id, "bob");
+    let body = format!("mark={}&answer=deny&note=not+on+a+Friday", mark(&look(&server, &path, "").1));
+    let (status, page) = open(&server, "POST", &path, "", &body);
+    assert!(status == "200" && page.contains("denied"), "{page}");
+    let said = call(&server, "mine");
+    assert!(said.contains("not on a Friday") && !notes(&server).contains("mine"), "{said}");
+}
+
+#[test]
+fn review_4_rules_on_approvers_count_for_links_and_pages_too() {
+    let house = house("[control.approve.\"notes:write_note\"]\napprovers = [\"bob\", \"group:ops\"]\nreason = true\n");
+    let server = Server::start(&house);
+    call(&server, "mine");
+    let id = held(&house);
+    let refused = house.run(&["approvals", "link", &id, "--user", "eve"]);
+    assert!(refused.code == 2 && refused.err.contains("not among those"), "{}", refused.err);
+    assert_eq!(house.run(&["approvals", "link", &id, "--user", "eve", "--group", "ops"]).code, 0);
+    let path = link(&house, &id, "bob");
+    let shown = mark(&look(&server, &path, "").1);
+    let (_, lacking) = open(&server, "POST", &path, "", &format!("mark={shown}&answer=approve"));
+    assert!(lacking.contains("needs a note") && state(&house, &id) == "held", "{lacking}");
+    open(&server, "POST", &path, "", &approve(&shown));
+    assert_eq!(state(&house, &id), "approved");
+    let late = house.run(&["approvals", "link", &id, "--user", "bob"]);
+    assert!(late.code == 2 && late.err.contains("nobody can answer it any more"), "{}", late.err);
+}
+
+#[test]
+fn review_3_whoever_logs_in_at_the_page_answers_with_the_rights_of_their_token() {
+    let house = house("[gateway]\nanonymous_loopback = true\n");
+    let server = Server::start(&house);
+    let (token_id, bob) = issue(&house, &["--person", "--user", "bob", "--right", "approver"]);
+    let (_, eve) = issue(&house, &["--person", "--user", "eve"]);
+    let (_, agent) = issue(&house, &["--role", "worker", "--task", "t", "--job", "j", "--user", "bob"]);
+    call(&server, "mine");
+    let id = held(&house);
+    let path = format!("/approve/{id}");
+    let (status, page) = look(&server, &path, "");
+    assert!(status == "401" && page.contains("Log in") && !page.contains("write_note"), "{page}");
+    // What opens the rest of the control side opens no page: browsers send no such header.
+    assert_eq!(look(&server, &path, &format!("Authorization: Bearer {bob}\r\n")).0, "401");
+    let log_in = |token: &str, next: &str| {
+        let (status, page) = open(&server, "POST", "/approve/login", "", &format!("token={token}&next={next}"));
+        let cookie = page.lines().find_map(|line| line.strip_prefix("set-cookie: ").map(str::to_owned));
+        let cookie = cookie.as_deref().and_then(|line| line.split(';').next()).unwrap_or_default().to_owned();
+        (status, cookie, page)
+    };
+    for wrong in ["nonsense", &agent, ""] {
+        let (status, cookie, page) = log_in(wrong, &id);
+        assert!(status == "401" && cookie.is_empty(), "{page}");
+    }
+    let (status, cookie, page) = log_in(&bob, &id);
+    assert!(status == "303" && page.contains(&format!("location: {path}")), "{page}");
+    for words in ["HttpOnly", "SameSite=Lax", "Path=/approve/"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(!page.contains(&bob), "the token stays away from the browser's store");
+    assert!(!log_in(&bob, "//evil.example/").2.contains("evil"), "nobody is sent elsewhere");
+    let session = format!("Cookie: other=1; {cookie}\r\n");
+    let (status, page) = look(&server, &path, &session);
+    assert!(status == "200" && page.contains("Logged in as bob") && page.contains("May this be called"), "{page}");
+    // Another person sees nothing of it, and cannot use his form.
+    let hers = format!("Cookie: {}\r\n", log_in(&eve, &id).1);
+    assert_eq!(look(&server, &path, &hers).0, "404");
+    assert_eq!(open(&server, "POST", &path, &hers, &approve(&mark(&page))).0, "403");
+    assert_eq!(open(&server, "POST", &path, "", &approve(&mark(&page))).0, "401");
+    assert_eq!(open(&server, "POST", &path, &session, "answer=approve").0, "403");
+    let evil = format!("{session}Origin: https://evil.example\r\n");
+    assert_eq!(open(&server, "POST", &path, &evil, &approve(&mark(&page))).0, "403");
+    assert_eq!(state(&house, &id), "held");
+    let (status, done) = open(&server, "POST", &path, &session, &approve(&mark(&page)));
+    assert!(status == "200" && done.contains("approved (once) by bob"), "{done}");
+    assert!(call(&server, "mine").contains("wrote plan"));
+    assert_eq!(house.run(&["tokens", "revoke", &token_id]).code, 0);
+    assert!(eventually(|| look(&server, &path, &session).0 == "401"), "a login ends with its token");
+}
