@@ -66,10 +66,44 @@ async fn connect(base: &str) -> Result<SendRequest<Full<Bytes>>, Fault> {
     Ok(sender)
 }
 
+fn bearer(token: &str) -> Result<HeaderValue, Fault> {
+    HeaderValue::try_from(format!("Bearer {token}")).map_err(broken)
+}
+
+/// What a person asks of the API, on a connection of its own: the status and the answer.
+pub async fn post(base: &str, path: &str, token: &str, body: &Value) -> Result<(u16, String), Fault> {
+    let exchange = async {
+        let mut request = Request::new(Full::new(Bytes::from(body.to_string())));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = path.parse().map_err(broken)?;
+        for (name, value) in [
+            ("host", HeaderValue::from_static("localhost")),
+            ("content-type", HeaderValue::from_static("application/json")),
+            ("authorization", bearer(token)?),
+        ] {
+            request.headers_mut().insert(name, value);
+        }
+        let (head, body) = connect(base).await?.send_request(request).await.map_err(broken)?.into_parts();
+        let bytes = body.collect().await.map_err(broken)?.to_bytes();
+        Ok((head.status.as_u16(), String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    timeout(PATIENCE, exchange).await.map_err(|_| Fault::Silence)?
+}
+
 impl Session {
     /// Opens a session with one server of a gateway.
     pub async fn open(base: &str, server: &str) -> Result<Self, Fault> {
+        Self::open_with(base, server, HeaderMap::new()).await
+    }
+
+    /// The same for whoever bears a token.
+    pub async fn open_as(base: &str, server: &str, token: &str) -> Result<Self, Fault> {
         let mut headers = HeaderMap::new();
+        headers.insert("authorization", bearer(token)?);
+        Self::open_with(base, server, headers).await
+    }
+
+    async fn open_with(base: &str, server: &str, mut headers: HeaderMap) -> Result<Self, Fault> {
         for (name, value) in [
             ("host", "localhost"),
             ("content-type", "application/json"),
@@ -85,13 +119,29 @@ impl Session {
         let (answer, headers) = session.request("initialize", &hello).await?;
         let id = headers.get("mcp-session-id").ok_or_else(|| Fault::Wrong(answer.to_string()))?;
         session.headers.insert("mcp-session-id", id.clone());
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        let accepted = timeout(PATIENCE, session.send(Method::POST, &ready.to_string())).await;
+        session.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        Ok(session)
+    }
+
+    async fn tell(&mut self, news: &Value) -> Result<(), Fault> {
+        let accepted = timeout(PATIENCE, self.send(Method::POST, &news.to_string())).await;
         let accepted = accepted.map_err(|_| Fault::Silence)??;
         match accepted.status().is_success() {
-            true => Ok(session),
+            true => Ok(()),
             false => Err(Fault::Wrong(accepted.status().to_string())),
         }
+    }
+
+    /// The same session on another connection.
+    pub async fn beside(&self) -> Result<Self, Fault> {
+        let (base, path, headers) = (self.base.clone(), self.path.clone(), self.headers.clone());
+        Ok(Self { sender: connect(&base).await?, base, path, headers, next: self.next })
+    }
+
+    /// Gives up the request that was made since, on the other connection.
+    pub async fn give_up(&mut self) -> Result<(), Fault> {
+        let params = json!({"requestId": self.next + 1, "reason": "enough"});
+        self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await
     }
 
     /// Sends on the session's connection; on a new one if that was closed while nothing was on its way.

@@ -7,6 +7,9 @@
 mod caller;
 mod crowd;
 mod dying;
+mod held_killed;
+mod held_place;
+mod held_random;
 mod house;
 mod huge;
 mod journal;
