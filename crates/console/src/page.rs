@@ -109,12 +109,15 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, body: &[u8]) -> Res
         _ => return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice("Neither yes nor no was said.")),
     };
     match outcome {
-        Ok(outcome) => page_of(clerk, &visitor, &outcome.approval, outcome.not_done.or(outcome.besides)),
+        Ok(outcome) => {
+            let said = outcome.not_done.or(outcome.besides);
+            page_of(clerk, &visitor, &outcome.approval, said.as_deref())
+        }
         Err(error @ (ControlError::BadInput(_) | ControlError::Forbidden(_))) => {
             // What it lacks, or who was faster: beside the call itself.
             let view = clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id }).await;
             match view {
-                Ok(view) => page_of(clerk, &visitor, &view, Some(error.to_string())),
+                Ok(view) => page_of(clerk, &visitor, &view, Some(&error.to_string())),
                 Err(error) => refused(&error),
             }
         }
@@ -122,11 +125,11 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, body: &[u8]) -> Res
     }
 }
 
-fn page_of(clerk: &Clerk, visitor: &Visitor, view: &ApprovalView, said: Option<String>) -> Response<Bytes> {
+fn page_of(clerk: &Clerk, visitor: &Visitor, view: &ApprovalView, said: Option<&str>) -> Response<Bytes> {
     let Some(mark) = clerk.form_mark(&visitor.by, &view.id) else {
         return shown(StatusCode::SERVICE_UNAVAILABLE, html::notice("The key cannot be used just now."));
     };
-    shown(StatusCode::OK, html::call(view, &visitor.actor.user, visitor.who, &mark, said.as_deref()))
+    shown(StatusCode::OK, html::call(view, &visitor.actor.user, visitor.who, &mark, said))
 }
 
 fn refused(error: &ControlError) -> Response<Bytes> {

@@ -111,7 +111,7 @@ pub fn bounded(name: &str) -> &str {
 #[must_use]
 pub fn shown_json(json: &str) -> Cow<'_, str> {
     let is_odd = |character| character != '\n' && (is_deceptive(character) || is_invisible(character));
-    if !json.chars().any(is_odd) {
+    if !json.chars().any(is_odd) || weak::is(Weakness::Logs) {
         return Cow::Borrowed(json);
     }
     let mut text = String::with_capacity(json.len() + 16);

@@ -48,10 +48,12 @@ pub enum Weakness {
     Logs,
     /// Definitions of servers count as they come.
     Pins,
+    /// An approval counts for whatever is called, by anybody, again and again, and anybody gives one.
+    Approvals,
 }
 
 impl Weakness {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Judge,
         Self::Names,
         Self::Ladder,
@@ -71,6 +73,7 @@ impl Weakness {
         Self::Children,
         Self::Logs,
         Self::Pins,
+        Self::Approvals,
     ];
 }
 

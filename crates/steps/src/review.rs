@@ -12,7 +12,7 @@ use toolwarden_core::json::{Part, Value};
 use toolwarden_core::name::{shown, shown_json};
 use toolwarden_core::{
     AnswerScope, ApprovalState, Caller, Decision, Digest, GrantedCall, HeldAnswer, HeldCall, Payer, Payment, Reason,
-    SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR,
+    SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR, Weakness, weak,
 };
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::{Era, Version};
@@ -196,7 +196,7 @@ fn anchor(asked: &Asked) -> Option<String> {
 /// trusted with it, and only if they can see everything they permit.
 fn form(asked: &Asked, call: &HeldCall) -> Option<Elicitation> {
     let caller = &asked.arrival.caller;
-    let user = caller.user.as_deref().filter(|_| caller.token.may_answer && !caller.is_agent())?;
+    let user = caller.user.as_deref().filter(|_| may_answer(caller))?;
     let is_fit = !asked.was_asked && asked.state.is_none() && call.params.len() <= LONGEST_SHOWN;
     if !is_fit || !Asks::Form.is_offered(asked.declared()) {
         return None;
@@ -340,6 +340,9 @@ pub async fn take(gateway: &Gateway, asked: &Asked) -> Result<Option<Taken>, Ref
             Err(error) => Err(not_taken(gateway, &under.id, &NotTaken::Store(error))),
         };
     }
+    if weak::is(Weakness::Approvals) {
+        return Ok(None);
+    }
     desk.take(&under.id).await.map(Some).map_err(|why| not_taken(gateway, &under.id, &why))
 }
 
@@ -454,7 +457,7 @@ fn definition(policy: &PolicySet, asked: &Asked) -> String {
 /// Whether what is said in this caller's client counts as a person's answer.
 #[must_use]
 pub fn may_answer(caller: &Caller) -> bool {
-    caller.token.may_answer && !caller.is_agent()
+    caller.token.may_answer && !caller.is_agent() || weak::is(Weakness::Approvals)
 }
 
 impl Gateway {

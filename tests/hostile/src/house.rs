@@ -10,14 +10,16 @@ use tokio::sync::watch;
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
 use toolwarden_doors::{Listener, Workers, serve};
-use toolwarden_gateway::{Book, Gateway, Identities, Parts, Reading, Settings};
+use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Reading, Settings};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
 use toolwarden_policy::input::{PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
+use toolwarden_review::{Desk, Parts as DeskParts, Times};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
-use toolwarden_sources::{Loaded, ServerDefinition};
-use toolwarden_store::{Journal, JournalOptions};
+use toolwarden_sources::{ConfigFile, Loaded, ServerDefinition};
+use toolwarden_store::state::Feed;
+use toolwarden_store::{Database, Journal, JournalOptions, Location, State};
 use toolwarden_vault::FileKeyring;
 
 use crate::client::{Ask, Got, Listening, legacy, send};
@@ -30,9 +32,11 @@ pub const OPEN: &str = "[auto_run]\nmode = \"run_everything\"\n";
 pub const TWO: &str =
     "[auto_run]\nmode = \"run_everything\"\n[modes.alice]\ngroups = [\"mcp\"]\n[modes.bob]\ngroups = [\"mcp\"]\n";
 
+const STORE: &str = "store.sqlite";
+
 /// A Monday noon.
 #[derive(Debug)]
-struct Noon;
+pub(crate) struct Noon;
 
 impl Clock for Noon {
     fn now(&self) -> Timestamp {
@@ -47,6 +51,8 @@ pub struct Given {
     pub config: String,
     pub allowlist: &'static [&'static str],
     pub settings: Settings,
+    /// Held calls are kept for persons, and callers bear tokens.
+    pub asks: bool,
 }
 
 impl Given {
@@ -54,6 +60,11 @@ impl Given {
     #[must_use]
     pub fn new(parts: &[&str]) -> Self {
         Self { config: parts.join("\n"), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn asking(self) -> Self {
+        Self { asks: true, ..self }.set(|settings| settings.hold = Hold::Return)
     }
 
     #[must_use]
@@ -73,9 +84,11 @@ impl Given {
 pub struct House {
     pub gateway: Arc<Gateway>,
     pub address: SocketAddr,
+    /// Where held calls lie, where they are kept.
+    pub state: Option<State>,
     _stop: watch::Sender<bool>,
     _workers: Arc<Workers>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl House {
@@ -88,18 +101,28 @@ impl House {
         if reading.broken {
             return Err(format!("{}\n{:?}", given.config, reading.findings).into());
         }
-        let config = reading.value;
-        let mut input = PolicyInput::default();
-        input.base.auto_run = config.auto_run.clone();
-        input.base.modes.clone_from(&config.modes);
-        input.base.roles.clone_from(&config.roles);
-        input.base.settings.clone_from(&config.settings);
-        input.servers = config.servers.iter().map(|server| server.input.clone()).collect();
-        "ada".clone_into(&mut input.local.user);
-        let origin = Origin::record(Layer::Config, "test");
-        let sourced = |text: &&str| Sourced::new((*text).to_owned(), origin.clone());
-        input.users.entry("ada".to_owned()).or_default().mcp_allowlist = given.allowlist.iter().map(sourced).collect();
-        Self::of(input, config.servers, given.settings.clone(), true).await
+        let (input, servers) = input(given, reading.value);
+        Self::of(input, servers, given.settings.clone(), true, given.asks).await
+    }
+
+    /// Puts another config in force.
+    ///
+    /// # Errors
+    /// It is wrong, or refused.
+    pub fn judge_by(&self, given: &Given) -> Result<(), Fault> {
+        let reading = read_bytes("toolwarden.toml", Standing::Operator, given.config.as_bytes());
+        let (mut input, written) = input(given, reading.value);
+        input.base.rules.push(shipped_rules());
+        let policy = PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?;
+        let reading = Reading { policy: &policy, servers: &input.servers, written: &written, definitions: &written };
+        self.gateway.replace_policy(reading).map_err(|refused| format!("{refused:?}"))?;
+        Ok(())
+    }
+
+    /// Where the database is, for whoever can write to it.
+    #[must_use]
+    pub fn database(&self) -> String {
+        format!("sqlite://{}", self.directory.path().join(STORE).display())
     }
 
     /// Serves what was loaded from files.
@@ -107,7 +130,7 @@ impl House {
     /// # Errors
     /// As `build`.
     pub async fn loaded(loaded: Loaded) -> Result<Self, Fault> {
-        Self::of(loaded.input, loaded.definitions, Settings::default(), loaded.shipped_rules).await
+        Self::of(loaded.input, loaded.definitions, Settings::default(), loaded.shipped_rules, false).await
     }
 
     /// Puts another policy in force, as when files change.
@@ -131,6 +154,7 @@ impl House {
         definitions: Vec<ServerDefinition>,
         settings: Settings,
         has_shipped_rules: bool,
+        asks: bool,
     ) -> Result<Self, Fault> {
         if has_shipped_rules {
             input.base.rules.push(shipped_rules());
@@ -139,6 +163,26 @@ impl House {
         let keyring = Arc::new(KitKeyring(FileKeyring::open(&directory.path().join("keys"))?));
         let options = JournalOptions::new(directory.path().join("journal"), "test");
         let (journal, _) = Journal::open(&options, keyring.clone(), Arc::new(Noon))?;
+        let (identities, desk, state) = match asks {
+            true => {
+                let database = Database::open(&Location::File(directory.path().join(STORE))).await?;
+                let state = State::over(database, keyring.clone());
+                crate::bearers::issue(&state).await?;
+                let feed = Arc::new(Feed::start(state.clone()).await?);
+                let known = Identities::of(feed.clone(), state.clone(), "ada".to_owned(), None);
+                let desk = Desk::new(DeskParts {
+                    feed,
+                    state: state.clone(),
+                    journal: journal.clone(),
+                    keyring: keyring.clone(),
+                    clock: Arc::new(Noon),
+                    node: "test-1".to_owned(),
+                    times: Times::default(),
+                });
+                (known, Some(desk), Some(state))
+            }
+            false => (Identities::default(), None, None),
+        };
         let pins = Book::open(None, &definitions, &*keyring, Noon.now())?;
         let gateway = Gateway::new(Parts {
             pins,
@@ -150,15 +194,15 @@ impl House {
             journal,
             keyring,
             clock: Arc::new(Noon),
-            identities: Identities::default(),
-            desk: None,
+            identities,
+            desk,
         });
         let listener = Listener::bind("127.0.0.1:0".parse()?).await?;
         let (address, workers) = (listener.address(), Arc::new(Workers::start(1)?));
         let (stop, stopping) = watch::channel(false);
         let (served, serves) = (gateway.clone(), workers.clone());
         tokio::spawn(async move { serve(served, listener, &serves, stopping).await });
-        Ok(Self { gateway, address, _stop: stop, _workers: workers, _directory: directory })
+        Ok(Self { gateway, address, state, _stop: stop, _workers: workers, directory })
     }
 
     /// The server `notes` says that its tools changed.
@@ -233,6 +277,21 @@ impl House {
         let id = got.header("mcp-session-id").ok_or_else(|| format!("no session: {got}"))?;
         Ok(Session { id, path: path.to_owned() })
     }
+}
+
+/// What a config says.
+fn input(given: &Given, config: ConfigFile) -> (PolicyInput, Vec<ServerDefinition>) {
+    let mut input = PolicyInput::default();
+    input.base.auto_run = config.auto_run.clone();
+    input.base.modes.clone_from(&config.modes);
+    input.base.roles.clone_from(&config.roles);
+    input.base.settings.clone_from(&config.settings);
+    input.servers = config.servers.iter().map(|server| server.input.clone()).collect();
+    "ada".clone_into(&mut input.local.user);
+    let origin = Origin::record(Layer::Config, "test");
+    let sourced = |text: &&str| Sourced::new((*text).to_owned(), origin.clone());
+    input.users.entry("ada".to_owned()).or_default().mcp_allowlist = given.allowlist.iter().map(sourced).collect();
+    (input, config.servers)
 }
 
 fn shipped_rules() -> RuleFile {

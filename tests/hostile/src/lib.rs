@@ -4,6 +4,7 @@
 //! that it is aimed at, it must succeed, or it would prove nothing.
 
 pub mod attack;
+pub mod bearers;
 pub mod child;
 pub mod client;
 pub mod house;
@@ -14,6 +15,7 @@ pub mod server;
 pub mod workspace;
 
 pub use attack::{Outcome, Tried, outcome};
+pub use bearers::Who;
 pub use client::{Ask, Got};
 pub use house::{Given, House};
 pub use server::{Heard, Said, Server};

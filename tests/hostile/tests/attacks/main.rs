@@ -4,6 +4,7 @@ mod answers;
 mod bridged;
 mod changed;
 mod headers;
+mod held;
 mod json;
 mod judged;
 mod names;
