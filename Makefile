@@ -46,6 +46,7 @@ bench:
 	cargo bench -p toolwarden-bench
 	cargo build --profile dist -p toolwarden -p toolwarden-bench
 	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-store $(CARGO_TARGET_DIR)/dist/toolwarden
+	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-held $(CARGO_TARGET_DIR)/dist/toolwarden
 	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-gateway $(CARGO_TARGET_DIR)/dist/toolwarden $(SECONDS_EACH)
 
 # Instrumented fuzzing, MINUTES per target; needs cargo-fuzz and a nightly toolchain.
