@@ -54,7 +54,8 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         let running = serving::start(base, house, "serve").await?;
         let (stop, stopping) = watch::channel(false);
         let (taking, readiness) = (running.taking(reload), Readiness::from_environment());
-        // Before anybody is told that it is there: until then this signal would end the process.
+        // Before anybody is told that it is there: until then these signals would end the process as it stands.
+        let signal = serving::wait_for_signal()?;
         running.reload_on_signal(taking.clone(), readiness.clone(), stopping.clone())?;
         let (control, persons) = running.open_control((listener.address(), scheme), taking, stopping.clone())?;
         let listener = listener.with_beside(persons);
@@ -62,7 +63,6 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         tokio::spawn(running.gateway.clone().keep_house());
         let (gateway, serves) = (running.gateway.clone(), workers.clone());
         let serving = tokio::spawn(async move { serve(gateway, listener, &serves, stopping).await });
-        let signal = serving::wait_for_signal()?;
         readiness.ready();
         tokio::spawn(readiness.clone().keep_alive());
         signal.await;

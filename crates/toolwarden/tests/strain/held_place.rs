@@ -66,8 +66,8 @@ impl Place {
         let second = cluster.is_some().then(|| House::new(""));
         let mut place = Self { upstream, first, second, cluster, stops: None, tokens: Tokens::default() };
         place.configure("return");
-        // It makes the key, which the other one is given.
-        place.first.serve().await.kill().await;
+        // It makes the key, which the other one is given. Told to end as soon as it says that it listens, it ends well.
+        place.first.serve().await.stop().await;
         if let Some(second) = &place.second {
             fs::write(second.path(KEY), fs::read(place.first.path(KEY))?)?;
             for (path, mode) in [("home/.config/toolwarden", 0o700), (KEY, 0o600)] {
