@@ -8,4 +8,4 @@ ALTER TABLE approvals ADD COLUMN approvers TEXT;
 
 -- A page of those that wait costs what it shows, however many others wait or ended.
 CREATE INDEX approvals_listed ON approvals (state, held_us, id);
-CREATE INDEX approvals_of_user ON approvals (user_name, held_us, id);
+CREATE INDEX approvals_of_user ON approvals (user_name, state, held_us, id);
