@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use toolwarden_store::state::ApprovalNews;
+use toolwarden_store::state::{ApprovalNews, Attending};
 
 use crate::approvals::ApprovalView;
 use crate::operations::ApprovalsList;
@@ -46,6 +46,7 @@ pub struct Listening {
     news: broadcast::Receiver<ApprovalNews>,
     /// What was heard and not told yet: whoever waits may give up in between.
     heard: Option<ApprovalNews>,
+    _attending: Attending,
 }
 
 impl Clerk {
@@ -59,7 +60,8 @@ impl Clerk {
             return Err(ControlError::Forbidden(format!("events are for those with the right `{rights}`")));
         }
         let feed = self.parts.feed.as_ref().ok_or(ControlError::Without("the feed of a running gateway"))?;
-        Ok(Listening { clerk: self.clone(), actor: actor.clone(), news: feed.bells().listen(), heard: None })
+        let (news, _attending) = (feed.bells().listen(), feed.bells().attendance.attend());
+        Ok(Listening { clerk: self.clone(), actor: actor.clone(), news, heard: None, _attending })
     }
 }
 

@@ -66,6 +66,11 @@ fn readiness(gateway: &Gateway) -> Response<AnswerBody> {
             "refused": refused.map(|refused| json!({ "since": refused.since.to_string() })),
         },
         "journal": { "writable": fault.is_none(), "error": fault },
+        "held_calls": if gateway.is_unmanned() {
+            "nobody hears of them: no webhook is told, nobody watches, no client may be asked"
+        } else {
+            "somebody hears of them, or none can be held"
+        },
         "servers": servers.collect::<Vec<_>>(),
     });
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

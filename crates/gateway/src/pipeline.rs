@@ -156,7 +156,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
                 return Ok(waiting::wait(gateway, asked, asking, question, trail.take()));
             }
             Reviewed::Asks { asking, question, held } => {
-                return asking::ask(gateway, asked, &asking, &question.params, held, trail.take()).await;
+                return asking::ask(gateway, asked, &asking, &question, held, trail.take()).await;
             }
         },
     };

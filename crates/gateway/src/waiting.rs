@@ -24,7 +24,7 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::still_permitted;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::Asked;
-use toolwarden_steps::review::{Elicitation, Elicited, answer_of, is_accepted, may_answer, over, said_in_client};
+use toolwarden_steps::review::{answer_of, may_answer, over, said_in_client};
 use toolwarden_steps::settings::Hold;
 
 use crate::pipeline;
@@ -38,7 +38,7 @@ pub(crate) fn wait(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
     asking: Asking,
-    question: Option<Elicitation>,
+    question: Option<String>,
     trail: Option<Trail>,
 ) -> Answer {
     let (told, heard) = mpsc::channel(WAITING);
@@ -48,20 +48,12 @@ pub(crate) fn wait(
     Answer::Events { events: Box::pin(stream::select(waits, hears)), resumable: false }
 }
 
-/// What came back from the client.
-enum Said {
-    Answer(&'static str),
-    /// Its person went to the page, and answers there.
-    Opened,
-    Nothing,
-}
-
 struct Waiter {
     gateway: Arc<Gateway>,
     asked: Arc<Asked>,
     asking: Asking,
     /// What its person is asked in the client.
-    question: Option<Elicitation>,
+    question: Option<String>,
     trail: Option<Trail>,
     told: mpsc::Sender<Event>,
 }
@@ -130,12 +122,13 @@ impl Waiter {
                     is_asked = false;
                     match said {
                         // The desk tells of it like of any other answer.
-                        Said::Answer(answer) => said_in_client(&self.gateway, &self.asked, &id, answer).await,
-                        // Nobody said anything: whoever does not wait anyway is told where the call lies.
-                        Said::Nothing if self.question.is_some() && self.gateway.settings.hold != Hold::Wait => {
+                        Some(answer) => said_in_client(&self.gateway, &self.asked, &id, answer).await,
+                        // Nobody said anything, or they went to the page: whoever does not wait anyway is told where the
+                        // call lies. Clients that wait for a page to be read give up, and the call with it.
+                        None if self.question.is_some() && self.gateway.settings.hold != Hold::Wait => {
                             break Err(self.come_back());
                         }
-                        Said::Opened | Said::Nothing => {}
+                        None => {}
                     }
                 }
                 _ = ticks.tick() => {
@@ -151,12 +144,11 @@ impl Waiter {
     }
 
     /// Puts the question to the client, where there is one; ends with what its person said.
-    async fn ask(&self) -> impl Future<Output = Said> + use<> {
+    async fn ask(&self) -> impl Future<Output = Option<&'static str>> + use<> {
         let session = self.asked.arrival.session.clone();
         let counts = may_answer(&self.asked.arrival.caller);
         let asked = match (&self.question, session) {
-            (Some(question), Some(session)) => {
-                let (params, kind) = (&question.params, question.kind);
+            (Some(asks), Some(session)) => {
                 let (waiter, answer) = oneshot::channel();
                 let number = session.next_number();
                 let id = Id::from_raw(&format!("\"tw-{number}\"")).unwrap_or_else(|| Id::number(number));
@@ -164,19 +156,15 @@ impl Waiter {
                 let method: Arc<str> = "elicitation/create".into();
                 let question = Question { server: self.asked.upstream.name.clone(), method: method.clone(), to };
                 session.ask(id.clone(), question, None);
-                self.tell(compose::to_client(Some(&id), &method, Some(params))).await;
-                Some((Unanswered { session, id }, answer, kind))
+                self.tell(compose::to_client(Some(&id), &method, Some(asks))).await;
+                Some((Unanswered { session, id }, answer))
             }
             _ => None,
         };
         async move {
-            let Some((_unanswered, answer, kind)) = asked else { return Said::Nothing };
-            let Ok(Ok(result)) = answer.await else { return Said::Nothing };
-            match (answer_of(result.value()), kind) {
-                (Some(answer), _) if counts => Said::Answer(answer),
-                (_, Elicited::Page) if is_accepted(result.value()) => Said::Opened,
-                _ => Said::Nothing,
-            }
+            let (_unanswered, answer) = asked?;
+            let result = answer.await.ok()?.ok()?;
+            answer_of(result.value()).filter(|_| counts)
         }
     }
 

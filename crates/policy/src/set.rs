@@ -177,6 +177,16 @@ impl PolicySet {
         Some(self.user(caller).and_then(|user| user.mode).unwrap_or(self.base.auto_run.mode))
     }
 
+    /// Whether some call may be held for a person: false only where everything runs unasked and nothing is protected or
+    /// asked for. Rules and definitions that change may hold all the same; this is for those who look after the gateway.
+    #[must_use]
+    pub fn may_hold(&self) -> bool {
+        let auto_run = &self.base.auto_run;
+        let runs_everything = auto_run.mode == AutoRunMode::RunEverything && !auto_run.auto_review;
+        let is_protected = auto_run.mcp_protection || auto_run.browser_protection || auto_run.delete_protection;
+        !runs_everything || is_protected || !auto_run.ask.is_empty() || self.base.admin.is_some()
+    }
+
     /// Whether auto-review is on, which makes run-everything act as use-allowlist (REVIEW-1).
     #[must_use]
     pub fn auto_review(&self, mode: Option<&Mode>) -> bool {

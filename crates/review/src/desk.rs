@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ pub struct Desk {
     untold: Mutex<Vec<(String, ApprovalState)>>,
     /// Something of that was told.
     pub(crate) told: Notify,
+    /// It was said that nobody hears of held calls.
+    is_unheard: AtomicBool,
 }
 
 /// What tells one call from every other (REVIEW-4).
@@ -123,6 +126,7 @@ impl Desk {
             ending: Mutex::default(),
             untold: Mutex::default(),
             told: Notify::new(),
+            is_unheard: AtomicBool::new(false),
         })
     }
 
@@ -151,6 +155,7 @@ impl Desk {
         Ok(match holding {
             Holding::Made => {
                 self.tell("approval_held", &id, Some(call), &format!("held for a person: {}", call.reason));
+                self.say_if_unheard(now);
                 Raised::Waits(Asking { id, expires_at })
             }
             Holding::There(approval) => standing(approval),
@@ -159,6 +164,25 @@ impl Desk {
             }
             Holding::TooMany => Raised::Turned(Turned::because(Reason::TooManyHeld)),
         })
+    }
+
+    /// Whether anybody would hear of a held call now.
+    #[must_use]
+    pub fn is_attended(&self) -> bool {
+        self.parts.feed.is_attended(self.parts.clock.now())
+    }
+
+    /// Says once that a call waits and nobody hears of it; again only after somebody did.
+    fn say_if_unheard(&self, now: Timestamp) {
+        let is_unheard = !self.parts.feed.is_attended(now);
+        if is_unheard && !self.is_unheard.swap(is_unheard, Ordering::Relaxed) {
+            tracing::warn!(
+                "a call is held for a person, and nobody hears of it: no webhook is told, nobody watches, no client may be \
+                 asked; `toolwarden approvals watch` shows what waits"
+            );
+        } else if !is_unheard {
+            self.is_unheard.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Waits until the store knows how a call ended here; false where none is just ending.

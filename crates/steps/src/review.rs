@@ -84,26 +84,9 @@ pub enum Reviewed {
     /// Somebody paid.
     Paid(Permit),
     /// Its caller waits with it, and is asked where there is something to ask.
-    Waits { asking: Asking, question: Option<Elicitation> },
+    Waits { asking: Asking, question: Option<String> },
     /// Its person is asked, and comes back with the answer; and what is recorded of it.
-    Asks { asking: Asking, question: Elicitation, held: Refusal },
-}
-
-/// What a client is to put before its person.
-#[derive(Debug)]
-pub struct Elicitation {
-    /// As `elicitation/create` has them.
-    pub params: String,
-    pub kind: Elicited,
-}
-
-/// How a person is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Elicited {
-    /// By a form in the client, whose answer counts.
-    Form,
-    /// By a page that is opened elsewhere: the client's answer says only whether it was.
-    Page,
+    Asks { asking: Asking, question: String, held: Refusal },
 }
 
 /// Asks whoever may pay, or finds that they were asked.
@@ -194,7 +177,7 @@ fn anchor(asked: &Asked) -> Option<String> {
 
 /// What a person is asked in the client, where answers given there count (REVIEW-6): only from a client of theirs that was
 /// trusted with it, and only if they can see everything they permit.
-fn form(asked: &Asked, call: &HeldCall) -> Option<Elicitation> {
+fn form(asked: &Asked, call: &HeldCall) -> Option<String> {
     let caller = &asked.arrival.caller;
     let user = caller.user.as_deref().filter(|_| may_answer(caller))?;
     let is_fit = !asked.was_asked && asked.state.is_none() && call.params.len() <= LONGEST_SHOWN;
@@ -202,13 +185,12 @@ fn form(asked: &Asked, call: &HeldCall) -> Option<Elicitation> {
         return None;
     }
     let would = in_client(caller, user, asked.query.time, ALLOW);
-    let params = call.needs.lacks(&call.caller, &would).is_none().then(|| question(call, asked.arrival.version))?;
-    Some(Elicitation { params, kind: Elicited::Form })
+    call.needs.lacks(&call.caller, &would).is_none().then(|| question(call, asked.arrival.version))
 }
 
 /// The page of the held call, where a client can open one: whoever answers there logs in, so that it does not matter whose
 /// client it is.
-fn page(gateway: &Gateway, asked: &Asked, call: &HeldCall, id: &str) -> Option<Elicitation> {
+fn page(gateway: &Gateway, asked: &Asked, call: &HeldCall, id: &str) -> Option<String> {
     let is_fit = !asked.was_asked && asked.state.is_none();
     let base = gateway.page.get().filter(|_| is_fit)?;
     if !Asks::Url(String::new()).is_offered(asked.declared()) {
@@ -226,7 +208,7 @@ fn page(gateway: &Gateway, asked: &Asked, call: &HeldCall, id: &str) -> Option<E
     if let (Era::Modern, Some(question)) = (asked.arrival.version.era(), question.as_object_mut()) {
         question.remove("elicitationId");
     }
-    Some(Elicitation { params: question.to_string(), kind: Elicited::Page })
+    Some(question.to_string())
 }
 
 fn question(call: &HeldCall, version: Version) -> String {
@@ -267,12 +249,6 @@ pub fn answer_of(result: Value<'_>) -> Option<&'static str> {
         ("accept", Some(DENY)) | ("decline", _) => Some(DENY),
         _ => None,
     }
-}
-
-/// Whether a person did what they were asked to.
-#[must_use]
-pub fn is_accepted(result: Value<'_>) -> bool {
-    result.get("action").and_then(Value::as_str).as_deref() == Some("accept")
 }
 
 /// Whether what a person said is no.
@@ -464,6 +440,13 @@ impl Gateway {
     /// Says where persons find the pages of held calls; the first word counts.
     pub fn set_page(&self, base: &str) {
         let _ = self.page.set(base.to_owned());
+    }
+
+    /// Whether calls can be held for a person, and nobody would hear of it.
+    #[must_use]
+    pub fn is_unmanned(&self) -> bool {
+        let is_heard = self.desk.as_ref().is_none_or(|desk| desk.is_attended());
+        self.settings.hold != Hold::Deny && !is_heard && self.live.policy().may_hold()
     }
 
     /// Where held calls lie.

@@ -4,6 +4,7 @@
 //! Refuses a record that was not sealed for its place, and a change made on a version that is no longer the last.
 
 mod approvals;
+mod attendance;
 mod bells;
 mod draft;
 mod feed;
@@ -30,6 +31,7 @@ pub use approvals::{
     Approval, ApprovalFilter, ApprovalNews, Holding, Listed, MOST_HELD_BYTES_OF_ONE, MOST_HELD_OF_ONE, Moved,
     NewApproval, REJECTED_WITHIN, REJECTIONS, Whose,
 };
+pub use attendance::{Attendance, Attending};
 pub use bells::{Bell, Bells};
 pub use draft::{Author, Committed, Draft};
 pub use feed::{EVERYBODY_KNOWS, Feed, Known};

@@ -57,6 +57,11 @@ impl Operation for ApprovalsList {
         };
         let limit = request.limit.unwrap_or(LIMIT).min(MOST);
         let after = request.after.as_deref().map(page_of).transpose()?;
+        if let Some(feed) =
+            clerk.parts.feed.as_ref().filter(|_| states.contains(&ApprovalState::Held) || states.is_empty())
+        {
+            feed.bells().attendance.looked(clerk.parts.clock.now());
+        }
         // Before looking: what moves in between is looked at again.
         let version = clerk.state()?.approvals_version().await?;
         if request.since == Some(version) {

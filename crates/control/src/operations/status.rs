@@ -21,6 +21,9 @@ pub struct Outcome {
     /// What is written otherwise than at the start, and acts after a restart only.
     #[serde(default)]
     pub waits_for_restart: Vec<String>,
+    /// Whether anybody would hear of a held call; none where no gateway runs.
+    #[serde(default)]
+    pub is_attended: Option<bool>,
 }
 
 impl Operation for Status {
@@ -43,6 +46,7 @@ impl Operation for Status {
                 error: if actor.is_admin() { refused.error } else { "an admin can see why".to_owned() },
                 ..refused
             }),
+            is_attended: clerk.parts.feed.as_ref().map(|feed| feed.is_attended(clerk.parts.clock.now())),
             waits_for_restart: servers.map(|servers| servers.waits_for_restart()).unwrap_or_default(),
         })
     }

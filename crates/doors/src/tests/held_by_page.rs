@@ -13,6 +13,7 @@ use super::held::{ASKING, answer, approval_id, house, reason, states};
 use super::held_in_client::{CALL, back, question, say, session_with, text};
 use super::house::{Given, House, ada};
 use super::recorder::{ALL_KINDS, Speaks};
+use toolwarden_gateway::Hold;
 
 const PAGE: &str = "https://gate.example/approve/";
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -89,10 +90,11 @@ async fn review_6_whoever_cannot_open_pages_and_whoever_has_none_is_told_where_t
 }
 
 #[tokio::test]
-async fn review_6_a_legacy_client_that_opens_pages_waits_for_what_is_said_there() {
+async fn review_6_a_legacy_client_that_opens_pages_is_sent_there_and_comes_back_or_waits() {
     let capabilities = r#"{"elicitation":{"form":{},"url":{}}}"#;
-    for (word, runs) in [("accept", true), ("decline", false), ("cancel", false)] {
-        let house = house(&AGENTS, Speaks::Both).await;
+    let (back, wait) = (Hold::Return, Hold::Wait);
+    for (hold, word, runs) in [(back, "accept", false), (wait, "accept", true), (back, "decline", false)] {
+        let house = house(&Given { hold: Some(hold), ..AGENTS }, Speaks::Both).await;
         house.gateway.set_page(PAGE);
         let session = session_with(&house, agent(), capabilities).await;
         let Answer::Events { mut events, .. } = say(&house, &session, CALL).await else { unreachable!("it asks") };
@@ -117,5 +119,14 @@ async fn review_6_a_legacy_client_that_opens_pages_waits_for_what_is_said_there(
         assert_eq!(reason(&last).starts_with("ran"), runs, "{word}: {last}");
         let state = if runs { ApprovalState::Succeeded } else { ApprovalState::Held };
         assert_eq!(states(&house, &[state]).await, [state], "{word}");
+        if !runs {
+            // Whoever comes back once somebody said yes there runs it.
+            answer(&house, &approval_id(&last), true, "bob").await;
+            let Answer::Events { .. } = say(&house, &session, CALL).await else {
+                assert_eq!(house.recorder.calls().len(), 1, "{word}");
+                continue;
+            };
+            unreachable!("it is asked no more");
+        }
     }
 }

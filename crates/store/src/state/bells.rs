@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{broadcast, watch};
 
 use super::approvals::ApprovalNews;
+use super::attendance::Attendance;
 
 /// News that wait for whoever listens; who is slower looks at everything again.
 const WAITING: usize = 1024;
@@ -19,11 +20,13 @@ pub struct Bells {
     /// Each tells how often it rang.
     by_id: Mutex<HashMap<String, watch::Sender<u64>>>,
     news: broadcast::Sender<ApprovalNews>,
+    /// Which persons watch.
+    pub attendance: Attendance,
 }
 
 impl Default for Bells {
     fn default() -> Self {
-        Self { by_id: Mutex::default(), news: broadcast::Sender::new(WAITING) }
+        Self { by_id: Mutex::default(), news: broadcast::Sender::new(WAITING), attendance: Attendance::default() }
     }
 }
 

@@ -60,6 +60,10 @@ struct Shared {
 }
 
 impl Feed {
+    pub(super) fn state(&self) -> &State {
+        &self.shared.state
+    }
+
     /// Reads everything and keeps it up to date.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! `doctor`: looks at everything a running Toolwarden depends on, and says what to do next.
 
 mod files;
+mod held;
 mod machine;
 mod policy;
 mod record;
@@ -71,6 +72,7 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     checks.extend(record::check(&locations));
     checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations)));
     checks.extend(machine::policy_in_force(&desk));
+    checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded)));
     checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));
     checks.push(machine::disk(&locations));
     let ok = checks.iter().all(|check| check.status != State::Problem);

@@ -35,9 +35,50 @@ fn complains(house: &House, begins: &str, contains: &[&str]) {
 
 fn good() -> House {
     let house = House::new();
-    house.write(CONFIG, "[servers.gw]\ncommand = \"sh\"\n");
+    let hook = "[control.webhooks.ops]\nurl = \"https://hooks.example/x\"\nsecret = \"sixteen bytes or more\"\n";
+    house.write(CONFIG, &format!("{hook}[servers.gw]\ncommand = \"sh\"\n"));
     house.run(&["allow", "gw:x"]);
     house
+}
+
+/// REVIEW-3: a hold that nobody hears of is as good as a denial, and people should know.
+#[test]
+fn calls_that_can_be_held_without_anybody_hearing_of_it_are_said() {
+    let house = House::new();
+    house.write(CONFIG, "[servers.gw]\ncommand = \"sh\"\n");
+    complains(&house, "held calls: warning", &["nobody hears of it", "approvals watch", "webhooks", "--may-answer"]);
+    let config = "[servers.gw]\ncommand = \"sh\"\n[gateway]\nhold = \"deny\"\n";
+    house.write(CONFIG, config);
+    assert_eq!(examine(&house), (0, Vec::new()));
+    let quiet = "[servers.gw]\ncommand = \"sh\"\n[auto_run]\nmode = \"run_everything\"\n";
+    let open = "[auto_run.protections]\nbrowser = false\ndelete = false\n";
+    house.write(CONFIG, &format!("{quiet}{open}"));
+    let (_, complaints) = examine(&house);
+    assert!(!complaints.iter().any(|line| line.starts_with("held calls")), "{complaints:?}");
+    house.write(CONFIG, "[servers.gw]\ncommand = \"sh\"\n");
+    assert_eq!(house.run(&["tokens", "issue", "--person", "--user", "bob", "--may-answer"]).code, 0);
+    let (_, complaints) = examine(&house);
+    assert!(!complaints.iter().any(|line| line.starts_with("held calls")), "{complaints:?}");
+}
+
+#[test]
+fn a_running_server_says_whether_anybody_hears_of_held_calls() {
+    let house = House::new();
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    house.write(CONFIG, &format!("[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n"));
+    let server = Server::start(&house);
+    let write = |text: &str| server.call("write_note", &serde_json::json!({ "name": "plan", "text": text }));
+    assert!(server.page("/readyz").contains("nobody hears of them"), "{}", server.page("/readyz"));
+    complains(&house, "held calls: warning", &["nobody hears of it"]);
+    write("one");
+    write("two");
+    let log = house.read("server.log");
+    assert_eq!(log.matches("nobody hears of it").count(), 1, "said once: {log}");
+    // Whoever looks at what waits counts as watching for a while.
+    house.run(&["approvals", "list"]);
+    assert!(server.page("/readyz").contains("somebody hears of them"), "{}", server.page("/readyz"));
+    let (_, complaints) = examine(&house);
+    assert!(!complaints.iter().any(|line| line.starts_with("held calls")), "{complaints:?}");
 }
 
 #[test]

@@ -280,7 +280,10 @@ impl Table {
     /// What a person can do about a call of which nobody knows how it ended.
     async fn permits_once_more(&self, number: &str, id: &str) -> Result<()> {
         let sent = self.place.seen(number);
-        self.answers("approve", Some(id)).await?;
+        let (status, said) = self.place.answer(self.first.base(), id, "approve").await?;
+        ensure!(status == 422 && said.contains("--again"), "not without saying so: {status} {said}");
+        let (status, said) = self.place.approve_again(self.first.base(), id).await?;
+        ensure!(status == 200, "{status} {said}");
         let said = self.place.call(&self.first, &self.place.tokens.agent, ECHO, number).await?;
         ensure!(!said.contains("isError\":true") && self.place.seen(number) == sent + 1, "{said}");
         let said = self.place.call(&self.first, &self.place.tokens.agent, ECHO, number).await?;

@@ -136,6 +136,11 @@ impl Place {
         post(base, &path, &self.tokens.person, &json!({ "id": id })).await
     }
 
+    /// The same by somebody who knows that the call may have run.
+    pub async fn approve_again(&self, base: &str, id: &str) -> Result<(u16, String), Fault> {
+        post(base, "/api/v1/approvals/approve", &self.tokens.person, &json!({ "id": id, "again": true })).await
+    }
+
     async fn connection(&self) -> Result<AnyConnection> {
         let url = match &self.cluster {
             Some(cluster) => cluster.url(),
