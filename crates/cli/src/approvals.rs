@@ -90,6 +90,12 @@ pub enum ApprovalsCommand {
         #[command(flatten)]
         format: Format,
     },
+    /// How often persons answered as the classifier would have
+    #[command(after_help = "Example:\n  toolwarden approvals stats --json")]
+    Stats {
+        #[command(flatten)]
+        format: Format,
+    },
     /// Watch held calls as they come, and answer them by key
     #[command(
         after_help = "Example:\n  toolwarden approvals watch\n\nOn a terminal: arrows choose, a approves once, s for this session, t for the tool, d denies, q ends. Elsewhere one line is printed for each call that comes."

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Format;
 
@@ -24,7 +24,7 @@ pub struct ChangeArguments {
 /// Look at system settings and change them
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  toolwarden settings get\n  toolwarden settings set mcp.tool.web.fetch.enabled false\n  toolwarden settings set auto_run.mode ask_every_time\n\n`auto_run.mode` is each user's own; all others are the system's."
+    after_help = "Examples:\n  toolwarden settings get\n  toolwarden settings set mcp.tool.web.fetch.enabled false\n  toolwarden settings set auto_run.mode ask_every_time\n  toolwarden settings set auto_run.auto_review true\n\n`auto_run.mode` is each user's own; all others are the system's."
 )]
 pub enum SettingsCommand {
     /// Show every setting, or the value of one
@@ -108,10 +108,21 @@ pub struct ModeArguments {
     /// Tools need not be allowed one by one any more
     #[arg(long, conflicts_with = "allow_tool")]
     pub any_tool: bool,
+    /// Whether a classifier may pay for some holds; `inherit` says nothing of it any more
+    #[arg(long, value_enum, value_name = "SWITCH")]
+    pub auto_review: Option<Switch>,
     #[command(flatten)]
     pub change: ChangeArguments,
     #[command(flatten)]
     pub format: Format,
+}
+
+/// On, off, or whatever counts without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+    Inherit,
 }
 
 /// Look at the roles of agents and change them

@@ -17,7 +17,7 @@ pub use approvals::ApprovalsCommand;
 pub use audit::When;
 pub use audit::{AuditCommand, ExportFormat, RowArguments};
 pub use changes::{
-    AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand,
+    AdminCommand, ChangeArguments, ModeArguments, RoleArguments, RolesCommand, ServerArguments, SettingsCommand, Switch,
 };
 pub use grants::{GrantArguments, GrantsCommand};
 pub use servers::{ServersCommand, SessionsCommand, ToolsCommand};

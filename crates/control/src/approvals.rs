@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, ShownCall};
+use toolwarden_core::{
+    AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, Opinion, ShownCall,
+};
 use toolwarden_store::state::Approval;
 
 use crate::{Actor, ControlError, Role};
@@ -34,6 +36,9 @@ pub struct ApprovalView {
     pub expires_at: String,
     pub changed_at: String,
     pub needs: ApprovalNeeds,
+    /// What a classifier said of it: a machine's opinion, in words that may come from whoever made the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_opinion: Option<Opinion>,
     /// What else each answer would permit.
     pub offers: Vec<Offer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +56,7 @@ impl From<Approval> for ApprovalView {
     fn from(approval: Approval) -> Self {
         let Approval { id, state, call, answer, held_at, expires_at, changed_at, .. } = approval;
         let offers = if state == ApprovalState::Held { offers(&call) } else { Vec::new() };
-        let HeldCall { server, tool, params, claims, caller, reason, message, rule, needs, method, .. } = call;
+        let HeldCall { server, tool, params, claims, caller, reason, message, rule, needs, method, opinion, .. } = call;
         let ShownCall { arguments, laid_out, besides } = ShownCall::of(&method, &params);
         // A number that no program could hold is shown as text, never left out.
         let arguments = serde_json::from_str(&arguments).unwrap_or(serde_json::Value::String(arguments));
@@ -73,6 +78,7 @@ impl From<Approval> for ApprovalView {
             expires_at: expires_at.to_string(),
             changed_at: changed_at.to_string(),
             needs,
+            machine_opinion: opinion,
             offers,
             answer,
         }

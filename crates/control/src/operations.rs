@@ -12,6 +12,7 @@ pub mod approvals_deny;
 pub mod approvals_link;
 pub mod approvals_list;
 pub mod approvals_show;
+pub mod approvals_stats;
 pub mod audit_export;
 pub mod audit_query;
 pub mod audit_stats;
@@ -68,6 +69,7 @@ pub use approvals_deny::ApprovalsDeny;
 pub use approvals_link::ApprovalsLink;
 pub use approvals_list::ApprovalsList;
 pub use approvals_show::ApprovalsShow;
+pub use approvals_stats::ApprovalsStats;
 pub use audit_export::AuditExport;
 pub use audit_query::AuditQuery;
 pub use audit_stats::AuditStats;
@@ -138,6 +140,7 @@ pub fn all(visitor: &mut impl Visitor) {
         ApprovalsLink,
         ApprovalsList,
         ApprovalsShow,
+        ApprovalsStats,
         AuditExport,
         AuditQuery,
         AuditStats,

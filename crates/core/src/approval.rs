@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, CallerKind};
+use crate::opinion::Opinion;
 use crate::payment::Payer;
 
 /// How far a held call is.
@@ -217,6 +218,9 @@ pub struct HeldCall {
     pub definition: Option<String>,
     #[serde(default)]
     pub needs: ApprovalNeeds,
+    /// What a classifier said of it, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opinion: Option<Opinion>,
 }
 
 /// How much an answer permits besides this one call.

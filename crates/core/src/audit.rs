@@ -138,9 +138,27 @@ pub struct AuditRecord<'a> {
     /// Keyed digest of the call (REVIEW-5 under the keyring), in hex.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<&'a str>,
+    /// What a classifier said, and how.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classifier: Option<VerdictRecord<'a>>,
     /// Free words for events and errors; never holds arguments or secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<&'a str>,
+}
+
+/// What is recorded of a classifier's verdict, besides the call, its latency and its words.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct VerdictRecord<'a> {
+    /// `allow`, `hold` or `none`.
+    pub verdict: &'static str,
+    pub model: &'a str,
+    pub prompt_version: u32,
+    pub cached: bool,
+    /// It was only listened to.
+    pub shadow: bool,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<&'static str>,
 }
 
 impl<'a> AuditRecord<'a> {
@@ -192,6 +210,7 @@ impl AuditRecord<'_> {
             request_bytes: None,
             response_bytes: None,
             arguments_digest: None,
+            classifier: None,
             detail: None,
         }
     }

@@ -15,6 +15,7 @@ pub mod grant;
 pub mod json;
 pub mod keyring;
 pub mod name;
+pub mod opinion;
 pub mod origin;
 pub mod outbound;
 pub mod payment;
@@ -29,7 +30,7 @@ pub mod weak;
 pub use approval::{
     AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, SESSION_ANCHOR, TOKEN_ANCHOR,
 };
-pub use audit::{AuditRecord, RecordKind, Status};
+pub use audit::{AuditRecord, RecordKind, Status, VerdictRecord};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
 pub use caller::{Caller, CallerKind, Context, Standing, TokenClaims};
 pub use clock::Clock;
@@ -39,6 +40,7 @@ pub use entry::{Entry, EntryFault, Side};
 pub use grant::{Grant, GrantClaims, GrantedCall};
 pub use keyring::{Keyring, KeyringError, Purpose};
 pub use name::{NameFault, ToolIdentity};
+pub use opinion::{Agreement, MachineVerdict, NO_VERDICT, Opinion, VERDICT};
 pub use origin::{Layer, Origin, Sourced};
 pub use outbound::{Content, Outbound};
 pub use payment::{Payer, Payment};

@@ -145,12 +145,13 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     }
     catalog::know(gateway, asked).await?;
     let lookout = Lookout::of(gateway, asked);
+    let number = trail.as_ref().map_or(0, Trail::number);
     if let Some(trail) = trail.as_mut() {
         trail.spoken_by(asked.arrival.speaker());
     }
     let judged = match decide(gateway, asked)? {
         Decided::May(judged) => judged,
-        Decided::Held(pending) => match review::review(gateway, asked, pending).await? {
+        Decided::Held(pending) => match review::review(gateway, asked, pending, number).await? {
             Reviewed::Paid(permit) => Judged::Call(permit),
             Reviewed::Waits { asking, question } => {
                 return Ok(waiting::wait(gateway, asked, asking, question, trail.take()));

@@ -1,6 +1,7 @@
 //! A place that is posted to: its address, the headers it wants, and one exchange with it.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub struct Bounds {
 #[derive(Debug, Clone)]
 pub struct Answered {
     pub status: u16,
+    /// It says of itself that it is JSON.
+    pub is_json: bool,
     pub body: Bytes,
 }
 
@@ -102,6 +105,13 @@ impl Place {
         self.is_secure
     }
 
+    /// Whether it is this machine, as far as its name says.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let bare = self.host.trim_matches(['[', ']']);
+        bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
     /// Posts JSON, once, with headers of this post alone.
     ///
     /// # Errors
@@ -150,18 +160,24 @@ impl Place {
         let _driving = Driving(tokio::spawn(async move { drop(connection.await) }));
         let response = sender.send_request(request).await.map_err(unreachable)?;
         let status = response.status().as_u16();
+        let is_json = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(says_json);
         let body = Limited::new(response.into_body(), most).collect().await.map_err(|error| {
             match error.is::<http_body_util::LengthLimitError>() {
                 true => NetError::TooLong { place: self.name(), most },
                 false => self.unreachable(error.to_string()),
             }
         })?;
-        Ok(Answered { status, body: body.to_bytes() })
+        Ok(Answered { status, is_json, body: body.to_bytes() })
     }
 
     fn unreachable(&self, reason: String) -> NetError {
         NetError::Unreachable { place: self.name(), reason }
     }
+}
+
+fn says_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
 }
 
 fn header(name: &str) -> Result<HeaderName, NetError> {

@@ -44,10 +44,12 @@ fn named(name: &str, value: &str) -> BTreeMap<String, Secret> {
 
 #[tokio::test]
 async fn a_post_arrives_whole_and_its_answer_is_given_back() -> Outcome {
-    let (address, heard) = says("HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok").await?;
+    let (address, heard) =
+        says("HTTP/1.1 201 Created\r\ncontent-type: Application/JSON; charset=utf-8\r\ncontent-length: 2\r\n\r\nok")
+            .await?;
     let place = Place::new(&format!("http://{address}/hook/a?b=c"), &named("authorization", "Bearer s3cret"))?;
     let answered = place.post_json("{\"a\":1}", &[("x-mark", "m")], BOUNDS).await?;
-    assert_eq!((answered.status, &*answered.body), (201, b"ok".as_slice()));
+    assert_eq!((answered.status, &*answered.body, answered.is_json), (201, b"ok".as_slice(), true));
     let heard = heard.await?;
     for wanted in ["POST /hook/a?b=c HTTP/1.1", "authorization: Bearer s3cret", "x-mark: m", "application/json"] {
         assert!(heard.contains(wanted), "{wanted}: {heard}");
@@ -64,7 +66,8 @@ async fn a_redirect_is_an_answer_and_nobody_goes_there() -> Outcome {
         says(&format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{there}/\r\ncontent-length: 0\r\n\r\n"))
             .await?;
     let place = Place::new(&format!("http://{address}/"), &BTreeMap::new())?;
-    assert_eq!(place.post_json("{}", &[], BOUNDS).await?.status, 307);
+    let answered = place.post_json("{}", &[], BOUNDS).await?;
+    assert_eq!((answered.status, answered.is_json), (307, false));
     let came = tokio::time::timeout(Duration::from_millis(200), elsewhere.accept()).await;
     assert!(came.is_err(), "somebody went where the redirect points");
     Ok(())
@@ -120,6 +123,26 @@ async fn whoever_is_not_there_or_has_no_trusted_name_is_named_by_host_and_port()
     assert!(matches!(refused, Some(NetError::Unreachable { .. })), "{refused:?}");
     assert!(!matches!(said.await?, Ok(said) if !said.is_empty()), "something was said to a stranger");
     Ok(())
+}
+
+#[test]
+fn what_is_near_is_told_by_its_name() {
+    for (address, is_near) in [
+        ("http://127.0.0.1:1/a", true),
+        ("http://127.9.9.9", true),
+        ("http://[::1]:1", true),
+        ("http://localhost:1", true),
+        ("http://LOCALHOST", true),
+        ("http://localhost.evil.example", false),
+        ("http://127.0.0.1.evil.example", false),
+        ("http://10.0.0.1", false),
+        ("http://[::ffff:10.0.0.1]", false),
+        ("http://0.0.0.0", false),
+        ("https://example.com", false),
+    ] {
+        let place = Place::new(address, &BTreeMap::new()).map(|place| place.is_loopback());
+        assert_eq!(place, Ok(is_near), "{address}");
+    }
 }
 
 #[test]

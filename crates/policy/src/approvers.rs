@@ -40,6 +40,12 @@ impl Approvers {
         if faults.is_empty() { Ok(Self { everywhere, entries }) } else { Err(faults) }
     }
 
+    /// Whether something is said of how persons answer calls of this tool: then a machine does not.
+    pub(crate) fn name(&self, server: &str, tool: &str) -> bool {
+        let (server, tool) = (Side::Name(server.to_owned()), Side::Name(tool.to_owned()));
+        self.entries.iter().any(|(entry, _)| entry.server.covers(&server) && entry.tool.covers(&tool))
+    }
+
     /// What an answer to a call of this tool needs. In any spelling: this side narrows.
     pub(crate) fn needs(&self, server: &str, tool: &str) -> ApprovalNeeds {
         let mut needs = ApprovalNeeds { approvers: self.everywhere.clone(), ..ApprovalNeeds::default() };

@@ -108,9 +108,11 @@ fn payers_now(subject: &Subject<'_>, reason: Reason, needs: &ApprovalNeeds) -> V
                 && matches!(subject.query.call.kind, CallKind::Shell { .. })
         }
         Payer::Classifier => {
-            // The admin's word replaces the user's classifier; a broken permissions.json stops it.
+            // The admin's word replaces the user's classifier; a broken permissions.json stops it; and where it is said how
+            // persons answer calls of this tool, a machine's word is none.
             policy.auto_review(subject.chosen_mode())
                 && policy.base().admin.is_none()
+                && !policy.base().approvers.name(subject.names.server_name, subject.names.tool_name)
                 && !(policy.local().classifier_off && policy.local().belongs_to(subject.caller))
         }
         Payer::Person | Payer::SecondPerson | Payer::Accept => true,

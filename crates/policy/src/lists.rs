@@ -6,6 +6,7 @@ use toolwarden_core::{Caller, CallerKind, Sourced};
 use crate::allowlist::Allowlist;
 use crate::finding::Finding;
 use crate::input::{AdminInput, AutoRunMode, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::instructions::Instructions;
 use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
 use crate::verdict::RuleRef;
 
@@ -150,6 +151,7 @@ pub struct LocalLayer {
     settings: Lists,
     /// A broken permissions.json: the classifier pays nothing (PERM-3).
     pub(crate) classifier_off: bool,
+    instructions: Instructions,
     /// What the settings list was made of, so that either part can change alone.
     stored: UserInput,
     always: Vec<Sourced<String>>,
@@ -173,6 +175,7 @@ impl LocalLayer {
             terminal_files: defines_terminal.then(|| Terminal::compile(terminal)),
             settings: settings(&stored, &always),
             classifier_off: broken,
+            instructions: Instructions::of(&local.files),
             stored,
             always,
         }
@@ -191,6 +194,10 @@ impl LocalLayer {
 
     pub(crate) fn user(&self) -> &str {
         &self.user
+    }
+
+    pub(crate) fn instructions(&self) -> &Instructions {
+        &self.instructions
     }
 
     pub(crate) fn mcp(&self) -> &Allowlist {

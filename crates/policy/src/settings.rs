@@ -11,6 +11,8 @@ use crate::finding::Finding;
 use crate::verdict::RuleRef;
 
 const DISABLED_LIST: &str = "mcp.tools.disabled";
+/// Over `[auto_run] auto_review` of the config (REVIEW-1).
+pub const AUTO_REVIEW: &str = "auto_run.auto_review";
 const SWITCH_PREFIX: &str = "mcp.tool.";
 const SWITCH_SUFFIX: &str = ".enabled";
 
@@ -50,6 +52,8 @@ impl Settings {
                     Some(true) => {}
                     None => refuse("true or false"),
                 }
+            } else if key == AUTO_REVIEW && !value.value.is_boolean() {
+                refuse("true or false");
             } else if key.starts_with("mcp.tool.") || key.starts_with("mcp.tools.") {
                 // A misspelt switch would leave a tool on that somebody switched off.
                 let message = format!("the setting `{key}` is not known");

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use toolwarden_core::digest::hex;
 use toolwarden_core::{
-    ApprovalState, AuditRecord, Clock, HeldAnswer, HeldCall, Keyring, Purpose, Reason, RecordKind, Weakness, token,
-    weak,
+    Agreement, ApprovalState, AuditRecord, Clock, HeldAnswer, HeldCall, Keyring, Purpose, Reason, RecordKind, Weakness,
+    token, weak,
 };
 use toolwarden_store::state::{Approval, Bells, Feed, Holding, Moved, NewApproval, StateError};
 use toolwarden_store::{Journal, State};
@@ -71,6 +71,8 @@ pub struct Desk {
     pub(crate) told: Notify,
     /// It was said that nobody hears of held calls.
     is_unheard: AtomicBool,
+    /// How persons and a classifier agree, as it was last looked up.
+    pub(crate) agreement: Mutex<Agreement>,
 }
 
 /// What tells one call from every other (REVIEW-4).
@@ -127,6 +129,7 @@ impl Desk {
             untold: Mutex::default(),
             told: Notify::new(),
             is_unheard: AtomicBool::new(false),
+            agreement: Mutex::default(),
         })
     }
 
@@ -143,7 +146,7 @@ impl Desk {
         self.parts.keyring.random(&mut random).map_err(|_| StateError::Key)?;
         let id = token::letters(&random);
         let expires_at = later(now, self.parts.times.held);
-        let (call_mark, caller_mark) = (self.call_mark(marks, call), self.mark(&[marks.caller.as_bytes()]));
+        let (call_mark, caller_mark) = self.both_marks(marks, call);
         let new = NewApproval { id: &id, call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at };
         let mut holding = self.parts.state.hold_call(&new).await?;
         if let Holding::There(there) = &holding
@@ -186,7 +189,7 @@ impl Desk {
     }
 
     /// Waits until the store knows how a call ended here; false where none is just ending.
-    async fn was_told_of(&self, id: &str) -> bool {
+    pub(crate) async fn was_told_of(&self, id: &str) -> bool {
         if !self.ending().contains(id) {
             return false;
         }
@@ -339,6 +342,11 @@ impl Desk {
 
     pub(crate) fn untold(&self) -> MutexGuard<'_, Vec<(String, ApprovalState)>> {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of the call, and of its caller.
+    pub(crate) fn both_marks(&self, marks: Marks<'_>, call: &HeldCall) -> (String, String) {
+        (self.call_mark(marks, call), self.mark(&[marks.caller.as_bytes()]))
     }
 
     fn call_mark(&self, marks: Marks<'_>, call: &HeldCall) -> String {

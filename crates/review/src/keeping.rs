@@ -64,7 +64,7 @@ impl Desk {
         let forgotten = now.checked_sub(REMEMBERED).unwrap_or(now);
         state.forget_approvals(forgotten).await?;
         state.forget_grants(forgotten).await?;
-        Ok(())
+        self.look_at_agreement().await
     }
 
     /// Whether this gateway had taken anything when it last ended.

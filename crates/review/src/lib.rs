@@ -3,14 +3,17 @@
 //! Takes held calls from the corridor; gives payments, which `policy::settle` weighs. Knows neither the wire nor where
 //! persons are.
 
+mod agreement;
 mod desk;
 mod grants;
 mod keeping;
 mod payment;
+mod standing;
 mod taken;
 
 pub use desk::{Asking, Desk, Marks, Parts, Raised, Times, Turned};
 pub use grants::may_be_granted;
 pub use keeping::RecoveryError;
 pub use payment::{goes_on, payment};
+pub use standing::Standing;
 pub use taken::{NotTaken, Taken};

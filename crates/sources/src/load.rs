@@ -169,15 +169,16 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
     let mut definitions = servers::read(&mut loading, &chosen);
     records::servers(&mut loading, &mut definitions);
     let files = permissions::read(&mut loading);
+    let settings = records::settings(&mut loading, &chosen.config);
     let mut input = PolicyInput {
         version: store.version,
         base: BaseInput {
-            auto_run: chosen.config.auto_run.clone(),
+            auto_run: records::auto_run(&chosen.config, &settings),
             admin,
             modes,
             roles: records::roles(&mut loading, &chosen.config),
             rules,
-            settings: records::settings(&mut loading, &chosen.config),
+            settings,
             protected_paths: loading.protected_paths(&chosen),
             home: Some(locations.home.clone()),
             limits: chosen.config.gateway.limits,

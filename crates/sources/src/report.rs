@@ -180,6 +180,23 @@ impl Report {
         }
     }
 
+    /// A number that is not negative, in billionths, rounded up.
+    pub(crate) fn amount(&mut self, what: &str, node: &Node) -> Option<u64> {
+        let text = match node.value {
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            _ => {
+                self.wrong_type(what, node, "a number");
+                return None;
+            }
+        };
+        let amount = billionths(&text);
+        if amount.is_none() {
+            self.error(node.place, "out_of_range", format!("`{what}` is no amount: from 0 to a billion"));
+        }
+        amount
+    }
+
     /// A list of texts; items of another type are errors and left out.
     pub(crate) fn texts(&mut self, what: &str, node: &Node) -> Option<Vec<Sourced<String>>> {
         let items = self.list(what, node)?;
@@ -239,6 +256,41 @@ impl Report {
             self.help("a number and a unit, such as `100ms`, `30s`, `5m`, `1h` or `7d`");
         }
         parsed
+    }
+}
+
+/// A decimal number in billionths; more digits round up.
+fn billionths(text: &str) -> Option<u64> {
+    const DIGITS: usize = 9;
+    const MOST: u64 = 1_000_000_000;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if !text.chars().all(|character| character.is_ascii_digit() || character == '.') {
+        return None;
+    }
+    let whole: u64 = whole.parse().ok().filter(|whole| *whole <= MOST)?;
+    let (kept, rest) = fraction.split_at(fraction.len().min(DIGITS));
+    let kept: u64 = format!("{kept:0<DIGITS$}").parse().ok()?;
+    let more = u64::from(rest.chars().any(|digit| digit != '0'));
+    whole.checked_mul(MOST)?.checked_add(kept)?.checked_add(more)
+}
+
+#[cfg(test)]
+#[test]
+fn amounts_are_kept_in_billionths() {
+    for (text, amount) in [
+        ("0", Some(0)),
+        ("3", Some(3_000_000_000)),
+        ("0.15", Some(150_000_000)),
+        ("0.0000000001", Some(1)),
+        ("1.0000000001", Some(1_000_000_001)),
+        ("1000000000", Some(1_000_000_000_000_000_000)),
+        ("1000000001", None),
+        ("-1", None),
+        ("NaN", None),
+        ("inf", None),
+        ("1e3", None),
+    ] {
+        assert_eq!(billionths(text), amount, "{text}");
     }
 }
 

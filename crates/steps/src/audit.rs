@@ -89,6 +89,11 @@ impl Trail {
         }
     }
 
+    /// Its number in the record.
+    pub fn number(&self) -> u64 {
+        self.call
+    }
+
     /// The call is made under an approval.
     pub fn goes_under(&mut self, asked: &Asked) {
         self.under = asked.under.get().cloned();

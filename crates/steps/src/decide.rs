@@ -71,7 +71,7 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
         }
         Verdict::Hold(pending) => match asked.under.get().filter(|under| under.is_used()) {
             Some(under) => {
-                review::goes_on(gateway, asked, *pending, &under.id).map(|permit| Decided::May(Judged::Call(permit)))
+                review::goes_on(gateway, asked, *pending, under).map(|permit| Decided::May(Judged::Call(permit)))
             }
             None => Ok(Decided::Held(pending)),
         },

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
+use toolwarden_classifier::Classifier;
 use toolwarden_conversations::Audience;
 use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
@@ -57,6 +58,8 @@ pub struct Parts {
     pub identities: Identities,
     /// Where held calls lie; without one they go back to their callers at once.
     pub desk: Option<Arc<Desk>>,
+    /// The machine that may pay for some holds.
+    pub classifier: Option<Arc<Classifier>>,
 }
 
 /// One gateway.
@@ -98,6 +101,7 @@ pub struct Gateway {
     pub(crate) desk: Option<Arc<Desk>>,
     /// Where persons find the pages of held calls, once that is known.
     pub(crate) page: OnceLock<String>,
+    pub(crate) classifier: Option<Arc<Classifier>>,
 }
 
 impl Gateway {
@@ -148,6 +152,7 @@ impl Gateway {
             identities,
             desk: parts.desk,
             page: OnceLock::new(),
+            classifier: parts.classifier,
         });
         gateway.hold_servers();
         for (server, noted) in noted {
@@ -220,6 +225,7 @@ impl Gateway {
                 behind: journal.behind,
                 is_writable: journal.is_writable,
             },
+            agreement: self.desk.as_ref().map(|desk| desk.agreement()).unwrap_or_default(),
             ..Observed::default()
         }
     }

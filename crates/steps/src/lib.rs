@@ -5,6 +5,7 @@ pub mod answer;
 pub mod arrival;
 pub mod audit;
 pub mod catalog;
+mod classify;
 pub mod decide;
 pub mod ending;
 pub mod exchange;

@@ -12,7 +12,7 @@ use toolwarden_core::json::{Part, Value};
 use toolwarden_core::name::{shown, shown_json};
 use toolwarden_core::{
     AnswerScope, ApprovalState, Caller, Decision, Digest, GrantedCall, HeldAnswer, HeldCall, Payer, Payment, Reason,
-    SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR, Weakness, weak,
+    SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR, VERDICT, Weakness, weak,
 };
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::{Era, Version};
@@ -20,6 +20,7 @@ use toolwarden_policy::{Explanation, Pending, Permit, PolicySet, Verdict, settle
 use toolwarden_refusals::{Denial, Refusal};
 use toolwarden_review::{Asking, Desk, Marks, NotTaken, Raised, Taken, Turned, may_be_granted, payment};
 
+use crate::classify::{Classified, Held, classify};
 use crate::decide::refuse;
 use crate::flow;
 use crate::gateway::Gateway;
@@ -51,16 +52,19 @@ pub enum Answered {
     Approval,
     /// One that counts for more than one.
     Grant,
+    /// A machine's, to this very call.
+    Classifier,
 }
 
 impl Under {
     /// An approval whose call left, and goes on in another request.
     #[must_use]
     pub fn used(id: &str) -> Self {
-        Self { is_used: AtomicBool::new(true), ..Self::given(id, Answered::Approval) }
+        let kind = if id.starts_with(VERDICT) { Answered::Classifier } else { Answered::Approval };
+        Self { is_used: AtomicBool::new(true), ..Self::given(id, kind) }
     }
 
-    fn given(id: &str, kind: Answered) -> Self {
+    pub(crate) fn given(id: &str, kind: Answered) -> Self {
         Self { id: id.to_owned(), is_used: AtomicBool::new(false), pauses: AtomicBool::new(false), kind }
     }
 
@@ -89,16 +93,19 @@ pub enum Reviewed {
     Asks { asking: Asking, question: String, held: Refusal },
 }
 
-/// Asks whoever may pay, or finds that they were asked.
-pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> Result<Reviewed, Refusal> {
+/// Asks whoever may pay, or finds that they were asked: what persons said before counts first, then a machine's word, then
+/// persons are asked. `number` is the call's in the record.
+pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, number: u64) -> Result<Reviewed, Refusal> {
     let is_for_persons = [Payer::Person, Payer::SecondPerson].into_iter().any(|payer| pending.may_be_paid_by(payer));
-    let Some(desk) = gateway.desk.as_ref().filter(|_| is_for_persons && gateway.settings.hold != Hold::Deny) else {
-        return Err(held(gateway.settings.hold, &pending, None));
-    };
+    let desk = gateway.desk.as_ref().filter(|_| is_for_persons && gateway.settings.hold != Hold::Deny);
     let policy = asked.policy(gateway);
-    let call = held_call(&policy, asked, &pending);
+    let mut call = held_call(&policy, asked, &pending);
     let definition = definition(&policy, asked);
-    if let Some(grant) = granted(desk, asked, &policy, &pending, &definition).await {
+    let grant = match desk {
+        Some(desk) => granted(desk, asked, &policy, &pending, &definition).await,
+        None => None,
+    };
+    if let Some(grant) = grant {
         let payment = toolwarden_review::goes_on(&grant, &pending);
         let permit = paid(gateway, asked, *pending, &payment)?;
         asked.under.get_or_init(|| Arc::new(Under::given(&grant, Answered::Grant)));
@@ -110,6 +117,12 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>) -> 
         definition: &definition,
         digest: digest.as_ref().map(|digest| digest.as_bytes().as_slice()).unwrap_or_default(),
     };
+    let before_machine = Held { pending: &pending, policy: &policy, call: &call, marks, number };
+    call.opinion = match classify(gateway, asked, before_machine).await? {
+        Classified::Paid(permit) => return Ok(Reviewed::Paid(permit)),
+        Classified::Held(opinion) => opinion,
+    };
+    let Some(desk) = desk else { return Err(held(gateway.settings.hold, &pending, None)) };
     match desk.raise(marks, &call).await {
         Ok(Raised::Approved(approval)) => {
             // By the rules of now another person is needed, or a reason: whoever may is asked anew.
@@ -284,12 +297,16 @@ pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, an
 }
 
 /// A call that left under an approval goes on: what is denied by now is denied, and nobody is asked again.
-pub(crate) fn goes_on(gateway: &Gateway, asked: &Asked, pending: Pending, approval: &str) -> Result<Permit, Refusal> {
-    let payment = toolwarden_review::goes_on(approval, &pending);
+pub(crate) fn goes_on(gateway: &Gateway, asked: &Asked, pending: Pending, under: &Under) -> Result<Permit, Refusal> {
+    let payment = match under.kind {
+        // Where a hold has come up that is for persons, this pays nothing.
+        Answered::Classifier => toolwarden_classifier::goes_on(&under.id),
+        Answered::Approval | Answered::Grant => toolwarden_review::goes_on(&under.id, &pending),
+    };
     paid(gateway, asked, pending, &payment)
 }
 
-fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
+pub(crate) fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
     // As of now: the store was waited for since the judge was asked.
     let policy = gateway.live.snapshot();
     let query = pending.query().clone();
@@ -308,6 +325,9 @@ pub async fn take(gateway: &Gateway, asked: &Asked) -> Result<Option<Taken>, Ref
     let (Some(desk), Some(under)) = (&gateway.desk, asked.under.get().filter(|under| !under.is_used())) else {
         return Ok(None);
     };
+    if under.kind == Answered::Classifier {
+        return Ok(None);
+    }
     if under.kind == Answered::Grant {
         return match desk.use_grant(&under.id).await {
             Ok(true) => Ok(None),
@@ -412,6 +432,7 @@ fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
         anchor: anchor(asked).filter(|_| is_standing(policy, pending)),
         definition: Some(definition(policy, asked)).filter(|mark| !mark.is_empty()),
         needs: pending.needs().clone(),
+        opinion: None,
     }
 }
 

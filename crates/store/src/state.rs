@@ -3,6 +3,7 @@
 //! Takes records by place, and changes by somebody; gives what counts now, what changed since, and the history.
 //! Refuses a record that was not sealed for its place, and a change made on a version that is no longer the last.
 
+mod agreement;
 mod approvals;
 mod attendance;
 mod bells;
@@ -13,6 +14,7 @@ mod history;
 mod outbox;
 mod roots;
 mod seals;
+mod standing;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -39,6 +41,7 @@ pub use history::{Change, Version};
 pub use outbox::{Notice, Subscription};
 pub use roots::{Inventory, Sealed, SealedAgain};
 use seals::Seals;
+pub use standing::Standing;
 pub use tokens::{Counted, StoredToken, Tokens};
 
 /// Where PostgreSQL tells of changes. Only a hint: the counters are the truth.

@@ -4,6 +4,7 @@
 //! each configured server. No label comes from a client or a server: names of servers are those of the config,
 //! everything else is a closed list.
 
+mod classifying;
 mod histogram;
 mod log;
 pub mod metrics;
@@ -15,6 +16,7 @@ mod reloads;
 mod render;
 pub mod trace;
 
+pub use classifying::Source;
 pub use log::{LogFormat, LogLines};
 pub use metrics::{Door, Metrics, ServerMetrics, TurnedAway};
 pub use observed::{JournalObserved, Observed, ServerObserved};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use toolwarden_core::{Decision, Reason, Status};
 
+use crate::classifying::Classifying;
 use crate::histogram::Histogram;
 
 /// Calls take from a millisecond to their limit of minutes.
@@ -131,6 +132,7 @@ pub struct Metrics {
     pub(crate) elsewhere: Arc<ServerMetrics>,
     pub(crate) turned_away: Box<[AtomicU64]>,
     refusals: Arc<[AtomicU64]>,
+    pub classifier: Classifying,
 }
 
 /// The rows of servers.
@@ -150,6 +152,7 @@ impl Metrics {
             rows: ArcSwap::default(),
             elsewhere: Arc::new(ServerMetrics::new("".into(), refusals.clone())),
             turned_away: row(TurnedAway::ALL.len()),
+            classifier: Classifying::default(),
             refusals,
         };
         metrics.replace(servers);

@@ -1,5 +1,7 @@
 //! What is looked up when somebody asks, because it is known elsewhere already.
 
+use toolwarden_core::Agreement;
+
 use crate::process::ProcessObserved;
 
 /// How the gateway is at one moment.
@@ -10,6 +12,8 @@ pub struct Observed {
     /// In the order they are configured.
     pub servers: Vec<ServerObserved>,
     pub journal: JournalObserved,
+    /// How persons and a classifier agree, in the store this gateway uses.
+    pub agreement: Agreement,
     pub process: ProcessObserved,
 }
 

@@ -19,6 +19,7 @@ pub fn render(telemetry: &Telemetry, observed: &Observed) -> String {
     page.calls(telemetry);
     page.gateway(telemetry, observed);
     page.policy(telemetry, observed);
+    page.classifier(telemetry, observed);
     page.journal(observed);
     page.traces(telemetry);
     page.process(telemetry, observed);
@@ -154,6 +155,31 @@ impl Page {
         self.single(name, Kind::Gauge, "When the policy in force was read.", at);
         let (name, at) = ("policy_last_refused_timestamp_seconds", reloads.refused_at.load(Ordering::Relaxed));
         self.single(name, Kind::Gauge, "When a policy was last refused; 0 where none was.", at);
+    }
+
+    fn classifier(&mut self, telemetry: &Telemetry, observed: &Observed) {
+        let classifier = &telemetry.metrics.classifier;
+        let name = "classifier_verdicts_total";
+        self.head(
+            name,
+            Kind::Counter,
+            "What the classifier said of held calls; `none` where it said nothing that counts.",
+        );
+        for (verdict, source, count) in classifier.verdicts() {
+            self.line(name, &[("verdict", verdict), ("source", source)], count);
+        }
+        let name = "classifier_failures_total";
+        self.head(name, Kind::Counter, "Questions to the classifier that were not asked or not answered, by why.");
+        for (why, count) in classifier.failures() {
+            self.line(name, &[("why", why)], count);
+        }
+        let name = "classifier_agreement_total";
+        let help =
+            "What persons answered where the classifier had a verdict; of the whole store, at each of its gateways.";
+        self.head(name, Kind::Counter, help);
+        for (verdict, answer, count) in observed.agreement.cases() {
+            self.line(name, &[("verdict", verdict), ("answer", answer)], count);
+        }
     }
 
     fn journal(&mut self, observed: &Observed) {

@@ -1,5 +1,6 @@
 //! Builds a running gateway from the files of this place: keys, journal, index, servers.
 
+mod classifying;
 mod control;
 mod persons;
 mod readiness;
@@ -25,6 +26,7 @@ use toolwarden_store::{Database, Index, Journal, JournalOptions, State, SyncLeve
 use toolwarden_telemetry::trace::{self, Collector, Exporter};
 use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 
+pub use self::classifying::settings as classifier_settings;
 pub use self::readiness::Readiness;
 use self::taking::Start;
 use crate::environment::{self, SystemClock};
@@ -160,6 +162,7 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         identities: Identities::of(feed.clone(), state.clone(), locations.user.clone(), loaded.store.section.max_stale)
             .with_anonymous(loaded.config.gateway.anonymous_loopback),
         desk: Some(desk),
+        classifier: classifying::open(&loaded.config, &keyring),
     });
     tokio::spawn(follow_tokens(feed.clone(), Arc::downgrade(&gateway)));
     let telling = tokio::spawn(telling::tell(Arc::downgrade(&gateway), index.clone(), journal.node().clone()));

@@ -196,6 +196,7 @@ impl House {
             clock: Arc::new(Noon),
             identities,
             desk,
+            classifier: None,
         });
         let listener = Listener::bind("127.0.0.1:0".parse()?).await?;
         let (address, workers) = (listener.address(), Arc::new(Workers::start(1)?));

@@ -12,6 +12,8 @@ use crate::editing::{Editing, refuse_shadowed, table};
 use crate::place::Opened;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
+const AUTO_REVIEW: &str = "auto_review";
+
 /// The operation.
 #[derive(Debug)]
 pub struct ModesSet;
@@ -35,7 +37,18 @@ pub struct Request {
     /// Servers need not be allowed one by one any more; the same for tools.
     pub any_server: bool,
     pub any_tool: bool,
+    /// Whether a classifier may pay for some holds in this mode.
+    pub auto_review: Option<Switch>,
     pub terms: Terms,
+}
+
+/// On, off, or whatever counts without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Switch {
+    On,
+    Off,
+    Inherit,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -97,6 +110,12 @@ impl Request {
         put("name", self.name.map(Value::from));
         put("extends", self.extends.map(Value::from));
         put("groups", self.groups.map(Value::from));
+        match self.auto_review {
+            Some(Switch::On) => put(AUTO_REVIEW, Some(true.into())),
+            Some(Switch::Off) => put(AUTO_REVIEW, Some(false.into())),
+            Some(Switch::Inherit) => drop(mode.remove(AUTO_REVIEW)),
+            None => {}
+        }
         let lists = [
             ("servers", self.allow_servers, self.disallow_servers, self.inherit_servers, self.any_server),
             ("tools", self.allow_tools, self.disallow_tools, self.inherit_tools, self.any_tool),

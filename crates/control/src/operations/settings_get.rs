@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_core::{Origin, Sourced};
+use toolwarden_policy::AUTO_REVIEW;
 use toolwarden_sources::records::{label, lists_of};
 
 use crate::clerk::blocking;
@@ -75,6 +76,10 @@ impl Operation for SettingsGet {
                 source: if stored.is_some() { label(&spot) } else { of_config(&opened) },
                 version: version_of(&spot),
             });
+            if !base.settings.contains_key(AUTO_REVIEW) {
+                let (key, value) = (AUTO_REVIEW.to_owned(), base.auto_run.auto_review.into());
+                settings.push(Row { key, value, source: of_config(&opened), version: 0 });
+            }
             settings.sort_by(|one, other| one.key.cmp(&other.key));
             if let Some(key) = &request.key {
                 settings.retain(|row| row.key == *key);

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toolwarden_classifier::{Classifier, Parts as ClassifierParts};
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Reading, Settings};
-use toolwarden_policy::input::{AdminInput, PolicyInput, RuleFile};
+use toolwarden_policy::input::{AdminInput, PermissionsInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_review::{Desk, Parts as DeskParts, Times};
 use toolwarden_sources::readers::config::{Standing, read_bytes};
@@ -55,6 +56,10 @@ pub(super) struct Given {
     /// With a desk for held calls, and what becomes of them.
     pub(super) hold: Option<Hold>,
     pub(super) hold_time: Option<Duration>,
+    /// The machine that may pay for some holds.
+    pub(super) classifier: Option<toolwarden_classifier::Settings>,
+    /// Instructions of the local person: what to allow, what to hold.
+    pub(super) instructions: Option<(&'static str, &'static str)>,
 }
 
 impl Given {
@@ -74,6 +79,8 @@ impl Given {
         owned: &[],
         hold: None,
         hold_time: None,
+        classifier: None,
+        instructions: None,
     };
 }
 
@@ -172,11 +179,12 @@ impl House {
             definitions: config.servers,
             settings,
             journal: journal.clone(),
-            keyring,
+            keyring: keyring.clone(),
             clock: Arc::new(Noon),
             identities,
             local_user: "ada".to_owned(),
             desk,
+            classifier: given.classifier.clone().map(|settings| classifier(settings, keyring.clone())),
         });
         Some(Self { gateway, recorder, journal, locations, state, _directory: directory })
     }
@@ -249,7 +257,17 @@ fn input(given: &Given, config: &ConfigFile) -> PolicyInput {
     let user = input.users.entry("ada".to_owned()).or_default();
     user.mcp_allowlist = sourced(given.allowlist);
     user.blocks = sourced(given.blocks);
+    if let Some((allow, block)) = given.instructions {
+        let (allow_instructions, block_instructions) = (Some(sourced(&[allow])), Some(sourced(&[block])));
+        input.local.files.push(PermissionsInput { allow_instructions, block_instructions, ..Default::default() });
+    }
     input
+}
+
+fn classifier(settings: toolwarden_classifier::Settings, keyring: Arc<FileKeyring>) -> Arc<Classifier> {
+    let made = Classifier::new(ClassifierParts { settings, keyring, clock: Arc::new(Noon) });
+    let Ok(made) = made else { unreachable!("{:?}", made.err()) };
+    Arc::new(made)
 }
 
 /// A data directory of its own.

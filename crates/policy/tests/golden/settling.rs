@@ -56,6 +56,50 @@ fn core_3_the_sandbox_and_the_classifier_pay_only_where_settings_say() {
 }
 
 #[test]
+fn core_3_where_it_is_said_how_persons_answer_a_machine_does_not() {
+    let mut input = plain();
+    input.base.auto_run.auto_review = true;
+    input.base.approvers.everywhere = vec!["bob".to_owned()];
+    assert_eq!(who_pays(&input, &mcp()), ["person", "classifier"]);
+    let mut second = input.clone();
+    second.base.approvers.second_person = sourced(&["S:*"]);
+    assert_eq!(who_pays(&second, &mcp()), ["second_person"]);
+    let mut named = input.clone();
+    let entry = sourced(&["s:T"]).into_iter().next();
+    named.base.approvers.rules.extend(entry.map(|entry| (entry, toolwarden_core::ApprovalNeeds::default())));
+    assert_eq!(who_pays(&named, &mcp()), ["person"]);
+    input.base.approvers.second_person = sourced(&["other:*"]);
+    assert_eq!(who_pays(&input, &mcp()), ["person", "classifier"]);
+}
+
+#[test]
+fn perm_1_instructions_are_the_local_persons_alone_and_unite() {
+    let mut input = plain();
+    let file = |allow: &[&str], block: &[&str], broken| toolwarden_policy::input::PermissionsInput {
+        allow_instructions: Some(sourced(allow)),
+        block_instructions: Some(sourced(block)),
+        broken,
+        ..Default::default()
+    };
+    input.local.files = vec![file(&["a"], &["b"], false), file(&["c"], &[], false), file(&["x"], &["x"], true)];
+    let local = toolwarden_core::Caller::local_person(input.local.user.clone());
+    let policy = compile(&input);
+    let found = policy.instructions(&local);
+    let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let wanted = toolwarden_policy::Instructions { allow: of(&["a", "c"]), block: of(&["b"]) };
+    assert_eq!(found, Some(&wanted));
+    assert_eq!(policy.with_user(8, &input.local.user, &Default::default()).instructions(&local), Some(&wanted));
+    for other in [
+        toolwarden_core::Caller::agent("worker", Some(input.local.user.clone())),
+        toolwarden_core::Caller::local_person("somebody"),
+    ] {
+        assert_eq!(policy.instructions(&other), None, "{other:?}");
+    }
+    input.base.admin = Some(toolwarden_policy::input::AdminInput { enabled: true, ..Default::default() });
+    assert_eq!(compile(&input).instructions(&local), None, "ALLOW-10");
+}
+
+#[test]
 fn perm_3_with_a_broken_file_the_classifier_pays_nothing() {
     let mut input = plain();
     input.base.auto_run.auto_review = true;

@@ -11,7 +11,7 @@ use url::Url;
 use crate::naive::{Case, Kind};
 use crate::naive_allowlist::{sides, widest};
 use crate::naive_context::Chosen;
-use crate::naive_holds::directory;
+use crate::naive_holds::{directory, needs_another_person};
 use crate::naive_names::{is_valid, same};
 use crate::naive_shell::{self, is_entry};
 
@@ -257,7 +257,7 @@ fn terminal_entries(case: &Case<'_>) -> Vec<String> {
 /// Who may pay for this hold at this moment (CORE-3, SANDBOX-3).
 fn payers(reason: Reason, case: &Case<'_>) -> Vec<Payer> {
     let broken = files(case).iter().any(|file| file.broken);
-    let classifier = auto_review(case) && case.admin().is_none() && !broken;
+    let classifier = auto_review(case) && case.admin().is_none() && !broken && !needs_another_person(case);
     let is_shell = matches!(case.kind, Kind::Shell(_));
     let sandbox = is_shell && case.input.base.auto_run.sandbox_resolves && case.query.launcher == Launcher::Caged;
     let may = |payer: &Payer| match payer {

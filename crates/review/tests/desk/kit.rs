@@ -109,6 +109,7 @@ pub fn call(text: &str) -> HeldCall {
         anchor: None,
         definition: None,
         needs: ApprovalNeeds::default(),
+        opinion: None,
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use toolwarden_core::name::registration_key;
 use toolwarden_core::records::{Kind, Place as Spot, Record};
 use toolwarden_core::{Entry, Layer, Origin, Sourced, name};
-use toolwarden_policy::input::{AdminInput, ModeInput, RoleInput, RuleFile, UserInput};
+use toolwarden_policy::AUTO_REVIEW;
+use toolwarden_policy::input::{AdminInput, AutoRunInput, ModeInput, RoleInput, RuleFile, UserInput};
 use toolwarden_policy::roles::canonical as canonical_role;
 
 use super::{Loading, SourceState};
@@ -81,6 +82,14 @@ pub(super) fn users(loading: &mut Loading<'_>) -> BTreeMap<String, UserInput> {
         users.insert(spot.owner.clone(), lists.to_input(&label));
     }
     users
+}
+
+/// The config's habits, with what is switched by setting (REVIEW-1).
+pub(super) fn auto_run(config: &ConfigFile, settings: &SettingMap) -> AutoRunInput {
+    let mut auto_run = config.auto_run.clone();
+    let switched = settings.get(AUTO_REVIEW).and_then(|setting| setting.value.as_bool());
+    auto_run.auto_review = switched.unwrap_or(auto_run.auto_review);
+    auto_run
 }
 
 /// The config's settings, over them the stored ones. A switch that is off on either side is off.

@@ -5,6 +5,7 @@
 
 mod access;
 mod auto_run;
+mod classifier;
 mod gateway;
 mod modes;
 mod roles;
@@ -18,8 +19,9 @@ use std::collections::BTreeMap;
 use toolwarden_core::{Layer, Sourced};
 use toolwarden_policy::input::{AutoRunInput, Declared, ModeInput, RoleInput};
 
-pub use access::{ClassifierSection, IdentitySection, RulesSection, SandboxSection, VaultSection};
+pub use access::{IdentitySection, RulesSection, SandboxSection, VaultSection};
 pub use auto_run::AlwaysAllowFile;
+pub use classifier::{ClassifierSection, Prices};
 pub use gateway::{AuditSection, ControlSection, GatewaySection, OidcLogin, StoreSection, TlsFiles, WebhookSection};
 pub use telemetry::TelemetrySection;
 
@@ -130,7 +132,7 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             "vault" => config.vault = access::read_vault(&mut report, standing, node),
             "auto_run" => auto_run::read(&mut report, standing, node, &mut config),
             "sandbox" => config.sandbox = access::read_sandbox(&mut report, node),
-            "classifier" => config.classifier = access::read_classifier(&mut report, key, node),
+            "classifier" => config.classifier = classifier::read(&mut report, standing, key, node),
             "features" => config.features = read_features(&mut report, node),
             "rules" => config.rules = access::read_rules(&mut report, node),
             "screening" => config.patterns = screening::read(&mut report, node),

@@ -189,6 +189,14 @@ fn a_config_with_every_section_is_read() -> Outcome {
     assert!(config.auto_run.mcp_protection && !config.auto_run.delete_protection && !config.auto_run.mcp_allowlists);
     assert!(config.auto_run.sandbox_resolves && !config.rules.shipped);
     assert_eq!(config.auto_run.default_mode.map(|mode| mode.value).as_deref(), Some("docs"));
+    let classifier = config.classifier.ok_or("no classifier")?;
+    let prices = config::Prices { max_cost: 2_500_000_000, input: 150_000_000, output: 1_000_000_000 };
+    assert_eq!((classifier.kind.as_str(), classifier.prices), ("openai", Some(prices)));
+    assert_eq!((classifier.at_once, classifier.budget, classifier.shadow), (Some(4), Some(100), true));
+    assert_eq!((classifier.allow_instructions.len(), classifier.block_instructions.len()), (1, 1));
+    let of_workspace = config::read_bytes("toolwarden.toml", Standing::Workspace, WHOLE_CONFIG.as_bytes());
+    assert!(of_workspace.value.classifier.is_none(), "a workspace has no say in who allows");
+    assert!(of_workspace.findings.iter().any(|found| found.message.contains("`[classifier]` counts only")));
     let settings: Vec<_> = config.settings.keys().map(String::as_str).collect();
     assert_eq!(
         settings,

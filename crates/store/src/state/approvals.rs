@@ -10,6 +10,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 use toolwarden_core::{ApprovalState, HeldAnswer, HeldCall, Weakness, weak};
 
+use super::agreement::agreed;
 use super::{State, StateError, counter};
 use crate::database::{DatabaseError, Writing};
 use crate::sql::{signed, unsigned};
@@ -219,7 +220,7 @@ impl State {
         self.step(id, &Step { to, now, expires_at, owner: Some(node), ..Step::default() }).await
     }
 
-    async fn step(&self, id: &str, step: &Step<'_>) -> Result<Moved, StateError> {
+    pub(super) async fn step(&self, id: &str, step: &Step<'_>) -> Result<Moved, StateError> {
         let mut writing = self.begin_writing().await?;
         let query = sqlx::query("SELECT * FROM approvals WHERE id = $1").bind(id);
         let Some(row) = query.fetch_optional(writing.connection()).await? else { return Ok(Moved::NoSuch) };
@@ -235,6 +236,9 @@ impl State {
         let sealed = step.answer.map(|answer| self.seals.seal_answer(id, &approval.call_mark, answer)).transpose()?;
         let version = step.write_with(writing.connection(), id, approval.state, sealed).await?;
         self.post(writing.connection(), (id, step.to, version), step.now).await?;
+        if let (ApprovalState::Held, Some(answer)) = (approval.state, step.answer) {
+            agreed(writing.connection(), &approval.call, answer).await?;
+        }
         self.told(writing).await?;
         step.apply(&mut approval);
         Ok(Moved::Done(Box::new(approval)))
@@ -372,7 +376,7 @@ impl State {
         Ok(writing.commit().await?)
     }
 
-    fn approval_of(&self, row: &AnyRow) -> Result<Approval, StateError> {
+    pub(super) fn approval_of(&self, row: &AnyRow) -> Result<Approval, StateError> {
         let (id, call_mark): (String, String) = (row.try_get("id")?, row.try_get("call_mark")?);
         let (sealed, answer): (Vec<u8>, Option<Vec<u8>>) = (row.try_get("sealed")?, row.try_get("answer")?);
         let time = |name: &str| -> Result<Timestamp, StateError> {
@@ -406,14 +410,16 @@ impl State {
 
 /// One move.
 #[derive(Debug)]
-struct Step<'a> {
-    to: ApprovalState,
-    now: Timestamp,
-    answer: Option<&'a HeldAnswer>,
-    expires_at: Option<Timestamp>,
-    node: Option<&'a str>,
+pub(super) struct Step<'a> {
+    pub(super) to: ApprovalState,
+    pub(super) now: Timestamp,
+    /// The only state it may be in; any that the table has, where nothing is said.
+    pub(super) from: Option<ApprovalState>,
+    pub(super) answer: Option<&'a HeldAnswer>,
+    pub(super) expires_at: Option<Timestamp>,
+    pub(super) node: Option<&'a str>,
     /// Who must have taken it.
-    owner: Option<&'a str>,
+    pub(super) owner: Option<&'a str>,
     /// Whoever says no to what was permitted has to say that they mean that: else the first answer counts.
     takes_back: bool,
 }
@@ -421,7 +427,7 @@ struct Step<'a> {
 impl Default for Step<'_> {
     fn default() -> Self {
         let (to, now) = (ApprovalState::Unknown, Timestamp::UNIX_EPOCH);
-        Self { to, now, answer: None, expires_at: None, node: None, owner: None, takes_back: false }
+        Self { to, now, from: None, answer: None, expires_at: None, node: None, owner: None, takes_back: false }
     }
 }
 
@@ -443,7 +449,8 @@ impl Step<'_> {
 
     /// Whether this move is one for what is kept: only an answer permits a call.
     fn is_of(&self, approval: &Approval) -> bool {
-        if self.owner.is_some_and(|owner| approval.node.as_deref() != Some(owner)) {
+        let is_from = self.from.is_none_or(|from| approval.state == from);
+        if !is_from || self.owner.is_some_and(|owner| approval.node.as_deref() != Some(owner)) {
             return false;
         }
         match (approval.state, self.to) {
@@ -503,7 +510,7 @@ impl Step<'_> {
 
 /// Whether the same call, made again, meets this one. What ended well or was given up is over; a rejection and an end
 /// that nobody knows count until they expire.
-fn stands(approval: &Approval, now: Timestamp) -> bool {
+pub(super) fn stands(approval: &Approval, now: Timestamp) -> bool {
     match approval.state {
         ApprovalState::Consumed | ApprovalState::Dispatched => true,
         ApprovalState::Held | ApprovalState::Approved | ApprovalState::Rejected | ApprovalState::Unknown => {
@@ -514,7 +521,7 @@ fn stands(approval: &Approval, now: Timestamp) -> bool {
 }
 
 /// Until when a caller is not heard with a tool, because its calls were rejected again and again.
-async fn rejected_until(
+pub(super) async fn rejected_until(
     connection: &mut AnyConnection,
     new: &NewApproval<'_>,
 ) -> Result<Option<Timestamp>, StateError> {

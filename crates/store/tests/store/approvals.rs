@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, Payer};
+use toolwarden_core::{
+    Agreement, AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, MachineVerdict, Opinion,
+    Payer,
+};
 use toolwarden_store::state::{
-    Approval, ApprovalFilter, Feed, Holding, MOST_HELD_BYTES_OF_ONE, MOST_HELD_OF_ONE, Moved, NewApproval, State, Whose,
+    Approval, ApprovalFilter, Feed, Holding, MOST_HELD_BYTES_OF_ONE, MOST_HELD_OF_ONE, Moved, NewApproval, Standing,
+    State, Whose,
 };
 
 use crate::kit::{Outcome, Place, at, on_both};
@@ -30,6 +34,7 @@ fn call(text: &str) -> HeldCall {
         anchor: None,
         definition: None,
         needs: ApprovalNeeds::default(),
+        opinion: None,
     }
 }
 
@@ -356,7 +361,82 @@ async fn what_ended_is_forgotten_after_a_while(place: Place) -> Outcome {
     Ok(())
 }
 
+fn opinion(verdict: Option<MachineVerdict>) -> Opinion {
+    Opinion {
+        id: "classifier:x".to_owned(),
+        verdict,
+        words: "so it seems".to_owned(),
+        model: "m".to_owned(),
+        prompt_version: 1,
+        at: at(1),
+        question: "q".to_owned(),
+        is_shadow: verdict == Some(MachineVerdict::Allow),
+    }
+}
+
+async fn review_2_answers_are_counted_against_what_a_machine_said(place: Place) -> Outcome {
+    let state = place.state().await?;
+    assert_eq!(state.agreement().await?, Agreement::default());
+    let cases = [
+        ("a", Some(MachineVerdict::Allow), true),
+        ("b", Some(MachineVerdict::Allow), false),
+        ("c", Some(MachineVerdict::Hold), true),
+        ("d", Some(MachineVerdict::Hold), true),
+        ("e", Some(MachineVerdict::Hold), false),
+        ("f", None, true),
+    ];
+    for (id, verdict, is_approval) in cases {
+        let call = HeldCall { opinion: Some(opinion(verdict)), tool: id.to_owned(), ..call(id) };
+        assert_eq!(hold_call(&state, id, id, 1, call.clone()).await?, Holding::Made);
+        assert_eq!(state.approval(id).await?.map(|kept| kept.call), Some(call), "it is kept with the call");
+        assert!(is_done(&state.answer_approval(id, &answer(is_approval, "bob", 2), at(90)).await?));
+        assert!(!is_done(&state.answer_approval(id, &answer(!is_approval, "eve", 3), at(90)).await?));
+    }
+    hold(&state, "g", "g", 1).await?;
+    state.answer_approval("g", &answer(true, "bob", 2), at(90)).await?;
+    let counted = Agreement { allow_approved: 1, allow_rejected: 1, hold_approved: 2, hold_rejected: 1 };
+    assert_eq!(state.agreement().await?, counted);
+    // A call that ended in doubt and is permitted once more is not answered anew.
+    assert!(is_done(&state.consume_approval("a", "serve-1", at(4)).await?));
+    assert!(is_done(&state.move_approval("a", ApprovalState::Unknown, at(5)).await?));
+    assert!(is_done(&state.answer_approval("a", &answer(true, "bob", 6), at(90)).await?));
+    assert_eq!(state.agreement().await?, counted);
+    Ok(())
+}
+
+async fn review_2_looking_holds_nothing_and_what_was_answered_is_not_withdrawn(place: Place) -> Outcome {
+    let state = place.state().await?;
+    let look = async |mark: &str, seconds| {
+        let call = call(mark);
+        let (now, expires_at) = (at(seconds), at(seconds));
+        let new = NewApproval { id: "", call_mark: mark, caller_mark: "ada", call: &call, now, expires_at };
+        state.call_standing(&new).await
+    };
+    assert_eq!(look("a", 1).await?, Standing::Nothing);
+    assert!(state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?.0.is_empty());
+    hold(&state, "one", "a", 1).await?;
+    assert!(matches!(look("a", 2).await?, Standing::There(there) if there.state == ApprovalState::Held));
+    assert_eq!(look("b", 2).await?, Standing::Nothing);
+    assert_eq!(look("a", 200).await?, Standing::Nothing, "it expired");
+    assert!(is_done(&state.answer_approval("one", &answer(true, "bob", 3), at(90)).await?));
+    assert!(!is_done(&state.withdraw_approval("one", at(4)).await?));
+    assert_eq!(state_of(&state, "one").await?, ApprovalState::Approved);
+    hold(&state, "two", "b", 5).await?;
+    assert!(is_done(&state.withdraw_approval("two", at(6)).await?));
+    assert_eq!(look("b", 7).await?, Standing::Nothing);
+    for (id, mark) in [("three", "c"), ("four", "d"), ("five", "e")] {
+        hold(&state, id, mark, 8).await?;
+        state.answer_approval(id, &answer(false, "bob", 9), at(90)).await?;
+        assert!(matches!(look(mark, 10).await?, Standing::There(there) if there.state == ApprovalState::Rejected));
+    }
+    assert_eq!(look("f", 10).await?, Standing::Rejected);
+    assert!(matches!(look("a", 10).await?, Standing::There(there) if there.state == ApprovalState::Approved));
+    Ok(())
+}
+
 on_both!(
+    review_2_answers_are_counted_against_what_a_machine_said,
+    review_2_looking_holds_nothing_and_what_was_answered_is_not_withdrawn,
     review_3_a_call_is_held_once_and_kept_as_it_was,
     review_4_an_approval_is_used_once,
     review_3_one_of_a_hundred_answers_counts_and_the_rest_learn_whose,

@@ -6,8 +6,8 @@ mod watching;
 use anyhow::Result;
 use toolwarden_control::operations::approvals_answer::Outcome;
 use toolwarden_control::operations::{
-    ApprovalsApprove, ApprovalsDeny, ApprovalsLink, ApprovalsList, ApprovalsShow, approvals_approve, approvals_deny,
-    approvals_link, approvals_list, approvals_show,
+    ApprovalsApprove, ApprovalsDeny, ApprovalsLink, ApprovalsList, ApprovalsShow, ApprovalsStats, Nothing,
+    approvals_approve, approvals_deny, approvals_link, approvals_list, approvals_show,
 };
 use toolwarden_core::name::shown;
 
@@ -69,6 +69,15 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
                 output::json(&link)?;
             } else {
                 output::text(&format!("{}\n", link.url))?;
+            }
+            Ok(Exit::Done)
+        }
+        ApprovalsCommand::Stats { format } => {
+            let found = desk.ask::<ApprovalsStats>(Nothing {})?;
+            if format.json {
+                output::json(&found)?;
+            } else {
+                output::text(&showing::agreement(found.agreement))?;
             }
             Ok(Exit::Done)
         }

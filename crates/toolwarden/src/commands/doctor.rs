@@ -1,5 +1,6 @@
 //! `doctor`: looks at everything a running Toolwarden depends on, and says what to do next.
 
+mod classifier;
 mod files;
 mod held;
 mod machine;
@@ -71,6 +72,7 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     checks.extend(files::check(&locations));
     checks.extend(record::check(&locations));
     checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations)));
+    checks.extend(loaded.iter().filter_map(classifier::check));
     checks.extend(machine::policy_in_force(&desk));
     checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded)));
     checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));

@@ -19,7 +19,7 @@ use crate::clerk::Desk;
 use crate::environment;
 use crate::output::{self, BadInput, Exit};
 use crate::wire::{self, House};
-use toolwarden_cli::{Format, ModeArguments, ModesCommand, Places, PolicyArguments};
+use toolwarden_cli::{Format, ModeArguments, ModesCommand, Places, PolicyArguments, Switch};
 
 pub fn run(places: &Places, command: &ModesCommand) -> Result<Exit> {
     match command {
@@ -62,6 +62,11 @@ fn set(places: &Places, arguments: &ModeArguments) -> Result<Exit> {
         inherit_tools: arguments.inherit_tool.clone(),
         any_server: arguments.any_server,
         any_tool: arguments.any_tool,
+        auto_review: arguments.auto_review.map(|switch| match switch {
+            Switch::On => modes_set::Switch::On,
+            Switch::Off => modes_set::Switch::Off,
+            Switch::Inherit => modes_set::Switch::Inherit,
+        }),
         terms: changed::terms(&arguments.change),
     })?;
     let said = format!("mode `{}` is set", shown(&outcome.slug));

@@ -226,6 +226,7 @@ fn fixed(loaded: &Loaded) -> Fixed {
         ("[gateway]".to_owned(), format!("{gateway:?}")),
         ("[audit]".to_owned(), format!("{:?}", config.audit)),
         ("[telemetry]".to_owned(), format!("{:?}", config.telemetry)),
+        ("[classifier]".to_owned(), format!("{:?}", config.classifier)),
     ])
 }
 

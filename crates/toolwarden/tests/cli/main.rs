@@ -4,6 +4,7 @@ mod allowing;
 mod approving;
 mod beside;
 mod breaking;
+mod classifying;
 mod comparing;
 mod confirming;
 mod deciding;

@@ -1,13 +1,12 @@
-//! `[vault]`, `[sandbox]`, `[classifier]`, `[rules]`, `[settings]` and `[identity.NAME]`.
+//! `[vault]`, `[sandbox]`, `[rules]`, `[settings]` and `[identity.NAME]`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use toolwarden_core::{Secret, Sourced};
+use toolwarden_core::Sourced;
 
 use super::Standing;
 use crate::report::Report;
-use crate::tree::{Key, Node, Value};
+use crate::tree::{Node, Value};
 
 /// `[vault]`.
 #[derive(Debug, Clone, Default)]
@@ -24,20 +23,6 @@ pub struct SandboxSection {
     pub profile: Option<String>,
     pub required: Option<bool>,
     pub resolves: bool,
-}
-
-/// `[classifier]`.
-#[derive(Debug, Clone)]
-pub struct ClassifierSection {
-    /// `openai`, `anthropic` or `command`.
-    pub kind: String,
-    pub url: Option<String>,
-    pub model: Option<String>,
-    pub command: Vec<String>,
-    pub api_key: Option<Secret>,
-    pub timeout: Option<Duration>,
-    /// Questions per hour.
-    pub budget: Option<u64>,
 }
 
 /// `[rules]`.
@@ -107,38 +92,6 @@ pub(super) fn read_sandbox(report: &mut Report, node: &Node) -> SandboxSection {
         }
     }
     section
-}
-
-pub(super) fn read_classifier(report: &mut Report, section_key: &Key, node: &Node) -> Option<ClassifierSection> {
-    let mut section = ClassifierSection {
-        kind: String::new(),
-        url: None,
-        model: None,
-        command: Vec::new(),
-        api_key: None,
-        timeout: None,
-        budget: None,
-    };
-    let mut kind = None;
-    for (key, value) in report.table("classifier", node) {
-        let what = key.text.as_str();
-        match what {
-            "kind" => kind = report.word(what, value, &["openai", "anthropic", "command"]),
-            "url" => section.url = report.text(what, value),
-            "model" => section.model = report.text(what, value),
-            "command" => section.command = report.text_or_texts(what, value).unwrap_or_default(),
-            "api_key" => section.api_key = report.text(what, value).map(Secret::new),
-            "timeout" => section.timeout = report.duration(what, value),
-            "budget" => section.budget = report.count(what, value),
-            _ => report.unknown_key(key, &["kind", "url", "model", "command", "api_key", "timeout", "budget"]),
-        }
-    }
-    if kind.is_none() && node.get("kind").is_none() {
-        report.error(section_key.place, "missing_key", "`[classifier]` needs `kind`");
-        report.help("openai, anthropic or command");
-    }
-    section.kind = kind?;
-    Some(section)
 }
 
 pub(super) fn read_rules(report: &mut Report, node: &Node) -> RulesSection {

@@ -1,8 +1,8 @@
 //! How held calls look: a line each, or one as a whole.
 
 use toolwarden_control::ApprovalView;
-use toolwarden_core::ApprovalState;
 use toolwarden_core::name::{shown, shown_json};
+use toolwarden_core::{Agreement, ApprovalState, MachineVerdict, Opinion};
 
 use crate::output::{Colour, coloured, in_one_line};
 use crate::table::{self, Cell, Last};
@@ -74,6 +74,9 @@ fn after_state(view: &ApprovalView) -> String {
     if let Some(claims) = &view.claims {
         line("it says", &in_one_line(claims));
     }
+    if let Some(opinion) = &view.machine_opinion {
+        line("a machine", &machine(opinion));
+    }
     if let Some(answer) = &view.answer {
         let what = if answer.is_approval { "approved" } else { "denied" };
         let note = answer.note.as_deref().map(|note| format!(": {}", shown(note))).unwrap_or_default();
@@ -97,6 +100,25 @@ fn after_state(view: &ApprovalView) -> String {
         text.push_str(&format!("  --scope {scope:<8} permits {}\n", offer.permits));
     }
     text
+}
+
+/// What a model says is hostile: it read the call, and may say what the call told it to.
+fn machine(opinion: &Opinion) -> String {
+    let says = match opinion.verdict {
+        Some(MachineVerdict::Allow) => "would allow it",
+        Some(MachineVerdict::Hold) => "would hold it",
+        None => "has no verdict",
+    };
+    let shadow = if opinion.is_shadow { ", only listened to" } else { "" };
+    format!("{says} ({}{shadow}): \"{}\"", in_one_line(&opinion.model), in_one_line(&opinion.words))
+}
+
+/// How persons and the classifier agree, case by case.
+pub fn agreement(agreement: Agreement) -> String {
+    let row = |(verdict, answer, count): (&'static str, &'static str, u64)| {
+        vec![Cell::plain(verdict), Cell::plain(answer), Cell::plain(count.to_string())]
+    };
+    table::text(&["CLASSIFIER", "PERSON", "CALLS"], agreement.cases().into_iter().map(row).collect(), Last::Cut)
 }
 
 fn caller(view: &ApprovalView) -> String {

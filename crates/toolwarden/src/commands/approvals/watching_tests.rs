@@ -24,6 +24,7 @@ fn call(id: &str) -> ApprovalView {
         expires_at: String::new(),
         changed_at: String::new(),
         needs: ApprovalNeeds::default(),
+        machine_opinion: None,
         offers: Vec::new(),
         answer: None,
     }
