@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolwarden_core::token;
 
-use super::{LONGEST, MARK_BYTES, Question};
+use super::{LONGEST, MARK_BYTES, PROMPT_VERSION, Question};
 use crate::Failure;
 
 const RANDOM: [u8; MARK_BYTES] = [7; MARK_BYTES];
@@ -69,6 +69,18 @@ fn review_2_the_call_is_one_line_of_json_however_it_tries_to_end_it() {
         assert!(!prompt.text.chars().any(odd), "{}", prompt.text);
         assert_eq!(prompt.text.lines().count(), 10, "{}", prompt.text);
     }
+}
+
+/// Whoever changes a word of the question changes its version: verdicts on record say which words they were given on.
+#[test]
+fn review_2_the_words_of_a_question_have_a_version() {
+    let prompt = question().prompt(&RANDOM, &[], &[]);
+    let Ok(prompt) = prompt else { unreachable!("{prompt:?}") };
+    let words = toolwarden_core::Digest::of_bytes(format!("{}\n{}", prompt.system, prompt.text).as_bytes()).to_string();
+    assert_eq!(
+        (PROMPT_VERSION, words.as_str()),
+        (1, "86504e5243bdc9239c15b0e3bd609573d730adaf7e080a576f80a9b17d38b36e")
+    );
 }
 
 #[test]

@@ -161,7 +161,10 @@ impl Desk {
                 self.say_if_unheard(now);
                 Raised::Waits(Asking { id, expires_at })
             }
-            Holding::There(approval) => standing(approval),
+            Holding::There(approval) => {
+                self.keep_opinion(&approval, call).await;
+                standing(approval)
+            }
             Holding::Rejected { until } => {
                 Raised::Turned(Turned { until: Some(until), ..Turned::because(Reason::RejectedOften) })
             }

@@ -1,7 +1,7 @@
 //! Looks at the desk before a machine is asked: what a person said, or has yet to say, is not a machine's to go over.
 
 use toolwarden_core::{ApprovalState, HeldCall, Opinion};
-use toolwarden_store::state::{Moved, NewApproval, Standing as Stored, StateError};
+use toolwarden_store::state::{Approval, Moved, NewApproval, Standing as Stored, StateError};
 
 use crate::desk::{Desk, Marks};
 
@@ -41,6 +41,16 @@ impl Desk {
             }
             Stored::There(_) | Stored::Rejected => Standing::Settled,
         })
+    }
+
+    /// Keeps a newer verdict with a call that lies here already. Where that fails the person is told the older one.
+    pub(crate) async fn keep_opinion(&self, there: &Approval, call: &HeldCall) {
+        let Some(opinion) = call.opinion.as_ref().filter(|opinion| opinion.verdict.is_some()) else { return };
+        if there.state == ApprovalState::Held
+            && let Err(error) = self.parts.state.keep_opinion(&there.id, opinion).await
+        {
+            tracing::warn!("what a classifier said of a held call is not kept: {error}");
+        }
     }
 
     /// Takes a call away that waited, because a machine paid for it; false where a person was faster.

@@ -194,6 +194,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
     };
     input.servers.iter_mut().for_each(|server| lay_over(store, server));
     loading.narrow(&mut input);
+    loading.note_lonely_review(&input, &chosen);
     loading.finish(input, chosen, definitions)
 }
 
@@ -253,6 +254,15 @@ impl<'a> Loading<'a> {
 
     fn warn(&mut self, code: &'static str, label: &str, message: impl Into<String>, help: impl Into<String>) {
         self.findings.push(Finding::whole(Severity::Warning, code, label, message).with_help(help));
+    }
+
+    /// Auto-review without a classifier changes nothing but what run-everything means.
+    fn note_lonely_review(&mut self, input: &PolicyInput, chosen: &choose::Chosen) {
+        let of_modes = input.base.modes.iter().any(|mode| mode.auto_review == Some(true));
+        if (input.base.auto_run.auto_review || of_modes) && chosen.config.classifier.is_none() {
+            let message = "auto_review is on and no classifier is configured: calls are held for persons all the same";
+            self.note("auto_review_without_classifier", "[classifier]", message);
+        }
     }
 
     fn note(&mut self, code: &'static str, label: &str, message: impl Into<String>) {

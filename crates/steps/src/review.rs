@@ -1,7 +1,8 @@
 //! Step 4: a held call, and whoever may pay for it.
 //!
-//! Takes what the judge holds; gives a permit where a person permitted exactly this call, else says what the caller is
-//! to be told or that it waits. Nothing of a held call leaves; an approval is taken right before its call does.
+//! Takes what the judge holds; gives a permit where a person permitted exactly this call, or the classifier did where it
+//! may, else says what the caller is to be told or that it waits. Nothing of a held call leaves; an approval is taken right
+//! before its call does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -296,6 +296,22 @@ async fn review_2_a_person_who_answers_while_the_machine_thinks_is_heard() {
     assert!(house.recorder.calls().is_empty());
 }
 
+/// It failed, and says something when the call is made again: the person is told that.
+#[tokio::test]
+async fn review_2_a_verdict_that_comes_later_is_kept_with_the_call() {
+    let machine = Machine::start(Says::Status(500)).await;
+    let house = house(&given(&machine), Speaks::Both).await;
+    call(&house, "{}").await;
+    let opinion = async || all(&house).await.first().and_then(|held| held.call.opinion.clone());
+    let first = opinion().await;
+    assert!(first.is_some_and(|first| first.verdict.is_none() && first.words.contains("status 500")));
+    machine.says(Says::Verdict("hold"));
+    call(&house, "{}").await;
+    assert_eq!(opinion().await.and_then(|now| now.verdict), Some(MachineVerdict::Hold));
+    call(&house, "{}").await;
+    assert_eq!((machine.asked().len(), all(&house).await.len()), (2, 1));
+}
+
 /// A call that waits is taken away when the machine allows it after all: one call, and nothing left to answer.
 #[tokio::test]
 async fn review_2_what_a_machine_pays_waits_for_nobody() {

@@ -1,7 +1,7 @@
 //! What a held call would meet, without holding it: whoever asks a machine first must not go over a person's head.
 
 use jiff::Timestamp;
-use toolwarden_core::ApprovalState;
+use toolwarden_core::{ApprovalState, Opinion};
 
 use super::approvals::{Approval, Moved, NewApproval, Step, rejected_until, stands};
 use super::{State, StateError};
@@ -33,6 +33,22 @@ impl State {
             (None, Some(_)) => Standing::Rejected,
             (None, None) => Standing::Nothing,
         })
+    }
+
+    /// Keeps what a machine says by now with a call that waits; one that was answered meanwhile stays as it was answered.
+    ///
+    /// # Errors
+    /// The database cannot be written, or the row was not sealed for its place.
+    pub async fn keep_opinion(&self, id: &str, opinion: &Opinion) -> Result<(), StateError> {
+        let mut writing = self.begin_writing().await?;
+        let query = sqlx::query("SELECT * FROM approvals WHERE id = $1 AND state = 'held'").bind(id);
+        let Some(row) = query.fetch_optional(writing.connection()).await? else { return Ok(writing.rollback().await?) };
+        let mut approval = self.approval_of(&row)?;
+        approval.call.opinion = Some(opinion.clone());
+        let sealed = self.seals.seal_held(id, &approval.call_mark, &approval.call)?;
+        let query = sqlx::query("UPDATE approvals SET sealed = $1 WHERE id = $2 AND state = 'held'");
+        query.bind(sealed).bind(id).execute(writing.connection()).await?;
+        Ok(writing.commit().await?)
     }
 
     /// Takes a call away that waits for an answer; not one that somebody answered meanwhile.

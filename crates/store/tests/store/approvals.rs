@@ -396,6 +396,14 @@ async fn review_2_answers_are_counted_against_what_a_machine_said(place: Place) 
     state.answer_approval("g", &answer(true, "bob", 2), at(90)).await?;
     let counted = Agreement { allow_approved: 1, allow_rejected: 1, hold_approved: 2, hold_rejected: 1 };
     assert_eq!(state.agreement().await?, counted);
+    // A verdict that comes later is kept; not with what was answered.
+    hold_call(&state, "h", "h", 1, HeldCall { opinion: Some(opinion(None)), ..call("h") }).await?;
+    let verdict = opinion(Some(MachineVerdict::Hold));
+    for id in ["h", "f", "nobody"] {
+        state.keep_opinion(id, &verdict).await?;
+    }
+    let kept = async |id| state.approval(id).await.map(|kept| kept.and_then(|kept| kept.call.opinion));
+    assert_eq!((kept("h").await?, kept("f").await?), (Some(verdict), Some(opinion(None))));
     // A call that ended in doubt and is permitted once more is not answered anew.
     assert!(is_done(&state.consume_approval("a", "serve-1", at(4)).await?));
     assert!(is_done(&state.move_approval("a", ApprovalState::Unknown, at(5)).await?));

@@ -199,6 +199,8 @@ fn doctor_says_when_auto_review_has_nobody_to_ask() {
     let house = house("[auto_run]\nauto_review = true\n");
     let said = house.run(&["doctor", "--listen", "127.0.0.1:0"]).out;
     assert!(said.contains("no classifier is configured"), "{said}");
+    let said = house.run(&["lint"]).out;
+    assert!(said.contains("no classifier is configured"), "{said}");
     let relative = "[auto_run]\nauto_review = true\n[classifier]\nkind = \"command\"\ncommand = \"./machine\"\n";
     let house = self::house(relative);
     let said = house.run(&["doctor", "--listen", "127.0.0.1:0"]);
