@@ -421,7 +421,7 @@ pub(super) struct Step<'a> {
     /// Who must have taken it.
     pub(super) owner: Option<&'a str>,
     /// Whoever says no to what was permitted has to say that they mean that: else the first answer counts.
-    takes_back: bool,
+    pub(super) takes_back: bool,
 }
 
 impl Default for Step<'_> {

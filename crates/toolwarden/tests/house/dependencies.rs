@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 23] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
