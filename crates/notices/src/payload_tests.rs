@@ -28,6 +28,7 @@ fn view() -> ApprovalView {
         needs: ApprovalNeeds::default(),
         offers: Vec::new(),
         answer: None,
+        machine_opinion: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use toolwarden_control::ApprovalView;
 use toolwarden_core::name::{shown, shown_json};
-use toolwarden_core::{AnswerScope, ApprovalState};
+use toolwarden_core::{AnswerScope, ApprovalState, MachineVerdict};
 use url::form_urlencoded;
 
 use super::PAGE_PATH;
@@ -123,6 +123,15 @@ pub(super) fn call(view: &ApprovalView, user: &str, who: Who, mark: &str, said: 
     }
     if let Some(claims) = &view.claims {
         let _ = writeln!(page, "<h2>What the tool says of itself</h2><blockquote>{}</blockquote>", told(claims));
+    }
+    if let Some(opinion) = &view.machine_opinion {
+        let verdict = opinion.verdict.map_or("nothing that counts", MachineVerdict::as_str);
+        let _ = writeln!(
+            page,
+            "<h2>What a machine thought ({})</h2><blockquote>{verdict}: {}</blockquote>",
+            told(&opinion.model),
+            told(&opinion.words)
+        );
     }
     if view.state == ApprovalState::Held {
         page.push_str(&answers(view, who, mark));

@@ -31,6 +31,7 @@ async fn hold(office: &Office, id: &str, user: &str, approvers: &[&str]) {
         policy_version: 1,
         anchor: None,
         definition: None,
+        opinion: None,
         needs: ApprovalNeeds {
             approvers: approvers.iter().map(|name| (*name).to_owned()).collect(),
             ..ApprovalNeeds::default()

@@ -148,6 +148,13 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     let users = operator(loading, &loading.locations.user_config(), Needed::May);
     chosen.config.vault.workspace_env = users.config.vault.workspace_env;
     chosen.config.store = users.config.store;
+    // These read the environment and tell others of calls: nothing that came with a workspace names them.
+    if !chosen.config.control.webhooks.is_empty() {
+        let place = chosen.path.as_deref().map(files::shown).unwrap_or_default();
+        loading.note("not_counted", &place, "`[control.webhooks]` counts only in the user's own config".to_owned());
+    }
+    chosen.config.control.webhooks = users.config.control.webhooks;
+    chosen.config.classifier = users.config.classifier;
     chosen.config.gateway.anonymous_loopback = users.config.gateway.anonymous_loopback;
     chosen.config.vault.key = users.config.vault.key;
     chosen.store_directory = users.directory;
@@ -162,7 +169,8 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     if let Some(path) = users.path {
         let nearer = chosen.path.as_deref().map(files::shown).unwrap_or_default();
         let message = format!(
-            "only its store, key, admin file, `allow_always_allow` and `workspace_env` count here: {nearer} is nearer"
+            "only its store, key, webhooks, classifier, admin file, `allow_always_allow` and `workspace_env` count here: \
+             {nearer} is nearer"
         );
         loading.note("shadowed", &files::shown(&path), message);
     }
