@@ -27,6 +27,9 @@ pub struct ApprovalView {
     /// What the tool says of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<String>,
+    /// What the tool answered: then the call was made, and this is what waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
     pub caller: HeldCaller,
     pub reason: String,
     pub message: String,
@@ -56,7 +59,21 @@ impl From<Approval> for ApprovalView {
     fn from(approval: Approval) -> Self {
         let Approval { id, state, call, answer, held_at, expires_at, changed_at, .. } = approval;
         let offers = if state == ApprovalState::Held { offers(&call) } else { Vec::new() };
-        let HeldCall { server, tool, params, claims, caller, reason, message, rule, needs, method, opinion, .. } = call;
+        let HeldCall {
+            server,
+            tool,
+            params,
+            claims,
+            caller,
+            reason,
+            message,
+            rule,
+            needs,
+            method,
+            opinion,
+            result,
+            ..
+        } = call;
         let ShownCall { arguments, laid_out, besides } = ShownCall::of(&method, &params);
         // A number that no program could hold is shown as text, never left out.
         let arguments = serde_json::from_str(&arguments).unwrap_or(serde_json::Value::String(arguments));
@@ -70,6 +87,7 @@ impl From<Approval> for ApprovalView {
             laid_out,
             besides,
             claims,
+            result,
             caller,
             reason,
             message,

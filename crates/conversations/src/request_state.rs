@@ -46,7 +46,13 @@ pub enum Carried {
     /// A legacy server wants an address opened first: the call is simply made again.
     Again,
     /// The gateway itself asks whether a held call may be made: under which id it lies, and the key of the question.
-    Held { approval: String, key: String },
+    Held {
+        approval: String,
+        key: String,
+        /// By a page that is opened elsewhere: what the client says of it is no answer.
+        #[serde(default)]
+        by_page: bool,
+    },
 }
 
 /// What a state says, before it is sealed.

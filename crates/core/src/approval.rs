@@ -218,6 +218,9 @@ pub struct HeldCall {
     pub definition: Option<String>,
     #[serde(default)]
     pub needs: ApprovalNeeds,
+    /// What the tool answered, where that waits, and not the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
     /// What a classifier said of it, where one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opinion: Option<Opinion>,

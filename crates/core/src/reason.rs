@@ -116,6 +116,7 @@ reasons! {
     SelfProtection "self_protection" Hold [Person] "the call would change Toolwarden itself" "a person decides";
     MandatoryAsk "mandatory_ask" Hold [Person] "an `ask` entry demands a person for this tool" "a person decides";
     HumanReview "human_review" Hold [Person] "the tool is marked `review = \"human\"`" "a person decides";
+    ResultReview "result_review" Hold [Person] "the tool is marked `review = \"result\"`: the call was made, and its result waits for a person" "a person looks at the result";
     RuleHold "rule_hold" Hold [Person] "a rule demands a person for this call" "a person decides";
 
     // Auto-run: held for want of a standing permission.

@@ -15,6 +15,7 @@ mod held_by_page;
 mod held_classified;
 mod held_granted;
 mod held_in_client;
+mod held_results;
 mod held_waiting;
 mod house;
 mod leaving;

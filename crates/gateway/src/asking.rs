@@ -15,7 +15,7 @@ use toolwarden_steps::answer::Answer;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Asked, query};
-use toolwarden_steps::review::{answer_of, is_denial, may_answer, over, said_in_client};
+use toolwarden_steps::review::{Elicitation, answer_of, is_denial, may_answer, over, said_in_client};
 
 const KEY_BYTES: usize = 10;
 
@@ -24,18 +24,19 @@ pub(crate) async fn ask(
     gateway: &Gateway,
     asked: &Asked,
     asking: &Asking,
-    form: &str,
+    question: &Elicitation,
     held: Refusal,
     trail: Option<Trail>,
 ) -> Result<Answer, Refusal> {
     let mut random = [0; KEY_BYTES];
     gateway.keyring.random(&mut random).map_err(|_| Refusal::NoRecord)?;
     let key = token::letters(&random);
-    let carried = Carried::Held { approval: asking.id.clone(), key: key.clone() };
+    let carried = Carried::Held { approval: asking.id.clone(), key: key.clone(), by_page: question.by_page };
     let state = gateway.states.seal(&*gateway.keyring, asked.bound(), 1, carried).map_err(Refusal::Upstream)?;
     let result = format!(
-        r#"{{"resultType":"input_required","inputRequests":{{{}:{{"method":"elicitation/create","params":{form}}}}},"requestState":{},"_meta":{{"toolwarden/approval":{}}}}}"#,
+        r#"{{"resultType":"input_required","inputRequests":{{{}:{{"method":"elicitation/create","params":{}}}}},"requestState":{},"_meta":{{"toolwarden/approval":{}}}}}"#,
         quoted(&key),
+        question.params,
         quoted(&state),
         quoted(&asking.id)
     );
@@ -46,10 +47,18 @@ pub(crate) async fn ask(
     Ok(Answer::message(compose::result(&id, &result)))
 }
 
-/// What its person was asked, where the request comes back from that.
-pub(crate) fn asked_before(asked: &Asked) -> Option<(&str, &str)> {
+/// What its person was asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    approval: &'a str,
+    key: &'a str,
+    by_page: bool,
+}
+
+/// The same, where the request comes back from that.
+pub(crate) fn asked_before(asked: &Asked) -> Option<Question<'_>> {
     match asked.state.as_ref().map(|state| &state.carried) {
-        Some(Carried::Held { approval, key }) => Some((approval, key)),
+        Some(Carried::Held { approval, key, by_page }) => Some(Question { approval, key, by_page: *by_page }),
         _ => None,
     }
 }
@@ -58,15 +67,14 @@ pub(crate) fn asked_before(asked: &Asked) -> Option<(&str, &str)> {
 pub(crate) async fn answered(
     gateway: &Gateway,
     asked: &Asked,
-    approval: &str,
-    key: &str,
+    Question { approval, key, by_page }: Question<'_>,
 ) -> Result<Arc<Asked>, Refusal> {
     if let Some(state) = &asked.state {
         gateway.states.consume(state, &asked.arrival.caller)?;
     }
     let params = asked.query.call.params.as_ref();
     let said = params.and_then(|params| params.value().get("inputResponses")?.get(key));
-    if let Some(answer) = said.and_then(answer_of).filter(|_| may_answer(&asked.arrival.caller)) {
+    if let Some(answer) = said.and_then(answer_of).filter(|_| !by_page && may_answer(&asked.arrival.caller)) {
         said_in_client(gateway, asked, approval, answer).await;
         if is_denial(answer) {
             // Whatever others said meanwhile: this person said no, and this request is over.

@@ -26,7 +26,7 @@ use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
 use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
 use toolwarden_steps::review::{self, Reviewed};
-use toolwarden_steps::{catalog, forward, identities, parameters, places, visible};
+use toolwarden_steps::{catalog, forward, identities, parameters, places, results, visible};
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
@@ -138,9 +138,9 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let What::Cancel(flight) = &asked.what {
         return Ok(stop(&asked.arrival, asked.query.call.params.as_ref(), flight));
     }
-    if let Some((approval, key)) = asking::asked_before(asked) {
+    if let Some(question) = asking::asked_before(asked) {
         // With what a person said there, it is the same call without it.
-        let again = asking::answered(gateway, asked, approval, key).await?;
+        let again = asking::answered(gateway, asked, question).await?;
         return Box::pin(steps(gateway, &again, trail)).await;
     }
     catalog::know(gateway, asked).await?;
@@ -149,7 +149,11 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let Some(trail) = trail.as_mut() {
         trail.spoken_by(asked.arrival.speaker());
     }
-    let judged = match decide(gateway, asked)? {
+    let decided = decide(gateway, asked)?;
+    if let Some(answer) = results::waiting(gateway, asked, trail).await? {
+        return Ok(answer);
+    }
+    let judged = match decided {
         Decided::May(judged) => judged,
         Decided::Held(pending) => match review::review(gateway, asked, pending, number).await? {
             Reviewed::Paid(permit) => Judged::Call(permit),

@@ -24,7 +24,7 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::still_permitted;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::Asked;
-use toolwarden_steps::review::{answer_of, may_answer, over, said_in_client};
+use toolwarden_steps::review::{Elicitation, answer_of, may_answer, over, said_in_client};
 use toolwarden_steps::settings::Hold;
 
 use crate::pipeline;
@@ -38,7 +38,7 @@ pub(crate) fn wait(
     gateway: &Arc<Gateway>,
     asked: &Arc<Asked>,
     asking: Asking,
-    question: Option<String>,
+    question: Option<Elicitation>,
     trail: Option<Trail>,
 ) -> Answer {
     let (told, heard) = mpsc::channel(WAITING);
@@ -53,7 +53,7 @@ struct Waiter {
     asked: Arc<Asked>,
     asking: Asking,
     /// What its person is asked in the client.
-    question: Option<String>,
+    question: Option<Elicitation>,
     trail: Option<Trail>,
     told: mpsc::Sender<Event>,
 }
@@ -146,7 +146,8 @@ impl Waiter {
     /// Puts the question to the client, where there is one; ends with what its person said.
     async fn ask(&self) -> impl Future<Output = Option<&'static str>> + use<> {
         let session = self.asked.arrival.session.clone();
-        let counts = may_answer(&self.asked.arrival.caller);
+        let is_form = self.question.as_ref().is_some_and(|question| !question.by_page);
+        let counts = is_form && may_answer(&self.asked.arrival.caller);
         let asked = match (&self.question, session) {
             (Some(asks), Some(session)) => {
                 let (waiter, answer) = oneshot::channel();
@@ -156,7 +157,7 @@ impl Waiter {
                 let method: Arc<str> = "elicitation/create".into();
                 let question = Question { server: self.asked.upstream.name.clone(), method: method.clone(), to };
                 session.ask(id.clone(), question, None);
-                self.tell(compose::to_client(Some(&id), &method, Some(asks))).await;
+                self.tell(compose::to_client(Some(&id), &method, Some(&asks.params))).await;
                 Some((Unanswered { session, id }, answer))
             }
             _ => None,

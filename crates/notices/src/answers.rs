@@ -30,6 +30,15 @@ pub enum NotAnswered {
     Control(#[from] ControlError),
 }
 
+impl NotAnswered {
+    /// Whether the same message may count a moment later: nothing is wrong with it.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        let Self::Control(error) = self else { return false };
+        !matches!(error, ControlError::BadInput(_) | ControlError::Forbidden(_) | ControlError::NotFound { .. })
+    }
+}
+
 /// What is said.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,25 +96,23 @@ impl Answers {
     ) -> Result<ApprovalView, NotAnswered> {
         let voice = self.voices.iter().find(|voice| voice.name == name).ok_or(NotAnswered::NoSuch)?;
         check(&voice.secret, signed, body, clock.now())?;
-        if !self.is_new(&format!("{name} {}", signed.id)) {
+        let message = format!("{name} {}", signed.id);
+        if !self.is_new(&message) {
             return Err(NotAnswered::Repeated);
         }
         let said: Said = serde_json::from_slice(body).map_err(|_| NotAnswered::Unreadable)?;
         let (user, groups) = (voice.user.clone(), voice.groups.clone());
         let actor = Actor { user, via: Via::Webhook, roles: vec![Role::Approver], groups };
-        let Said { id, answer, note } = said;
-        let outcome = match answer {
-            Word::Approve => {
-                let scope = Some(AnswerScope::Once);
-                let request = approvals_approve::Request { id, scope, note, again: false };
-                clerk.perform::<ApprovalsApprove>(&actor, request).await?
-            }
-            Word::Deny => {
-                let request = approvals_deny::Request { id, remember: false, note, take_back: false };
-                clerk.perform::<ApprovalsDeny>(&actor, request).await?
-            }
-        };
-        Ok(outcome.approval)
+        let outcome = perform(clerk, &actor, said).await;
+        if outcome.as_ref().is_err_and(NotAnswered::is_passing) {
+            // Whoever says the same once more is heard.
+            self.forget(&message);
+        }
+        outcome
+    }
+
+    fn forget(&self, message: &str) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| known != message);
     }
 
     fn is_new(&self, id: &str) -> bool {
@@ -119,4 +126,20 @@ impl Answers {
         seen.push_back(id.to_owned());
         true
     }
+}
+
+async fn perform(clerk: &Clerk, actor: &Actor, said: Said) -> Result<ApprovalView, NotAnswered> {
+    let Said { id, answer, note } = said;
+    let outcome = match answer {
+        Word::Approve => {
+            let scope = Some(AnswerScope::Once);
+            let request = approvals_approve::Request { id, scope, note, again: false };
+            clerk.perform::<ApprovalsApprove>(actor, request).await?
+        }
+        Word::Deny => {
+            let request = approvals_deny::Request { id, remember: false, note, take_back: false };
+            clerk.perform::<ApprovalsDeny>(actor, request).await?
+        }
+    };
+    Ok(outcome.approval)
 }

@@ -37,25 +37,37 @@ pub struct Courier {
 }
 
 impl Courier {
-    /// Delivers until the process ends.
+    /// Delivers until the process ends, to each webhook by itself: one that is down keeps no other from its messages.
     pub async fn run(self) {
-        if self.webhooks.is_empty() {
-            return;
+        let courier = Arc::new(self);
+        let mut carrying = tokio::task::JoinSet::new();
+        for place in 0..courier.webhooks.len() {
+            let courier = courier.clone();
+            carrying.spawn(async move {
+                if let Some(webhook) = courier.webhooks.get(place) {
+                    courier.serve(webhook).await;
+                }
+            });
         }
+        while carrying.join_next().await.is_some() {}
+    }
+
+    async fn serve(&self, webhook: &Webhook) {
         let mut is_well = true;
         // Before looking: what moves in between rings.
         let mut moves = self.feed.bells().listen();
         loop {
-            match self.round().await {
-                Ok(0) => {
+            match self.round(webhook).await {
+                Ok(Round::Nothing) => {
                     is_well = true;
                     // Whichever comes first; that some were missed is a ring as well.
                     let _ = tokio::time::timeout(LOOK, moves.recv()).await;
                 }
-                Ok(_) => is_well = true,
+                Ok(Round::Taken) => is_well = true,
+                Ok(Round::Refused) => tokio::time::sleep(LOOK).await,
                 Err(error) => {
                     if is_well {
-                        tracing::warn!("messages to webhooks are not delivered: {error}");
+                        tracing::warn!("messages to the webhook `{}` are not delivered: {error}", webhook.name());
                     }
                     is_well = false;
                     tokio::time::sleep(LOOK).await;
@@ -64,34 +76,40 @@ impl Courier {
         }
     }
 
-    /// Delivers what is due; how many messages were this one's to carry.
-    ///
-    /// # Errors
-    /// The outbox cannot be read or written.
-    pub async fn round(&self) -> Result<usize, StateError> {
-        let now = self.clock.now();
-        let due = self.state.due_notices(now, MOST_AT_ONCE).await?;
-        let mut carried = 0;
+    /// Delivers what is due to one webhook, until it takes one no more.
+    async fn round(&self, webhook: &Webhook) -> Result<Round, StateError> {
+        let due = self.state.due_notices(webhook.name(), self.clock.now(), MOST_AT_ONCE).await?;
+        let mut round = Round::Nothing;
         for notice in &due {
-            if self.state.claim_notice(notice, later(now, CLAIM)).await? {
-                carried += 1;
-                self.carry(notice).await?;
+            // As of now: those before may have taken long.
+            if !self.state.claim_notice(notice, later(self.clock.now(), CLAIM)).await? {
+                continue;
+            }
+            round = self.carry(webhook, notice).await?;
+            if round == Round::Refused {
+                break;
             }
         }
-        Ok(carried)
+        Ok(round)
     }
 
-    async fn carry(&self, notice: &Notice) -> Result<(), StateError> {
-        let webhook = self.webhooks.iter().find(|webhook| webhook.name() == notice.webhook);
-        let approval = self.state.approval(&notice.approval).await.ok().flatten();
-        // Whose webhook is gone, or what is over by now, is nobody's news.
-        let (Some(webhook), Some(approval)) = (webhook, approval.filter(|approval| is_news(notice, approval))) else {
-            return self.state.end_notice(&notice.id).await;
+    async fn carry(&self, webhook: &Webhook, notice: &Notice) -> Result<Round, StateError> {
+        let approval = match self.state.approval(&notice.approval).await {
+            Ok(approval) => approval,
+            // Somebody changed the row: nothing of it is told.
+            Err(StateError::Approval(_) | StateError::NotAuthentic(_)) => None,
+            Err(error) => return Err(error),
+        };
+        // What is over by now is nobody's news.
+        let Some(approval) = approval.filter(|approval| is_news(notice, approval)) else {
+            self.state.end_notice(&notice.id).await?;
+            return Ok(Round::Taken);
         };
         let why = match self.deliver(webhook, notice, approval.clone()).await {
             Ok(()) => {
                 self.tell("webhook_delivered", &approval, &format!("to `{}`", webhook.name()));
-                return self.state.end_notice(&notice.id).await;
+                self.state.end_notice(&notice.id).await?;
+                return Ok(Round::Taken);
             }
             Err(why) => why,
         };
@@ -99,13 +117,15 @@ impl Courier {
             let name = webhook.name();
             tracing::error!("the webhook `{name}` is not told of {}: {why}; given up", approval.id);
             self.tell("webhook_given_up", &approval, &format!("`{name}`: {why}"));
-            return self.state.end_notice(&notice.id).await;
+            self.state.end_notice(&notice.id).await?;
+            return Ok(Round::Refused);
         }
         if notice.attempts == 0 {
             tracing::warn!("the webhook `{}` does not take its message: {why}; tried again", webhook.name());
         }
         let pause = LONGEST_PAUSE.min(Duration::from_secs(2_u64.saturating_pow(notice.attempts)));
-        self.state.put_off_notice(&notice.id, later(self.clock.now(), pause)).await
+        self.state.put_off_notice(&notice.id, later(self.clock.now(), pause)).await?;
+        Ok(Round::Refused)
     }
 
     async fn deliver(&self, webhook: &Webhook, notice: &Notice, approval: Approval) -> Result<(), String> {
@@ -141,6 +161,15 @@ impl Courier {
             tracing::error!("what became of a message to a webhook could not be recorded ({what}): {error}");
         }
     }
+}
+
+/// What became of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Nothing,
+    Taken,
+    /// It does not take what it is told: left alone for a moment.
+    Refused,
 }
 
 /// That a call waits is news as long as it does; how it was answered always is.

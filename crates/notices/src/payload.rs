@@ -9,6 +9,9 @@ use crate::webhook::{Format, Webhook};
 
 /// Longest text of arguments in a message for people.
 const LONGEST_SHOWN: usize = 2_000;
+const LONGEST_NAME: usize = 200;
+/// Of every part of it.
+const LONGEST_SECTION: usize = 2_900;
 
 /// The body of a message. `url` leads to the page of the call.
 pub(crate) fn body(webhook: &Webhook, view: &ApprovalView, state: ApprovalState, url: Option<&str>) -> String {
@@ -54,8 +57,9 @@ fn plain(text: &str) -> String {
 
 fn slack(webhook: &Webhook, view: &ApprovalView, state: ApprovalState, url: Option<&str>) -> Value {
     let who = view.caller.user.as_deref().unwrap_or("somebody");
-    let who = if view.caller.is_agent { format!("an agent of {who}") } else { who.to_owned() };
-    let tool = format!("{} on {}", view.tool, view.server);
+    let who = shortened(who, LONGEST_NAME);
+    let who = if view.caller.is_agent { format!("an agent of {who}") } else { who };
+    let tool = format!("{} on {}", shortened(&view.tool, LONGEST_NAME), shortened(&view.server, LONGEST_NAME));
     let title = match state {
         ApprovalState::Held => format!("`{}` wants to call `{}`", plain(&who), plain(&tool)),
         state => format!("`{}` is {}", plain(&tool), state.as_str()),
@@ -63,10 +67,10 @@ fn slack(webhook: &Webhook, view: &ApprovalView, state: ApprovalState, url: Opti
     let mut blocks = vec![section(&title)];
     blocks.push(section(&format!("Held because {} (`{}`)", plain(&view.message), plain(&view.reason))));
     if webhook.parts.arguments {
-        let text = shown_json(&view.laid_out);
-        let cut: String = text.chars().take(LONGEST_SHOWN).collect();
+        let text = plain_lines(&shown_json(&view.laid_out));
+        let cut = shortened(&text, LONGEST_SHOWN);
         let rest = if cut.len() < text.len() { "\n… the page shows all of it" } else { "" };
-        blocks.push(section(&format!("```{}{rest}```", plain_lines(&cut))));
+        blocks.push(section(&format!("```{cut}{rest}```")));
     }
     if let (Some(url), ApprovalState::Held) = (url, state) {
         blocks.push(json!({ "type": "actions", "elements": [{
@@ -82,7 +86,13 @@ fn plain_lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }
 
+/// Slack refuses longer texts, and then nobody is told. Cut as it is sent, since escaping makes it longer.
+fn shortened(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
 fn section(text: &str) -> Value {
+    let text = shortened(text, LONGEST_SECTION);
     json!({ "type": "section", "text": { "type": "mrkdwn", "text": text } })
 }
 

@@ -18,6 +18,7 @@ fn view() -> ApprovalView {
         laid_out: "{\n  \"text\": \"h1dden <b> ```\"\n}".to_owned(),
         besides: None,
         claims: Some("It claims h1dden things".to_owned()),
+        result: None,
         caller: HeldCaller { is_agent: true, user: Some("ada".to_owned()), ..HeldCaller::default() },
         reason: "not_in_allowlist".to_owned(),
         message: "no allowlist entry matches".to_owned(),
@@ -101,8 +102,31 @@ fn what_cannot_be_trusted_or_used_is_refused_without_being_repeated() {
     assert!(matches!(refused(|parts| parts.secret = None), Some(WebhookError::NoSecret)));
     let short = refused(|parts| parts.secret = Some(Secret::new("short".to_owned())));
     assert!(matches!(short, Some(WebhookError::ShortSecret)));
+    for wrong in ["whsec_AAAAAAAA", "whsec_this is no base64 at all"] {
+        let mut parts = parts(Format::Json, false);
+        parts.secret = Some(Secret::new(wrong.to_owned()));
+        assert!(matches!(Webhook::new(parts), Err(WebhookError::ShortSecret)), "{wrong}");
+    }
+    let plain = refused(|parts| parts.url = Secret::new("http://hooks.example/s3cret".to_owned()));
+    assert!(matches!(plain, Some(WebhookError::Plain(place)) if place == "hooks.example:80"));
     assert!(matches!(refused(|parts| parts.answers = true), Some(WebhookError::NoUser)));
     assert!(matches!(refused(|parts| parts.url = Secret::new("nowhere".to_owned())), Some(WebhookError::Net(_))));
     let kept = format!("{:?}", Webhook::new(parts(Format::Json, false)));
     assert!(!kept.contains("s3cret") && !kept.contains("0123456789abcdef"), "{kept}");
+}
+
+/// Texts that are too long for Slack are refused by it, and then nobody is told.
+#[test]
+fn nothing_a_caller_writes_makes_a_message_that_slack_refuses() {
+    let mut long = view();
+    (long.tool, long.server, long.message) = ("<".repeat(5_000), "&".repeat(5_000), "`".repeat(9_000));
+    (long.laid_out, long.caller.user) = ("<".repeat(9_000), Some(">".repeat(5_000)));
+    let Ok(webhook) = Webhook::new(parts(Format::Slack, true)) else { unreachable!("it can be used") };
+    let text = body(&webhook, &long, ApprovalState::Held, Some("https://gate.example/approve/abc"));
+    let told: Value = serde_json::from_str(&text).unwrap_or_default();
+    let blocks = told.get("blocks").and_then(Value::as_array).cloned().unwrap_or_default();
+    assert_eq!(blocks.len(), 4);
+    for text in blocks.iter().filter_map(|block| block.pointer("/text/text")?.as_str()) {
+        assert!(text.chars().count() <= 3_000, "{}", text.len());
+    }
 }

@@ -7,6 +7,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
 use sha2::Sha256;
 use toolwarden_core::Secret;
+use zeroize::Zeroizing;
 
 pub(crate) const ID: &str = "webhook-id";
 pub(crate) const TIME: &str = "webhook-timestamp";
@@ -35,10 +36,18 @@ pub struct Signed<'a> {
     pub signature: &'a str,
 }
 
-fn hmac(secret: &Secret, id: &str, time: &str, body: &[u8]) -> Option<Hmac<Sha256>> {
+/// The key that a secret stands for; none where it says that it is written in base64, and is not.
+pub(crate) fn key(secret: &Secret) -> Option<Zeroizing<Vec<u8>>> {
     let text = secret.reveal_to_upstream();
-    let decoded = text.strip_prefix(SECRET_PREFIX).and_then(|coded| STANDARD.decode(coded).ok());
-    let mut mac = Hmac::<Sha256>::new_from_slice(decoded.as_deref().unwrap_or(text.as_bytes())).ok()?;
+    let bytes = match text.strip_prefix(SECRET_PREFIX) {
+        Some(coded) => STANDARD.decode(coded).ok()?,
+        None => text.as_bytes().to_vec(),
+    };
+    Some(Zeroizing::new(bytes))
+}
+
+fn hmac(secret: &Secret, id: &str, time: &str, body: &[u8]) -> Option<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key(secret)?).ok()?;
     for part in [id.as_bytes(), b".", time.as_bytes(), b".", body] {
         mac.update(part);
     }

@@ -3,6 +3,10 @@
 use toolwarden_core::{ApprovalState, Secret};
 use toolwarden_net::{NetError, Place};
 
+use crate::signature::key;
+
+const SHORTEST_KEY: usize = 16;
+
 /// How a message is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -38,8 +42,10 @@ pub enum WebhookError {
     NoSecret,
     #[error("`answers` needs a `secret` and a `user`: in whose name it answers")]
     NoUser,
-    #[error("its secret has fewer than 16 bytes")]
+    #[error("its secret has fewer than 16 bytes, or begins with `whsec_` and is no base64")]
     ShortSecret,
+    #[error("{0} is another machine, and http is read by everybody on the way: use https")]
+    Plain(String),
 }
 
 /// A webhook that can be used.
@@ -54,13 +60,18 @@ impl Webhook {
     /// Its address cannot be used, or something it needs is missing.
     pub fn new(parts: WebhookParts) -> Result<Self, WebhookError> {
         let place = Place::new(parts.url.reveal_to_upstream(), [])?;
+        // What is told can carry a link that answers.
+        if !place.is_secure() && !place.is_loopback() {
+            return Err(WebhookError::Plain(place.name()));
+        }
         if parts.secret.is_none() && parts.format == Format::Json {
             return Err(WebhookError::NoSecret);
         }
         if parts.answers && (parts.secret.is_none() || parts.user.is_none()) {
             return Err(WebhookError::NoUser);
         }
-        if parts.secret.as_ref().is_some_and(|secret| secret.reveal_to_upstream().len() < 16) {
+        let is_short = |secret: &Secret| key(secret).is_none_or(|key| key.len() < SHORTEST_KEY);
+        if parts.secret.as_ref().is_some_and(is_short) {
             return Err(WebhookError::ShortSecret);
         }
         Ok(Self { parts, place })

@@ -332,6 +332,8 @@ pub struct ToolInput {
     pub requires_setting: Option<String>,
     /// `review = "human"`.
     pub human_review: bool,
+    /// Its results wait for a person.
+    pub result_review: bool,
     pub labels: Vec<String>,
     pub limits: LimitsInput,
 }

@@ -11,6 +11,8 @@ use crate::verdict::RuleRef;
 pub struct Narrowed {
     /// `review = "human"`.
     pub human_review: Option<RuleRef>,
+    /// `review = "result"`.
+    pub result_review: Option<RuleRef>,
     /// Argument names a call must carry.
     pub task_scoped: Vec<String>,
     pub(crate) task_rule: Option<RuleRef>,
@@ -32,6 +34,9 @@ impl Narrowed {
         let origin = tool.origin.as_ref().unwrap_or(&server.origin);
         if tool.human_review && self.human_review.is_none() {
             self.human_review = Some(RuleRef::new("review = \"human\"", origin));
+        }
+        if tool.result_review && self.result_review.is_none() {
+            self.result_review = Some(RuleRef::new("review = \"result\"", origin));
         }
         if !tool.task_scoped.is_empty() && self.task_rule.is_none() {
             self.task_rule = Some(RuleRef::new("task_scoped", origin));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_core::Caller;
+use toolwarden_core::{ApprovalNeeds, Caller};
 
 use crate::allowlist::Allowlist;
 use crate::approvers::Approvers;
@@ -17,6 +17,7 @@ use crate::rules::Rules;
 use crate::servers::{Servers, task_scopes};
 use crate::settings::Settings;
 use crate::shell::Places;
+use crate::verdict::RuleRef;
 
 /// A policy ready to judge by. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -175,6 +176,13 @@ impl PolicySet {
     pub(crate) fn auto_run_mode(&self, caller: &Caller) -> Option<AutoRunMode> {
         caller.user.as_ref().filter(|user| !user.is_empty())?;
         Some(self.user(caller).and_then(|user| user.mode).unwrap_or(self.base.auto_run.mode))
+    }
+
+    /// Why results of a tool wait for a person, and what an answer needs; none where they pass.
+    #[must_use]
+    pub fn reviews_results(&self, server: &str, tool: &str) -> Option<(RuleRef, ApprovalNeeds)> {
+        let rule = self.servers().get(server)?.narrowed(tool).result_review.clone()?;
+        Some((rule, self.base.approvers.needs(server, tool)))
     }
 
     /// Whether some call may be held for a person: false only where everything runs unasked and nothing is protected or

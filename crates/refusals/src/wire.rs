@@ -170,6 +170,7 @@ fn decided(shape: &Shape, denial: &Denial) -> Option<Reply> {
 fn in_words(denial: &Denial) -> String {
     let explanation = &denial.explanation;
     let verb = match explanation.decision {
+        Decision::Hold if explanation.reason == Reason::ResultReview => "Held by Toolwarden, nothing was run again",
         Decision::Hold => "Held by Toolwarden, nothing was run",
         _ => "Denied by Toolwarden",
     };

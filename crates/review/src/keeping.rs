@@ -64,6 +64,7 @@ impl Desk {
         let forgotten = now.checked_sub(REMEMBERED).unwrap_or(now);
         state.forget_approvals(forgotten).await?;
         state.forget_grants(forgotten).await?;
+        state.forget_notices(forgotten).await?;
         self.look_at_agreement().await
     }
 

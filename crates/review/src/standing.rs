@@ -43,6 +43,26 @@ impl Desk {
         })
     }
 
+    /// What the same call met before, and still counts; none where there is nothing. Nothing is laid on the desk.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn found(&self, marks: Marks<'_>, call: &HeldCall) -> Result<Option<Approval>, StateError> {
+        let (call_mark, caller_mark) = self.both_marks(marks, call);
+        let now = self.parts.clock.now();
+        let new = NewApproval { id: "", call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at: now };
+        let mut found = self.parts.state.call_standing(&new).await?;
+        if let Stored::There(there) = &found
+            && self.was_told_of(&there.id).await
+        {
+            found = self.parts.state.call_standing(&new).await?;
+        }
+        Ok(match found {
+            Stored::There(there) => Some(*there),
+            Stored::Nothing | Stored::Rejected => None,
+        })
+    }
+
     /// Keeps a newer verdict with a call that lies here already. Where that fails the person is told the older one.
     pub(crate) async fn keep_opinion(&self, there: &Approval, call: &HeldCall) {
         let Some(opinion) = call.opinion.as_ref().filter(|opinion| opinion.verdict.is_some()) else { return };

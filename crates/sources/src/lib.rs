@@ -16,8 +16,9 @@ pub mod readers;
 pub mod records;
 mod report;
 pub mod stored;
-pub mod tree;
 pub mod trust;
+
+use toolwarden_trees as tree;
 
 pub use entries::List;
 pub use files::FileError;

@@ -25,6 +25,7 @@ pub mod pinning;
 pub mod places;
 pub mod replacing;
 pub mod resolve;
+pub mod results;
 pub mod review;
 pub mod roots;
 pub mod settings;

@@ -89,9 +89,18 @@ pub enum Reviewed {
     /// Somebody paid.
     Paid(Permit),
     /// Its caller waits with it, and is asked where there is something to ask.
-    Waits { asking: Asking, question: Option<String> },
+    Waits { asking: Asking, question: Option<Elicitation> },
     /// Its person is asked, and comes back with the answer; and what is recorded of it.
-    Asks { asking: Asking, question: String, held: Refusal },
+    Asks { asking: Asking, question: Elicitation, held: Refusal },
+}
+
+/// What a client is to put before its person.
+#[derive(Debug)]
+pub struct Elicitation {
+    /// As `elicitation/create` has them.
+    pub params: String,
+    /// By a page that is opened elsewhere: what the client says of it is no answer.
+    pub by_page: bool,
 }
 
 /// Asks whoever may pay, or finds that they were asked: what persons said before counts first, then a machine's word, then
@@ -140,7 +149,9 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
         }
         Ok(Raised::Waits(asking)) => {
             let held = held(gateway.settings.hold, &pending, Some(&asking.id));
-            let question = form(asked, &call).or_else(|| page(gateway, asked, &call, &asking.id));
+            let form = form(asked, &call).map(|params| Elicitation { params, by_page: false });
+            let page = || page(gateway, asked, &call, &asking.id).map(|params| Elicitation { params, by_page: true });
+            let question = form.or_else(page);
             match (question, asked.arrival.version.era()) {
                 (Some(question), Era::Modern) => Ok(Reviewed::Asks { asking, question, held }),
                 (question @ Some(_), Era::Legacy) => Ok(Reviewed::Waits { asking, question }),
@@ -389,7 +400,7 @@ pub fn held(habit: Hold, pending: &Pending, approval: Option<&str>) -> Refusal {
     Refusal::Denied(Box::new(Denial::new(explanation, message)))
 }
 
-fn turned_away(gateway: &Gateway, policy: &PolicySet, turned: Turned) -> Refusal {
+pub(crate) fn turned_away(gateway: &Gateway, policy: &PolicySet, turned: Turned) -> Refusal {
     let Turned { reason, approval, words, until } = turned;
     let explanation = Explanation {
         decision: reason.decision(),
@@ -433,6 +444,7 @@ fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
         anchor: anchor(asked).filter(|_| is_standing(policy, pending)),
         definition: Some(definition(policy, asked)).filter(|mark| !mark.is_empty()),
         needs: pending.needs().clone(),
+        result: None,
         opinion: None,
     }
 }
@@ -443,7 +455,7 @@ fn definition_of<'a>(policy: &'a PolicySet, asked: &Asked) -> Option<&'a toolwar
 }
 
 /// A mark of the tool as it is defined now: an approval of another one does not count.
-fn definition(policy: &PolicySet, asked: &Asked) -> String {
+pub(crate) fn definition(policy: &PolicySet, asked: &Asked) -> String {
     let Some(tool) = definition_of(policy, asked) else { return String::new() };
     let schema = |schema: &Option<serde_json::Value>| schema.as_ref().map(ToString::to_string).unwrap_or_default();
     let description = tool.description.as_deref().unwrap_or_default();

@@ -10,4 +10,4 @@ CREATE TABLE outbox (
     due_us BIGINT NOT NULL
 );
 
-CREATE INDEX outbox_due ON outbox (due_us);
+CREATE INDEX outbox_due ON outbox (webhook, due_us);

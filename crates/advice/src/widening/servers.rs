@@ -47,6 +47,7 @@ impl Depending {
 fn narrows_while_known(server: &Server, policy: &PolicySet, rules: Depending) -> bool {
     let is_plain = |narrowed: &Narrowed| {
         narrowed.human_review.is_none()
+            && narrowed.result_review.is_none()
             && narrowed.task_scoped.is_empty()
             && narrowed.settings.is_empty()
             && narrowed.labels.is_empty()
@@ -159,6 +160,9 @@ impl Pair<'_> {
         let lacks = |old: &[String], new: &[String]| old.iter().any(|text| !new.contains(text));
         if old.human_review.is_some() && new.human_review.is_none() {
             self.add_tool("review_removed", tool, "no longer needs a person's review", found);
+        }
+        if old.result_review.is_some() && new.result_review.is_none() {
+            self.add_tool("review_removed", tool, "shows its results without a person's review", found);
         }
         if lacks(&old.task_scoped, &new.task_scoped) {
             self.add_tool("task_scope_removed", tool, "is bound to fewer ids", found);

@@ -29,6 +29,14 @@ pub(super) struct Form {
     pub(super) mark: Option<String>,
     pub(super) token: Option<String>,
     pub(super) next: Option<String>,
+    pub(super) login: Option<String>,
+}
+
+/// What the form of a page carries back.
+#[derive(Clone, Copy)]
+pub(super) struct Carried<'a> {
+    pub(super) mark: &'a str,
+    pub(super) login: Option<&'a str>,
 }
 
 impl Form {
@@ -46,6 +54,7 @@ impl Form {
                 "mark" => form.mark = value,
                 "token" => form.token = value,
                 "next" => form.next = value,
+                "login" => form.login = value,
                 _ => {}
             }
         }
@@ -102,13 +111,17 @@ pub(super) fn login(next: Option<&str>, why: Option<&str>) -> String {
 }
 
 /// The call, and where it waits the form that answers it.
-pub(super) fn call(view: &ApprovalView, user: &str, who: Who, mark: &str, said: Option<&str>) -> String {
+pub(super) fn call(view: &ApprovalView, (user, who): (&str, Who), carried: Carried<'_>, said: Option<&str>) -> String {
     let state = view.state.as_str();
     let mut page = String::new();
     if let Some(said) = said {
         let _ = writeln!(page, "<p class=\"notice\" role=\"status\">{}</p>", told(said));
     }
-    let question = if view.state == ApprovalState::Held { "May this be called?" } else { "This call" };
+    let question = match (view.state, &view.result) {
+        (ApprovalState::Held, None) => "May this be called?",
+        (ApprovalState::Held, Some(_)) => "May this result be shown?",
+        _ => "This call",
+    };
     let _ = writeln!(
         page,
         "<h1>{question}</h1><p class=\"tool\"><strong>{}</strong> on <strong>{}</strong> \
@@ -120,6 +133,9 @@ pub(super) fn call(view: &ApprovalView, user: &str, who: Who, mark: &str, said: 
     let _ = writeln!(page, "<h2>Arguments</h2><pre>{}</pre>", escaped(&shown_json(&view.laid_out)));
     if let Some(besides) = &view.besides {
         let _ = writeln!(page, "<h2>Sent besides</h2><pre>{}</pre>", escaped(&shown_json(besides)));
+    }
+    if let Some(result) = &view.result {
+        let _ = writeln!(page, "<h2>The call was made. Its result</h2><pre>{}</pre>", escaped(&shown_json(result)));
     }
     if let Some(claims) = &view.claims {
         let _ = writeln!(page, "<h2>What the tool says of itself</h2><blockquote>{}</blockquote>", told(claims));
@@ -134,7 +150,7 @@ pub(super) fn call(view: &ApprovalView, user: &str, who: Who, mark: &str, said: 
         );
     }
     if view.state == ApprovalState::Held {
-        page.push_str(&answers(view, who, mark));
+        page.push_str(&answers(view, who, carried));
     }
     page.push_str(&footer(user, who));
     framed(&page)
@@ -161,21 +177,36 @@ fn facts(view: &ApprovalView) -> String {
     if let Some(rule) = &view.rule {
         fact("Rule", rule);
     }
-    fact("Held at", &view.held_at);
+    fact("Held at", &moment(&view.held_at));
     if view.state == ApprovalState::Held {
-        fact("Waits until", &view.expires_at);
+        fact("Waits until", &moment(&view.expires_at));
     }
     if let Some(answer) = &view.answer {
         let what = if answer.is_approval { "approved" } else { "denied" };
         let note = answer.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-        fact("Answer", &format!("{what} ({}) by {} at {}{note}", answer.scope.as_str(), answer.by, answer.at));
+        let at = moment(&answer.at.to_string());
+        fact("Answer", &format!("{what} ({}) by {} at {at}{note}", answer.scope.as_str(), answer.by));
     }
     facts.push_str("</dl>\n");
     facts
 }
 
-fn answers(view: &ApprovalView, who: Who, mark: &str) -> String {
-    let mut form = format!("<form method=\"post\"><input type=\"hidden\" name=\"mark\" value=\"{}\">", escaped(mark));
+/// A time as people read it, to the second.
+fn moment(text: &str) -> String {
+    let (day, time) = text.split_once('T').unwrap_or((text, ""));
+    let second = time.split(['.', 'Z']).next().unwrap_or_default();
+    format!("{day} {second} UTC")
+}
+
+fn answers(view: &ApprovalView, who: Who, carried: Carried<'_>) -> String {
+    // After a login the address is another one.
+    let action = carried.login.map(|_| format!(" action=\"{PAGE_PATH}{}\"", escaped(&view.id))).unwrap_or_default();
+    let mut form = format!("<form method=\"post\"{action}>");
+    for (name, value) in [("mark", Some(carried.mark)), ("login", carried.login)] {
+        if let Some(value) = value {
+            let _ = write!(form, "<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escaped(value));
+        }
+    }
     let offers: Vec<_> =
         view.offers.iter().filter(|offer| who == Who::LoggedIn || offer.scope == AnswerScope::Once).collect();
     if offers.len() > 1 {
@@ -208,10 +239,6 @@ fn answers(view: &ApprovalView, who: Who, mark: &str) -> String {
 fn footer(user: &str, who: Who) -> String {
     match who {
         Who::Linked => format!("<footer>This link was given to {}.</footer>\n", told(user)),
-        Who::LoggedIn => format!(
-            "<footer><form method=\"post\" action=\"{PAGE_PATH}logout\">Logged in as {}. \
-             <button class=\"plain\">Log out</button></form></footer>\n",
-            told(user)
-        ),
+        Who::LoggedIn => format!("<footer>You answer as {}.</footer>\n", told(user)),
     }
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{ApprovalState, HeldCall};
+use toolwarden_core::{AnswerScope, ApprovalState, HeldCall};
 use toolwarden_sources::records::StoredUser;
+use toolwarden_store::state::Approval;
 
 use super::allowlist_edit::edit_lists;
 use super::approvals_answer::{Outcome, Said, answer, whose};
@@ -45,14 +46,26 @@ impl Operation for ApprovalsDeny {
         if request.remember {
             actor.must_be(&whose(&call)?, "blocks of others")?;
         }
+        let stays = takes_back.then(|| stays(&approval)).flatten();
         let answered = answer(clerk, actor, approval, said, request.note).await?;
         let blocked = if request.remember { block(clerk, actor, &call).await.map(Some) } else { Ok(None) };
         let (besides, not_done) = match blocked {
-            Ok(besides) => (besides, None),
+            Ok(besides) => (besides.or(stays), None),
             Err(error) => (None, Some(format!("the call is denied; the tool is not blocked: {error}"))),
         };
         Ok(Outcome { approval: answered.into(), besides, not_done })
     }
+}
+
+/// What an approval permitted besides its call is not taken back with it.
+fn stays(approval: &Approval) -> Option<String> {
+    let scope = approval.answer.as_ref()?.scope;
+    (scope != AnswerScope::Once).then(|| {
+        format!(
+            "what it permitted besides (`{}`) stands: see `toolwarden grants list` and `toolwarden allowlist`",
+            scope.as_str()
+        )
+    })
 }
 
 /// "Deny always": a block of the user, which is decided before anybody is asked.

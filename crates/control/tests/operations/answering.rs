@@ -32,6 +32,7 @@ async fn hold(office: &Office, id: &str, user: &str, approvers: &[&str]) {
         anchor: None,
         definition: None,
         opinion: None,
+        result: None,
         needs: ApprovalNeeds {
             approvers: approvers.iter().map(|name| (*name).to_owned()).collect(),
             ..ApprovalNeeds::default()

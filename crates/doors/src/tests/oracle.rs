@@ -12,7 +12,7 @@ use super::oracle_cases::{Case, cases};
 use super::recorder::{ALL_KINDS, Speaks};
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 25] = [
+const ELSEWHERE: [(Reason, &str); 26] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
     (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
@@ -38,6 +38,7 @@ const ELSEWHERE: [(Reason, &str); 25] = [
     (Reason::ApprovalUsed, "held.rs: the same call before"),
     (Reason::TooManyHeld, "the store: many calls"),
     (Reason::TooLargeToShow, "held.rs: a large call"),
+    (Reason::ResultReview, "held_results.rs: the call was made"),
 ];
 
 #[test]

@@ -313,8 +313,11 @@ impl Leg {
         let body = match &outcome {
             Ok(result) => {
                 let check = Check::of(&self.gateway, &self.asked).map(|check| check.in_words_of(Era::Legacy));
-                let shown = check.map(|check| check.judge(&outcome, self.trail.as_mut())).transpose();
-                let shown = shown.map_err(Refusal::Upstream)?.flatten().and_then(Result::ok);
+                let shown = match check {
+                    Some(check) => check.show((&self.gateway, &self.asked), &outcome, self.trail.as_mut()).await,
+                    None => Ok(None),
+                };
+                let shown = shown.map_err(Refusal::Upstream)?.and_then(Result::ok);
                 let result = shown.as_ref().unwrap_or(result);
                 let text = result_to_modern(&self.asked.method, result.value(), about.as_deref());
                 compose::result(&self.id, &text)

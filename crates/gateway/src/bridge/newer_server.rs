@@ -323,7 +323,9 @@ impl Errand {
                     {
                         // Errors are looked at where they are told.
                         Some(check) if response.outcome.is_ok() => {
-                            check.judge(&response.outcome, self.trail.as_mut()).map_err(Refusal::Upstream)?
+                            let whose = (&*self.gateway, &*self.asked);
+                            let shown = check.show(whose, &response.outcome, self.trail.as_mut()).await;
+                            shown.map_err(Refusal::Upstream)?
                         }
                         _ => None,
                     };

@@ -12,7 +12,7 @@ use crate::ask::{cases, engine};
 use crate::generate::{queries, world};
 
 /// Given by `settle` and by `admit` only, and by the corridor.
-const ELSEWHERE: [Reason; 15] = [
+const ELSEWHERE: [Reason; 16] = [
     Reason::Paid,
     Reason::MethodNotListed,
     Reason::ForeignId,
@@ -29,6 +29,8 @@ const ELSEWHERE: [Reason; 15] = [
     Reason::ApprovalUsed,
     Reason::TooManyHeld,
     Reason::TooLargeToShow,
+    // What became of a call that was made.
+    Reason::ResultReview,
 ];
 
 #[test]

@@ -110,6 +110,7 @@ pub fn call(text: &str) -> HeldCall {
         definition: None,
         needs: ApprovalNeeds::default(),
         opinion: None,
+        result: None,
     }
 }
 

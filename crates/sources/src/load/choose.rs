@@ -148,12 +148,18 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     let users = operator(loading, &loading.locations.user_config(), Needed::May);
     chosen.config.vault.workspace_env = users.config.vault.workspace_env;
     chosen.config.store = users.config.store;
-    // These read the environment and tell others of calls: nothing that came with a workspace names them.
-    if !chosen.config.control.webhooks.is_empty() {
-        let place = chosen.path.as_deref().map(files::shown).unwrap_or_default();
-        loading.note("not_counted", &place, "`[control.webhooks]` counts only in the user's own config".to_owned());
+    // These read the environment and tell others of calls, and links that answer lead there: nothing that came with a
+    // workspace names them.
+    let own = [
+        ("[control.webhooks]", !chosen.config.control.webhooks.is_empty()),
+        ("[gateway] public_url", chosen.config.gateway.public_url.is_some()),
+    ];
+    let place = chosen.path.as_deref().map(files::shown).unwrap_or_default();
+    for (what, _) in own.iter().filter(|(_, is_said)| *is_said) {
+        loading.note("not_counted", &place, format!("`{what}` counts only in the user's own config"));
     }
     chosen.config.control.webhooks = users.config.control.webhooks;
+    chosen.config.gateway.public_url = users.config.gateway.public_url;
     chosen.config.classifier = users.config.classifier;
     chosen.config.gateway.anonymous_loopback = users.config.gateway.anonymous_loopback;
     chosen.config.vault.key = users.config.vault.key;

@@ -100,7 +100,7 @@ pub async fn inspected(
     }
     if let Some(check) = check {
         let outcome = outcome_of(&whole).ok_or_else(|| super::broke("its answer cannot be read"))?;
-        let shown = check.judge(&outcome, trail.as_mut()).map_err(Refusal::Upstream)?;
+        let shown = check.show((gateway, asked), &outcome, trail.as_mut()).await.map_err(Refusal::Upstream)?;
         whole = shown.and_then(|shown| composed(asked.id.as_ref(), &shown)).unwrap_or(whole);
     }
     if let Some(owner) = task_owner.filter(|_| may_be_legacy_task || tasks::is_task(facts.result_type.as_deref()))

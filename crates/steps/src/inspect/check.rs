@@ -18,6 +18,7 @@ use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::over;
 use crate::resolve::{Asked, What};
+use crate::results::{self, Reviewed};
 use toolwarden_refusals::Refusal;
 
 /// Where a result, or an error, says what was found in it.
@@ -34,6 +35,8 @@ pub struct Check {
     era: Era,
     /// The result is that of a task, below what is said of the task.
     is_of_task: bool,
+    /// A person looks at the result first.
+    reviewed: Option<Reviewed>,
 }
 
 impl Check {
@@ -44,10 +47,11 @@ impl Check {
         }
         let screen = gateway.screens.get(&asked.upstream.name);
         let schema = schema(gateway, asked);
-        (screen.is_some() || schema.is_some()).then(|| {
+        let reviewed = Reviewed::of(&asked.policy(gateway), asked);
+        (screen.is_some() || schema.is_some() || reviewed.is_some()).then(|| {
             let era = asked.arrival.version.era();
             let may_make_task = era == Era::Legacy && asked.task_maker().is_some();
-            Self { schema, screen, may_make_task, era, is_of_task: &*asked.method == "tasks/get" }
+            Self { schema, screen, may_make_task, era, is_of_task: &*asked.method == "tasks/get", reviewed }
         })
     }
 
@@ -57,9 +61,46 @@ impl Check {
         Self { era, ..self }
     }
 
+    /// The same as `judge`, for whoever can wait: a result that a person has to look at first is kept for them.
+    pub async fn show(
+        &self,
+        (gateway, asked): (&Gateway, &Asked),
+        outcome: &Result<Part, Part>,
+        trail: Option<&mut Trail>,
+    ) -> Result<Option<Result<Part, Part>>, Failure> {
+        let judged = self.looked_into(outcome, trail)?;
+        let result = judged.as_ref().unwrap_or(outcome).as_ref().ok();
+        match (&self.reviewed, result) {
+            (Some(reviewed), Some(result)) if self.is_last(result.value()) => {
+                reviewed.withheld(gateway, asked, result).await.map(|told| Some(Ok(told)))
+            }
+            _ => Ok(judged),
+        }
+    }
+
+    /// Whether this is a result, and no question, task, or word on a task that has none yet.
+    fn is_last(&self, result: Value<'_>) -> bool {
+        if self.is_of_task { result.get("result").is_some() } else { results::is_last(result) }
+    }
+
     /// The result or the error as it may be shown; none where it stays as it is. What was found is told to the
-    /// trail.
+    /// trail. A result that waits for a person is shown to nobody here.
     pub fn judge(
+        &self,
+        outcome: &Result<Part, Part>,
+        trail: Option<&mut Trail>,
+    ) -> Result<Option<Result<Part, Part>>, Failure> {
+        let judged = self.looked_into(outcome, trail)?;
+        let result = judged.as_ref().unwrap_or(outcome).as_ref().ok();
+        match (&self.reviewed, result) {
+            (Some(_), Some(result)) if self.is_last(result.value()) => {
+                Err(Failure::Withheld("it waits for a person, who cannot be asked here".to_owned()))
+            }
+            _ => Ok(judged),
+        }
+    }
+
+    fn looked_into(
         &self,
         outcome: &Result<Part, Part>,
         trail: Option<&mut Trail>,
@@ -145,7 +186,14 @@ pub fn told_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trail: O
     let Some(screen) = gateway.screens.get(&asked.upstream.name).filter(|_| !weak::is(Weakness::Answers)) else {
         return Refusal::Upstream(Failure::Answered { status, error });
     };
-    let check = Check { schema: None, screen: Some(screen), may_make_task: false, era: Era::Legacy, is_of_task: false };
+    let check = Check {
+        schema: None,
+        screen: Some(screen),
+        may_make_task: false,
+        era: Era::Legacy,
+        is_of_task: false,
+        reviewed: None,
+    };
     let judged = Part::composed(error.clone()).map_err(Failure::from);
     let judged = judged.and_then(|error| check.judge(&Err(error), trail));
     Refusal::Upstream(match judged {

@@ -226,7 +226,8 @@ impl Heard {
             .map(read_back)
             .transpose()?;
             if let Some(check) = Check::of(gateway, asked) {
-                shown = check.judge(shown.as_ref().unwrap_or(outcome), self.trail.as_mut())?.or(shown);
+                let judged = shown.as_ref().unwrap_or(outcome);
+                shown = check.show((gateway, asked), judged, self.trail.as_mut()).await?.or(shown);
             }
         }
         if let Ok(result) = outcome {

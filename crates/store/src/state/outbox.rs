@@ -62,13 +62,13 @@ impl State {
         Ok(())
     }
 
-    /// Messages that somebody should carry now, the oldest first.
+    /// Messages to one webhook that somebody should carry now, the oldest first.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn due_notices(&self, now: Timestamp, most: u32) -> Result<Vec<Notice>, StateError> {
-        let query = "SELECT * FROM outbox WHERE due_us <= $1 ORDER BY due_us LIMIT $2";
-        let rows = sqlx::query(query).bind(now.as_microsecond()).bind(i64::from(most));
+    pub async fn due_notices(&self, webhook: &str, now: Timestamp, most: u32) -> Result<Vec<Notice>, StateError> {
+        let query = "SELECT * FROM outbox WHERE webhook = $1 AND due_us <= $2 ORDER BY due_us LIMIT $3";
+        let rows = sqlx::query(query).bind(webhook).bind(now.as_microsecond()).bind(i64::from(most));
         let rows = rows.fetch_all(&self.database.pool).await?;
         // One that a newer version wrote is that one's to carry.
         Ok(rows.iter().filter_map(|row| notice_of(row).ok()).collect())
@@ -91,6 +91,16 @@ impl State {
     pub async fn put_off_notice(&self, id: &str, until: Timestamp) -> Result<(), StateError> {
         let query = "UPDATE outbox SET due_us = $1 WHERE id = $2";
         sqlx::query(query).bind(until.as_microsecond()).bind(id).execute(&self.database.pool).await?;
+        Ok(())
+    }
+
+    /// Forgets what nobody carried for long: its webhook is gone.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn forget_notices(&self, before: Timestamp) -> Result<(), StateError> {
+        let query = sqlx::query("DELETE FROM outbox WHERE due_us < $1").bind(before.as_microsecond());
+        query.execute(&self.database.pool).await?;
         Ok(())
     }
 

@@ -35,6 +35,7 @@ fn call(text: &str) -> HeldCall {
         definition: None,
         needs: ApprovalNeeds::default(),
         opinion: None,
+        result: None,
     }
 }
 
@@ -421,7 +422,7 @@ async fn review_2_looking_holds_nothing_and_what_was_answered_is_not_withdrawn(p
         state.call_standing(&new).await
     };
     assert_eq!(look("a", 1).await?, Standing::Nothing);
-    assert!(state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?.0.is_empty());
+    assert!(state.approvals(&ApprovalFilter { limit: 10, ..ApprovalFilter::default() }).await?.approvals.is_empty());
     hold(&state, "one", "a", 1).await?;
     assert!(matches!(look("a", 2).await?, Standing::There(there) if there.state == ApprovalState::Held));
     assert_eq!(look("b", 2).await?, Standing::Nothing);

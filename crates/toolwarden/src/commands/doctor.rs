@@ -74,7 +74,7 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations)));
     checks.extend(loaded.iter().filter_map(classifier::check));
     checks.extend(machine::policy_in_force(&desk));
-    checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded)));
+    checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded, &locations)));
     checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));
     checks.push(machine::disk(&locations));
     let ok = checks.iter().all(|check| check.status != State::Problem);

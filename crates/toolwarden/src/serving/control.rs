@@ -57,17 +57,12 @@ impl Running {
         let watching = self.watch_files(taking.clone(), stop.clone());
         let page = self.page(address, scheme);
         self.gateway.set_page(&page);
-        let is_secure = page.starts_with("https:");
         let clerk = Arc::new(self.clerk(Some(address), Some(page)));
         let webhooks = self.deliver(clerk.clone())?;
         let desk = Desk::new(clerk.clone());
         tokio::spawn(follow(clerk.changes().follow(), taking));
-        let logins = Logins {
-            feed: self.feed.clone(),
-            keyring: self.keyring.clone(),
-            gateway: Arc::downgrade(&self.gateway),
-            is_secure,
-        };
+        let logins =
+            Logins { feed: self.feed.clone(), keyring: self.keyring.clone(), gateway: Arc::downgrade(&self.gateway) };
         let hooks = Hooks { answers: Arc::new(webhooks), clerk };
         let persons = Arc::new(Persons { desk: desk.clone(), logins: Arc::new(logins), hooks });
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
@@ -173,12 +168,14 @@ impl Running {
         Ok(answers)
     }
 
-    /// Delivers to webhooks where no control side is: without a page, nobody is sent to one.
+    /// Delivers to webhooks where no control side is: the page is another gateway's, where the config says how that is
+    /// reached.
     ///
     /// # Errors
     /// A webhook cannot be used.
     pub fn deliver_alone(&self) -> Result<()> {
-        self.deliver(Arc::new(self.clerk(None, None))).map(drop)
+        let page = self.public_url.as_deref().map(|url| format!("{}{PAGE_PATH}", url.trim_end_matches('/')));
+        self.deliver(Arc::new(self.clerk(None, page))).map(drop)
     }
 
     /// Where persons reach the pages of held calls.

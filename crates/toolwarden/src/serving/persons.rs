@@ -24,8 +24,8 @@ use crate::environment::SystemClock;
 /// How often it is looked whether a token of somebody who listens still counts.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long a login at the page of held calls lasts.
-const LOGIN: Duration = Duration::from_secs(8 * 60 * 60);
+/// How long a login at the page of a held call lasts.
+const LOGIN: Duration = Duration::from_secs(15 * 60);
 const BOUND_TO: &[u8] = b"login at the page";
 
 /// Answers persons.
@@ -43,18 +43,19 @@ pub struct Hooks {
     pub clerk: Arc<Clerk>,
 }
 
-/// Who is logged in at the page of held calls: whoever showed a token that still counts.
+/// Who is logged in at the page of a held call: whoever showed a token that still counts.
 #[derive(Debug)]
 pub struct Logins {
     pub feed: Arc<Feed>,
     pub keyring: Arc<dyn Keyring>,
     pub gateway: Weak<Gateway>,
-    pub is_secure: bool,
 }
 
 /// What a login says; sealed, so that nobody can make one.
 #[derive(Serialize, Deserialize)]
 struct Login {
+    /// The held call it is for.
+    call: String,
     token: String,
     /// Of the token as it was then: one that was changed since is another one.
     digest: String,
@@ -76,26 +77,23 @@ impl Logins {
 }
 
 impl Visitors for Logins {
-    fn log_in(&self, token: &str) -> Option<String> {
+    fn log_in(&self, token: &str, id: &str) -> Option<String> {
         let gateway = self.gateway.upgrade()?;
         let credential = Credential::Token(Secret::new(token.to_owned()));
         let person = identify(&gateway, &credential, None).ok().filter(|caller| caller.kind == CallerKind::Person)?;
-        let (id, digest) = (person.token.id.clone()?, person.token.digest.clone()?);
-        self.peer(&id, None)?;
+        let (token, digest) = (person.token.id.clone()?, person.token.digest.clone()?);
+        self.peer(&token, None)?;
         let expires_at = SystemClock.now().checked_add(LOGIN).ok()?;
-        let login = serde_json::to_vec(&Login { token: id, digest, expires_at }).ok()?;
+        let login = serde_json::to_vec(&Login { call: id.to_owned(), token, digest, expires_at }).ok()?;
         self.keyring.seal(Purpose::Link, BOUND_TO, &login).ok().map(|sealed| URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    fn visitor(&self, session: &str) -> Option<Peer> {
-        let sealed = URL_SAFE_NO_PAD.decode(session).ok()?;
+    fn visitor(&self, login: &str, id: &str) -> Option<Peer> {
+        let sealed = URL_SAFE_NO_PAD.decode(login).ok()?;
         let plain = self.keyring.open(Purpose::Link, BOUND_TO, &sealed).ok()?;
         let login: Login = serde_json::from_slice(&plain).ok()?;
-        (login.expires_at > SystemClock.now()).then(|| self.peer(&login.token, Some(&login.digest)))?
-    }
-
-    fn is_secure(&self) -> bool {
-        self.is_secure
+        let counts = login.call == id && login.expires_at > SystemClock.now();
+        counts.then(|| self.peer(&login.token, Some(&login.digest)))?
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 
 use anyhow::{Context, Result, anyhow};
 use tokio::sync::Mutex;
-use toolwarden_core::Digest;
 use toolwarden_core::name::shown;
+use toolwarden_core::{Digest, Secret};
 use toolwarden_gateway::{Book, Gateway, NotTaken, Reading};
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_sources::{Loaded, Locations, ScreeningRules, stored};
@@ -217,16 +217,26 @@ fn watched(loaded: &Loaded, locations: &Locations) -> Vec<PathBuf> {
 /// What counts from the start to the end of the process, by what it is called.
 type Fixed = BTreeMap<String, String>;
 
-/// Secrets are no part of it: they do not show.
+/// Secrets do not show, so their marks stand in their place.
 fn fixed(loaded: &Loaded) -> Fixed {
     let config = &loaded.config;
     let mut gateway = config.gateway.clone();
     gateway.limits = LimitsInput::default();
+    let control = &config.control;
+    let mark = |secret: &Secret| Digest::of_bytes(secret.reveal_to_upstream().as_bytes()).to_string();
+    let machine = config.classifier.as_ref().and_then(|machine| machine.api_key.as_ref());
+    let webhooks = loaded
+        .store
+        .webhooks
+        .iter()
+        .map(|webhook| format!("{webhook:?} {} {:?};", mark(&webhook.url), webhook.secret.as_ref().map(mark)));
     BTreeMap::from([
         ("[gateway]".to_owned(), format!("{gateway:?}")),
         ("[audit]".to_owned(), format!("{:?}", config.audit)),
         ("[telemetry]".to_owned(), format!("{:?}", config.telemetry)),
-        ("[classifier]".to_owned(), format!("{:?}", config.classifier)),
+        ("[classifier]".to_owned(), format!("{:?} {:?}", config.classifier, machine.map(mark))),
+        ("[control.webhooks]".to_owned(), webhooks.collect()),
+        ("[control] hold_expires".to_owned(), format!("{:?} {:?}", control.hold_expires, control.approval_expires)),
     ])
 }
 

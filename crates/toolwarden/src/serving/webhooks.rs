@@ -66,6 +66,7 @@ pub async fn answer(answers: Arc<Answers>, clerk: Arc<Clerk>, request: Request<B
                 NotAnswered::NotSigned(_) => StatusCode::UNAUTHORIZED,
                 NotAnswered::Repeated => StatusCode::CONFLICT,
                 NotAnswered::Unreadable => StatusCode::UNPROCESSABLE_ENTITY,
+                why if why.is_passing() => StatusCode::SERVICE_UNAVAILABLE,
                 NotAnswered::Control(_) => StatusCode::FORBIDDEN,
             };
             tracing::warn!("an answer by the webhook `{}` does not count: {why}", name::shown(name));

@@ -234,3 +234,31 @@ fn a_webhook_that_cannot_be_used_is_said_before_anything_starts() {
         assert!(!refused.err.contains(SECRET), "{}", refused.err);
     }
 }
+
+/// One webhook that nobody answers at keeps no other from its messages.
+#[test]
+fn review_3_a_webhook_that_is_down_keeps_no_other_from_its_messages() {
+    let receiver = Receiver::open(&[]);
+    let house = house(&receiver, "");
+    // It takes connections, and says nothing.
+    let Ok(silent) = TcpListener::bind("127.0.0.1:0") else { unreachable!("a port is free") };
+    let address = silent.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    let dead = format!("[control.webhooks.dead]\nurl = \"http://{address}/\"\nsecret = \"{SECRET}\"\n");
+    house.write(CONFIG, &format!("{dead}{}", house.read(CONFIG)));
+    let server = Server::start(&house);
+    for number in 0..5 {
+        call(&server, &format!("call {number}"));
+    }
+    // Five deliveries to the silent one would take most of a minute.
+    assert!(in_time(|| receiver.heard().len() == 5), "{}", receiver.heard().len());
+}
+
+#[test]
+fn a_webhook_that_is_written_otherwise_waits_for_a_restart_and_that_is_said() {
+    let receiver = Receiver::open(&[]);
+    let house = house(&receiver, "user = \"bob\"\nanswers = true\n");
+    let _server = Server::start(&house);
+    house.write(CONFIG, &house.read(CONFIG).replace(SECRET, "another secret of sixteen bytes"));
+    let said = || house.run(&["doctor", "--listen", "127.0.0.1:0"]).out;
+    assert!(in_time(|| said().contains("[control.webhooks] changed")), "{}", said());
+}

@@ -6,12 +6,13 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
     ("advice", &["core", "policy"]),
-    ("sources", &["core", "policy"]),
+    ("trees", &["core"]),
+    ("sources", &["core", "policy", "trees"]),
     ("mcp", &["core"]),
     ("store", &["core"]),
     ("vault", &["core"]),

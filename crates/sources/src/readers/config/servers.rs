@@ -147,7 +147,11 @@ fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> ToolInput {
             }
             "task_scoped" => input.task_scoped = read_task_scoped(report, value),
             "requires_setting" => input.requires_setting = report.text(what, value),
-            "review" => input.human_review = report.word(what, value, &["human"]).is_some(),
+            "review" => {
+                let review = report.word(what, value, &["human", "result", "both"]);
+                input.human_review = matches!(review.as_deref(), Some("human" | "both"));
+                input.result_review = matches!(review.as_deref(), Some("result" | "both"));
+            }
             "labels" => input.labels = read_labels(report, value),
             "limits" => input.limits = read_limits(report, value),
             _ => report.unknown_key(key, &TOOL_KEYS),

@@ -54,16 +54,15 @@ pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
 }
 
 fn states(report: &mut Report, node: &Node) -> Vec<ApprovalState> {
+    let known = ApprovalState::ALL.map(ApprovalState::as_str);
     let mut states = Vec::new();
-    for text in report.texts("states", node).unwrap_or_default() {
-        match ApprovalState::parse(&text.value) {
-            Some(state) => states.push(state),
-            None => {
-                report.error(node.place, "unknown_value", format!("`{}` is no state of a held call", text.value));
-                let known: Vec<_> = ApprovalState::ALL.iter().map(|state| state.as_str()).collect();
-                report.help(known.join(", "));
-            }
-        }
+    for text in report.plain_texts("states", node).unwrap_or_default() {
+        let Some(state) = ApprovalState::parse(&text) else {
+            report.error(node.place, "unknown_value", format!("`{text}` is no state of a held call"));
+            report.help(known.join(", "));
+            continue;
+        };
+        states.push(state);
     }
     states
 }

@@ -2,7 +2,7 @@
 
 use sqlx::{AnyConnection, Row as _};
 
-use super::NewApproval;
+use super::{NewApproval, REJECTED_WITHIN};
 use crate::state::StateError;
 
 /// Calls of one caller that can wait at a time, and the bytes of what they would send.
@@ -57,9 +57,14 @@ async fn kept(connection: &mut AnyConnection, caller: &str) -> Result<Kept, Stat
 /// The record keeps what happened; a rejection and an end that nobody knows stay as long as they count.
 async fn forget_some(connection: &mut AnyConnection, new: &NewApproval<'_>) -> Result<bool, StateError> {
     let query = "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE caller_mark = $1 AND (state IN \
-                 ('expired', 'cancelled', 'succeeded', 'failed') OR state IN ('rejected', 'unknown') AND \
-                 expires_us <= $2) ORDER BY changed_us LIMIT $3)";
-    let gone =
-        sqlx::query(query).bind(new.caller_mark).bind(new.now.as_microsecond()).bind(FORGOTTEN).execute(connection);
+                 ('expired', 'cancelled', 'succeeded', 'failed') OR state = 'unknown' AND expires_us <= $2 OR state = \
+                 'rejected' AND expires_us <= $2 AND changed_us <= $3) ORDER BY changed_us LIMIT $4)";
+    let counted = new.now.checked_sub(REJECTED_WITHIN).unwrap_or(new.now);
+    let gone = sqlx::query(query)
+        .bind(new.caller_mark)
+        .bind(new.now.as_microsecond())
+        .bind(counted.as_microsecond())
+        .bind(FORGOTTEN)
+        .execute(connection);
     Ok(gone.await?.rows_affected() > 0)
 }

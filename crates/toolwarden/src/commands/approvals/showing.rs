@@ -92,6 +92,12 @@ fn after_state(view: &ApprovalView) -> String {
             text.push_str(&format!("    {line}\n"));
         }
     }
+    if let Some(result) = &view.result {
+        text.push_str("  the call was made; its result\n");
+        for line in shown_json(result).lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
     if !needs(view).is_empty() {
         text.push_str(&format!("  needs      {}\n", needs(view)));
     }

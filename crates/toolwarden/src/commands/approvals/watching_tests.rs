@@ -16,6 +16,7 @@ fn call(id: &str) -> ApprovalView {
         laid_out: "{}".to_owned(),
         besides: None,
         claims: None,
+        result: None,
         caller: HeldCaller { user: Some("ada".to_owned()), ..HeldCaller::default() },
         reason: "not_in_allowlist".to_owned(),
         message: "no allowlist entry matches".to_owned(),

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 use toolwarden_core::{name, weak};
 
-pub(crate) use jsonc::STRICT;
-pub(crate) use text::{BYTE_ORDER_MARK, decode};
+pub use jsonc::STRICT;
+pub use text::{BYTE_ORDER_MARK, decode};
 
 /// The largest file that is read at all.
 pub const LARGEST_FILE: u64 = 4 * 1024 * 1024;
@@ -147,7 +147,8 @@ pub struct TreeError {
 }
 
 impl TreeError {
-    pub(crate) fn new(place: Place, code: &'static str, message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(place: Place, code: &'static str, message: impl Into<String>) -> Self {
         Self { place, code, message: message.into() }
     }
 }
@@ -210,5 +211,5 @@ fn duplicate(key: &str, place: Place, first: Option<Place>) -> TreeError {
 }
 
 #[cfg(test)]
-#[path = "tree_tests.rs"]
+#[path = "lib_tests.rs"]
 mod tests;

@@ -8,10 +8,10 @@ use std::cell::Cell;
 use super::{Place, TreeError};
 
 /// What some editors put before UTF-8 text.
-pub(crate) const BYTE_ORDER_MARK: char = '\u{FEFF}';
+pub const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// Checks the encoding and skips a byte order mark.
-pub(crate) fn decode(bytes: &[u8]) -> Result<&str, TreeError> {
+pub fn decode(bytes: &[u8]) -> Result<&str, TreeError> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         let message = "the file is UTF-16; save it as UTF-8";
         return Err(TreeError::new(Place { line: 1, column: 1 }, "encoding", message));

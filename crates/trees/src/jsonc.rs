@@ -11,7 +11,7 @@ use super::text::Places;
 use super::{Budget, Key, Node, TreeError, Value, bounds, table};
 
 /// Comments and trailing commas, nothing else beyond JSON.
-pub(crate) const STRICT: ParseOptions = ParseOptions {
+pub const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: true,
