@@ -183,6 +183,18 @@ fn gate_11_task_scope_without_the_field() {
 }
 
 #[test]
+fn review_3_entries_over_arguments_are_looked_at_by_themselves() {
+    let entry = r#"github:get_me where {"/n":{"equals":1}}"#;
+    assert!(codes(&with_list(&[entry], &[])).is_empty());
+    assert_eq!(codes(&with_list(&[entry, "github:*"], &[])), ["note shadowed_entry file:1"]);
+    assert_eq!(codes(&with_list(&[&entry.replace("get_me", "get_you")], &[])), ["warning unknown_tool file:1"]);
+    assert_eq!(codes(&with_list(&[&entry.replace("equals", "like")], &[])), ["warning invalid_entry file:1"]);
+    let mut input = with_list(&[], &[]);
+    input.base.auto_run.ask = texts(&[entry]);
+    assert_eq!(codes(&input), ["warning invalid_entry file:1"], "it would ask for nothing");
+}
+
+#[test]
 fn review_1_review_2_and_perm_2_notes() {
     let mut input = with_list(&["github:*"], &[]);
     input.base.auto_run.auto_review = true;

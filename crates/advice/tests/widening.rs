@@ -150,6 +150,14 @@ const WIDENINGS: &[(&str, Edit)] = &[
     ("mode_raised", |input| with_admin(input, |admin| admin.enable_run_everything = true)),
     ("block_removed", |input| input.users.values_mut().for_each(|user| user.blocks.clear())),
     ("entry_added", |input| input.users.values_mut().for_each(|user| user.mcp_allowlist.extend(sourced(&["db:*"])))),
+    ("entry_added", |input| {
+        let narrow = sourced(&[r#"db:drop where {"/table":{"equals":"x"}}"#]);
+        input.users.values_mut().for_each(|user| user.mcp_allowlist.extend(narrow.clone()));
+    }),
+    ("entry_added", |input| {
+        let list = sourced(&["db:read", r#"db:drop where {"/table":{"equals":"x"}}"#]);
+        input.local.files.iter_mut().for_each(|file| file.mcp_allowlist = Some(list.clone()));
+    }),
     ("entry_added", |input| input.users.values_mut().for_each(|user| user.terminal_allowlist.extend(sourced(&["ls"])))),
     ("mode_raised", |input| {
         input.users.values_mut().for_each(|user| user.auto_run_mode = Some(AutoRunMode::RunEverything));
@@ -350,4 +358,22 @@ fn gate_16_a_widening_says_what_and_where() {
     let after = edited(|input| with_admin(input, |admin| admin.allowed.extend(sourced(&["cat"]))));
     let shown: Vec<String> = widens(&compile(&policy()), &compile(&after)).iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["`cat` is newly in the admin's list of commands (test:1)"]);
+}
+
+#[test]
+fn gate_16_an_entry_over_arguments_widens_only_what_was_not_open() {
+    let with = |entries: &[&str]| {
+        let mut input = PolicyInput::default();
+        kit::files_allow(&mut input, entries, &[]);
+        input
+    };
+    let (one, two) = (r#"db:get where {"/n":{"equals":1}}"#, r#"db:get where {"/n":{"equals":2}}"#);
+    assert_eq!(codes(&with(&[one]), &with(&[one, two])), ["entry_added"]);
+    assert_eq!(codes(&with(&[one]), &with(&[two])), ["entry_added"]);
+    assert_eq!(codes(&with(&[one]), &with(&["db:get"])), ["entry_added"]);
+    for before in ["db:get", "db:*", "*:get"] {
+        assert!(codes(&with(&[before]), &with(&[one])).is_empty(), "{before}");
+    }
+    assert_eq!(codes(&with(&["db:GET"]), &with(&[one])), ["entry_added"], "where there are twins");
+    assert!(codes(&with(&[one, two]), &with(&[one])).is_empty());
 }

@@ -137,6 +137,7 @@ reasons! {
     BrowserExempt "browser_exempt" Allow [] "a browser server whose protection is off" "";
     RunEverything "run_everything" Allow [] "auto-run is set to run everything" "";
     AllowlistMatch "allowlist_match" Allow [] "an allowlist entry matches" "";
+    NarrowedMatch "narrowed_match" Allow [] "an allowlist entry for calls with such arguments matches" "";
     AdminRunEverything "admin_run_everything" Allow [] "the admin permits run everything and the caller uses it" "";
     GateOffAutoRun "gate_off_auto_run" Allow [] "allowlists are switched off and auto-run is on" "";
     NeverHeld "never_held" Allow [] "prompts and completion are never held" "";

@@ -6,8 +6,8 @@ use toolwarden_core::{CallKind, Operation, Reason, name};
 
 use crate::input::AutoRunMode;
 use crate::lists::Effective;
-use crate::subject::Subject;
-use crate::verdict::Step;
+use crate::subject::{Arguments, Subject};
+use crate::verdict::{RuleRef, Step};
 
 /// Why an entry of the user's own would not help.
 const ADMIN_LIST_COUNTS: &str = "the admin record's list counts, not your own";
@@ -96,6 +96,9 @@ fn match_allowlist(subject: &Subject<'_>, mode: &ModeOfCaller) -> AutoRun {
     if let Some(rule) = found {
         return Step::because(Reason::AllowlistMatch).by(Some(rule.clone())).into();
     }
+    if let Some(rule) = narrowed(subject) {
+        return Step::because(Reason::NarrowedMatch).by(Some(rule)).into();
+    }
     let admin = subject.policy.base().admin.as_ref();
     if admin.is_some_and(|admin| admin.enable_run_everything) && mode.runs_everything {
         return AutoRun::because(Reason::AdminRunEverything);
@@ -105,6 +108,13 @@ fn match_allowlist(subject: &Subject<'_>, mode: &ModeOfCaller) -> AutoRun {
         Some(_) => Step::because(Reason::NotInAllowlist).noting(ADMIN_LIST_COUNTS).into(),
         None => AutoRun { step: Step::because(Reason::NotInAllowlist), candidates: vec![candidate] },
     }
+}
+
+/// An entry of the same list that asks for certain arguments (REVIEW-3).
+fn narrowed(subject: &Subject<'_>) -> Option<RuleRef> {
+    let Arguments::Known(arguments) = subject.arguments else { return None };
+    let lists = effective(subject).filter(|_| subject.operation() == Operation::CallTool)?;
+    lists.narrow.find(subject.names.server_name, subject.names.tool_name, arguments).cloned()
 }
 
 /// SHELL-1 without an allowlist.

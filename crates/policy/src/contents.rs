@@ -19,6 +19,8 @@ pub struct Contents<'a>(&'a PolicySet);
 #[derive(Debug, Clone, Default)]
 pub struct ListContents<'a> {
     pub mcp: Vec<&'a RuleRef>,
+    /// MCP entries that ask for certain arguments.
+    pub narrow: Vec<&'a RuleRef>,
     pub terminal: Vec<&'a RuleRef>,
 }
 
@@ -129,13 +131,21 @@ impl<'a> UserContents<'a> {
 
 impl<'a> LocalContents<'a> {
     fn of(local: &'a LocalLayer) -> Self {
-        let lists = ListContents { mcp: local.mcp().rules().collect(), terminal: local.terminal().rules().collect() };
+        let lists = ListContents {
+            mcp: local.mcp().rules().collect(),
+            narrow: local.narrow().rules().collect(),
+            terminal: local.terminal().rules().collect(),
+        };
         Self { user: local.user(), lists, classifier_off: local.classifier_off }
     }
 }
 
 impl<'a> ListContents<'a> {
     fn of(lists: &'a Lists) -> Self {
-        Self { mcp: lists.mcp.rules().collect(), terminal: lists.terminal.rules().collect() }
+        Self {
+            mcp: lists.mcp.rules().collect(),
+            narrow: lists.narrow.rules().collect(),
+            terminal: lists.terminal.rules().collect(),
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::allowlist::Allowlist;
 use crate::finding::Finding;
 use crate::input::{AdminInput, AutoRunMode, LocalInput, PolicyInput, ServerInput, UserInput};
 use crate::instructions::Instructions;
+use crate::narrow_entry::NarrowEntries;
 use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
 use crate::verdict::RuleRef;
 
@@ -14,6 +15,8 @@ use crate::verdict::RuleRef;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lists {
     pub(crate) mcp: Allowlist,
+    /// Those of the MCP entries that ask for certain arguments.
+    pub(crate) narrow: NarrowEntries,
     pub(crate) terminal: Terminal,
 }
 
@@ -81,8 +84,12 @@ impl Admin {
             return Ok(None);
         }
         let denied_hosts = denied_hosts(&input.sandboxing.denied_domains)?;
-        let lists =
-            Lists { mcp: Allowlist::compile(&input.mcp_tool_allowlist), terminal: Terminal::compile(&input.allowed) };
+        // Entries over arguments are a user's own: in the admin's list they match nothing.
+        let lists = Lists {
+            mcp: Allowlist::compile(&input.mcp_tool_allowlist),
+            narrow: NarrowEntries::default(),
+            terminal: Terminal::compile(&input.allowed),
+        };
         let (blocked, blocked_rules) = parse(&input.blocked);
         Ok(Some(Self {
             auto_run_disabled: lists.mcp.is_empty() && lists.terminal.is_empty() && !input.enable_run_everything,
@@ -133,6 +140,7 @@ impl UserLayer {
             mode: input.auto_run_mode,
             lists: Lists {
                 mcp: Allowlist::compile(&input.mcp_allowlist),
+                narrow: NarrowEntries::compile(&input.mcp_allowlist),
                 terminal: Terminal::compile(&input.terminal_allowlist),
             },
             blocks: Allowlist::compile(&input.blocks),
@@ -145,7 +153,7 @@ impl UserLayer {
 pub struct LocalLayer {
     user: String,
     /// None where no file defines the key: then the settings list counts (PERM-2).
-    mcp_files: Option<Allowlist>,
+    mcp_files: Option<(Allowlist, NarrowEntries)>,
     terminal_files: Option<Terminal>,
     /// The stored list and what `alwaysAllow` adds.
     settings: Lists,
@@ -165,13 +173,13 @@ impl LocalLayer {
         let defines_terminal = broken || local.files.iter().any(|file| file.terminal_allowlist.is_some());
         // A broken file grants nothing and defines every key, so the good file beside it still counts.
         let good = || local.files.iter().filter(|file| !file.broken);
-        let mcp = good().flat_map(|file| file.mcp_allowlist.iter().flatten());
+        let mcp = || good().flat_map(|file| file.mcp_allowlist.iter().flatten());
         let terminal = good().flat_map(|file| file.terminal_allowlist.iter().flatten());
         let stored = stored.cloned().unwrap_or_default();
         let always: Vec<Sourced<String>> = servers.iter().flat_map(always_allowed).collect();
         Self {
             user: local.user.clone(),
-            mcp_files: defines_mcp.then(|| Allowlist::compile(mcp)),
+            mcp_files: defines_mcp.then(|| (Allowlist::compile(mcp()), NarrowEntries::compile(mcp()))),
             terminal_files: defines_terminal.then(|| Terminal::compile(terminal)),
             settings: settings(&stored, &always),
             classifier_off: broken,
@@ -201,7 +209,11 @@ impl LocalLayer {
     }
 
     pub(crate) fn mcp(&self) -> &Allowlist {
-        self.mcp_files.as_ref().unwrap_or(&self.settings.mcp)
+        self.mcp_files.as_ref().map_or(&self.settings.mcp, |(mcp, _)| mcp)
+    }
+
+    pub(crate) fn narrow(&self) -> &NarrowEntries {
+        self.mcp_files.as_ref().map_or(&self.settings.narrow, |(_, narrow)| narrow)
     }
 
     pub(crate) fn terminal(&self) -> &Terminal {
@@ -218,6 +230,7 @@ impl LocalLayer {
 fn settings(stored: &UserInput, always: &[Sourced<String>]) -> Lists {
     Lists {
         mcp: Allowlist::compile(stored.mcp_allowlist.iter().chain(always)),
+        narrow: NarrowEntries::compile(&stored.mcp_allowlist),
         terminal: Terminal::compile(&stored.terminal_allowlist),
     }
 }
@@ -244,6 +257,7 @@ pub(crate) fn compile_users(input: &PolicyInput) -> Users {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effective<'a> {
     pub(crate) mcp: &'a Allowlist,
+    pub(crate) narrow: &'a NarrowEntries,
     pub(crate) terminal: &'a Terminal,
 }
 
@@ -255,11 +269,15 @@ impl<'a> Effective<'a> {
         caller: &Caller,
     ) -> Option<Self> {
         if let Some(admin) = admin {
-            return Some(Self { mcp: &admin.lists.mcp, terminal: &admin.lists.terminal });
+            return Some(Self::of_lists(&admin.lists));
         }
         if local.belongs_to(caller) {
-            return Some(Self { mcp: local.mcp(), terminal: local.terminal() });
+            return Some(Self { mcp: local.mcp(), narrow: local.narrow(), terminal: local.terminal() });
         }
-        user.map(|user| Self { mcp: &user.lists.mcp, terminal: &user.lists.terminal })
+        user.map(|user| Self::of_lists(&user.lists))
+    }
+
+    fn of_lists(lists: &'a Lists) -> Self {
+        Self { mcp: &lists.mcp, narrow: &lists.narrow, terminal: &lists.terminal }
     }
 }

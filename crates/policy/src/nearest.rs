@@ -24,6 +24,10 @@ pub fn nearest_miss(policy: &PolicySet, query: &Query, explanation: &Explanation
     match explanation.reason {
         Reason::NotInAllowlist if subject.line.is_none() => {
             let lists = lists(policy, &subject)?;
+            if let Some(rule) = lists.narrow.first_of(subject.names.server_name, subject.names.tool_name) {
+                let text = format!("entry `{}`, which asks for other arguments", rule.text);
+                return Some(NearestMiss { text, rule: Some(rule.clone()) });
+            }
             let rule = closest(&wanted, lists.mcp.rules())?;
             Some(NearestMiss { text: format!("entry `{}`", rule.text), rule: Some(rule.clone()) })
         }

@@ -15,6 +15,7 @@ use toolwarden_core::Reason;
 pub use cedar_policy::Effect;
 pub(crate) use facts::Facts;
 pub use parse::Rule;
+pub(crate) use scope::ACTION;
 pub(crate) use slice::Slices;
 
 use crate::finding::Finding;

@@ -1,6 +1,7 @@
 //! Allowlist entries as texts: which are valid, and which covers which (ALLOW-4, SHELL-2).
 
 use toolwarden_core::{Entry, name};
+use toolwarden_policy::NarrowEntry;
 
 /// Which of a user's two lists is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl List {
     #[must_use]
     pub fn fault(self, text: &str) -> Option<String> {
         match self {
-            Self::Mcp => Entry::parse(text).err().map(|fault| fault.to_string()),
+            Self::Mcp => mcp_fault(text),
             Self::Terminal => terminal_fault(text).map(str::to_owned),
         }
     }
@@ -30,7 +31,8 @@ impl List {
     /// Whether both texts are the same entry.
     pub(crate) fn same(self, left: &str, right: &str) -> bool {
         match self {
-            Self::Mcp => left.eq_ignore_ascii_case(right),
+            // What an argument must equal is case and all.
+            Self::Mcp => left == right || (NarrowEntry::parse(left).is_err() && left.eq_ignore_ascii_case(right)),
             Self::Terminal => left == right,
         }
     }
@@ -39,11 +41,22 @@ impl List {
     pub(crate) fn covers(self, wide: &str, narrow: &str) -> bool {
         match self {
             Self::Mcp => {
-                matches!((Entry::parse(wide), Entry::parse(narrow)), (Ok(wide), Ok(narrow)) if wide.covers(&narrow))
+                let whole_tool = || NarrowEntry::parse(narrow).ok().map(|entry| entry.whole_tool());
+                let narrow = Entry::parse(narrow).ok().or_else(whole_tool);
+                matches!((Entry::parse(wide), narrow), (Ok(wide), Some(narrow)) if wide.covers(&narrow))
             }
             Self::Terminal => terminal_fault(wide).is_none() && terminal_covers(wide, narrow),
         }
     }
+}
+
+/// Why an entry for a tool, or for a tool with certain arguments, can never match, if so.
+fn mcp_fault(text: &str) -> Option<String> {
+    let fault = Entry::parse(text).err()?;
+    if NarrowEntry::is_meant(text) {
+        return NarrowEntry::parse(text).err().map(|fault| fault.to_string());
+    }
+    Some(fault.to_string())
 }
 
 /// Why a terminal entry can never match, if so.

@@ -36,3 +36,23 @@ fn allow_4_mcp_entries_are_the_same_in_any_ascii_case() {
     assert!(!List::Terminal.same("Git", "git"));
     assert!(List::Mcp.covers("*:*", "a:b") && !List::Mcp.covers("a:b", "a:*") && !List::Mcp.covers("bad", "bad"));
 }
+
+#[test]
+fn allow_4_an_entry_over_arguments_is_one_by_its_exact_text() {
+    let entry = r#"notes:write where {"/name":{"equals":"plan"}}"#;
+    assert_eq!(List::Mcp.fault(entry), None);
+    assert!(
+        List::Mcp.fault(r#"notes:* where {"/name":{"equals":"plan"}}"#).is_some_and(|fault| fault.contains("one tool"))
+    );
+    assert!(
+        List::Mcp
+            .fault(r#"notes:write where {"/name":{"equals": 1}}"#)
+            .is_some_and(|fault| fault.contains("write it as"))
+    );
+    assert_eq!(List::Mcp.fault("notes:write where"), None, "a tool may be called so");
+    assert!(List::Mcp.same(entry, entry) && !List::Mcp.same(entry, &entry.replace("plan", "Plan")));
+    for wide in ["*:*", "notes:*", "NOTES:write"] {
+        assert!(List::Mcp.covers(wide, entry), "{wide}");
+    }
+    assert!(!List::Mcp.covers(entry, "notes:write") && !List::Mcp.covers("notes:read", entry));
+}

@@ -3,7 +3,7 @@
 use toolwarden_core::{Entry, Side, Sourced, name};
 use toolwarden_policy::servers::Servers;
 use toolwarden_policy::shell::{self, ShellEntry};
-use toolwarden_policy::{Finding, PolicyInput};
+use toolwarden_policy::{Finding, NarrowEntry, PolicyInput};
 
 use super::{is_known_server, nearest};
 
@@ -23,10 +23,10 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut check_mcp = |list: &[Sourced<String>]| findings.extend(mcp_list(list, servers));
     for file in &input.local.files {
-        check_mcp(file.mcp_allowlist.as_deref().unwrap_or_default());
+        check_mcp(&plain(file.mcp_allowlist.as_deref().unwrap_or_default()));
     }
     for user in input.users.values() {
-        check_mcp(&user.mcp_allowlist);
+        check_mcp(&plain(&user.mcp_allowlist));
         check_mcp(&user.blocks);
     }
     check_mcp(&input.base.auto_run.ask);
@@ -44,6 +44,28 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
         findings.extend(admin.blocked.iter().filter_map(invalid_terminal));
     }
     findings.extend(replaced(input));
+    findings.extend(over_arguments(input, servers));
+    findings
+}
+
+/// A user's list without the entries over arguments, which are looked at by themselves.
+fn plain(list: &[Sourced<String>]) -> Vec<Sourced<String>> {
+    list.iter().filter(|text| NarrowEntry::parse(&text.value).is_err()).cloned().collect()
+}
+
+/// Entries over arguments: tools nobody has, and those that a wider entry makes needless.
+fn over_arguments(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
+    let files = input.local.files.iter().filter_map(|file| file.mcp_allowlist.as_deref());
+    let lists = files.chain(input.users.values().map(|user| user.mcp_allowlist.as_slice()));
+    let mut findings = Vec::new();
+    for list in lists {
+        for text in list {
+            let Ok(entry) = NarrowEntry::parse(&text.value).map(|entry| entry.whole_tool()) else { continue };
+            findings.extend(unknown(&entry, text, servers));
+            let wider = list.iter().find(|other| Entry::parse(&other.value).is_ok_and(|other| other.covers(&entry)));
+            findings.extend(wider.map(|wider| shadowed(text, &wider.value)));
+        }
+    }
     findings
 }
 
@@ -54,11 +76,7 @@ fn mcp_list(list: &[Sourced<String>], servers: &Servers) -> Vec<Finding> {
         let entry = match Entry::parse(&text.value) {
             Ok(entry) => entry,
             Err(fault) => {
-                let message = format!("Invalid MCP allowlist entry: {} ({fault})", name::shown(&text.value));
-                findings.push(
-                    Finding::warning("invalid_entry", text.origin.clone(), message)
-                        .suggesting("write `server:tool`, where either side may be `*`"),
-                );
+                findings.push(invalid_mcp(text, &fault.to_string()));
                 continue;
             }
         };
@@ -81,6 +99,18 @@ fn mcp_list(list: &[Sourced<String>], servers: &Servers) -> Vec<Finding> {
         findings.extend(later.map(|(wider, _)| shadowed(text, &wider.to_string())));
     }
     findings
+}
+
+fn invalid_mcp(text: &Sourced<String>, fault: &str) -> Finding {
+    let over_arguments = NarrowEntry::is_meant(&text.value).then(|| NarrowEntry::parse(&text.value).err());
+    let fault = match over_arguments {
+        None => fault.to_owned(),
+        Some(Some(fault)) => fault.to_string(),
+        Some(None) => "entries over arguments count in a user's own list alone".to_owned(),
+    };
+    let message = format!("Invalid MCP allowlist entry: {} ({fault})", name::shown(&text.value));
+    Finding::warning("invalid_entry", text.origin.clone(), message)
+        .suggesting("write `server:tool`, where either side may be `*`")
 }
 
 fn shadowed(text: &Sourced<String>, wider: &str) -> Finding {

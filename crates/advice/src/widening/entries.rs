@@ -1,7 +1,7 @@
 //! Lists of `server:tool` entries and of command entries: which of one list another does not cover.
 
 use toolwarden_core::{Entry, Side};
-use toolwarden_policy::RuleRef;
+use toolwarden_policy::{ListContents, NarrowEntry, RuleRef};
 
 use super::Found;
 
@@ -15,6 +15,21 @@ pub(super) fn opened(before: &[&RuleRef], after: &[&RuleRef], whose: &str, found
             (Side::Name(_), Side::Any) => false,
         };
         if !known.iter().any(|(_, other)| other.server.covers(&entry.server) && same_tool(other)) {
+            found.add("entry_added", format!("`{}` is newly in {whose}", rule.text), Some(&rule.origin));
+        }
+    }
+}
+
+/// Entries over arguments that open something newly; the same tool, or more, may have been open before.
+pub(super) fn opened_narrow(before: &ListContents<'_>, after: &ListContents<'_>, whose: &str, found: &mut Found) {
+    let known = parsed(&before.mcp);
+    let mut added: Vec<&RuleRef> = after.narrow.clone();
+    added.sort_by(|left, right| left.text.cmp(&right.text));
+    added.retain(|rule| !before.narrow.iter().any(|other| other.text == rule.text));
+    for rule in added {
+        let tool = NarrowEntry::parse(&rule.text).map(|entry| entry.whole_tool());
+        let is_exact = |other: &Entry, tool: &Entry| other.tool == Side::Any || other.tool == tool.tool;
+        if !tool.is_ok_and(|tool| known.iter().any(|(_, other)| other.covers(&tool) && is_exact(other, &tool))) {
             found.add("entry_added", format!("`{}` is newly in {whose}", rule.text), Some(&rule.origin));
         }
     }

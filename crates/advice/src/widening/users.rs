@@ -21,7 +21,9 @@ pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) 
         if is_own && reach(mode) > reach(old.mode.unwrap_or(old_default)) {
             found.add("mode_raised", format!("auto-run of {shown} is now `{}`", mode.as_str()), None);
         }
-        entries::opened(&old.lists.mcp, &new.lists.mcp, &format!("the MCP allowlist of {shown}"), found);
+        let whose = format!("the MCP allowlist of {shown}");
+        entries::opened(&old.lists.mcp, &new.lists.mcp, &whose, found);
+        entries::opened_narrow(&old.lists, &new.lists, &whose, found);
         let whose = format!("the terminal allowlist of {shown}");
         entries::opened_commands(&old.lists.terminal, &new.lists.terminal, &whose, found);
         entries::lifted(&old.blocks, &new.blocks, "block_removed", &format!("blocked for {shown}"), found);
@@ -44,6 +46,7 @@ fn local(before: &PolicySet, after: &PolicySet, found: &mut Found) {
         found.add("local_user_changed", "the local files are now another user's", None);
     }
     entries::opened(&old.lists.mcp, &new.lists.mcp, "the local MCP allowlist", found);
+    entries::opened_narrow(&old.lists, &new.lists, "the local MCP allowlist", found);
     entries::opened_commands(&old.lists.terminal, &new.lists.terminal, "the local terminal allowlist", found);
     let what = "permissions.json can be read: a classifier may pay again";
     found.if_off(old.classifier_off, new.classifier_off, "payer_added", what);

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Entry, Sourced};
-use toolwarden_policy::PolicyInput;
 use toolwarden_policy::shell::ShellEntry;
+use toolwarden_policy::{NarrowEntry, PolicyInput};
+use toolwarden_sources::List;
 
 use crate::clerk::blocking;
 use crate::place::{self, Place};
@@ -43,6 +44,9 @@ pub struct Row {
     pub counts: bool,
     /// Why the entry can never match.
     pub invalid: Option<String>,
+    /// The rule in Cedar, of an entry over arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl Operation for AllowlistShow {
@@ -84,11 +88,17 @@ impl Whose<'_> {
     fn mcp(&self) -> Vec<Row> {
         let input = self.input;
         let fault = |text: &str| Entry::parse(text).err().map(|fault| fault.to_string());
-        let row = |counts: bool| move |entry: &Sourced<String>| row("mcp", entry, counts, fault(&entry.value));
+        let admins = |entry: &Sourced<String>| row("mcp", entry, true, fault(&entry.value));
+        let row = |counts: bool| {
+            move |entry: &Sourced<String>| {
+                let rule = NarrowEntry::parse(&entry.value).ok().and_then(|entry| entry.rule_text());
+                Row { rule, ..row("mcp", entry, counts, List::Mcp.fault(&entry.value)) }
+            }
+        };
         let admin = input.base.admin.as_ref().filter(|admin| admin.enabled);
         let files = input.local.files.iter().filter(|_| self.is_local);
         let defined = files.clone().any(|file| file.broken || file.mcp_allowlist.is_some());
-        let mut rows: Vec<Row> = admin.iter().flat_map(|admin| &admin.mcp_tool_allowlist).map(row(true)).collect();
+        let mut rows: Vec<Row> = admin.iter().flat_map(|admin| &admin.mcp_tool_allowlist).map(admins).collect();
         rows.extend(files.flat_map(|file| file.mcp_allowlist.iter().flatten()).map(row(admin.is_none())));
         let counts = admin.is_none() && !defined;
         rows.extend(input.users.get(self.user).into_iter().flat_map(|user| &user.mcp_allowlist).map(row(counts)));
@@ -134,5 +144,6 @@ fn row(kind: &str, entry: &Sourced<String>, counts: bool, invalid: Option<String
         source: entry.origin.to_string(),
         counts: counts && invalid.is_none(),
         invalid,
+        rule: None,
     }
 }

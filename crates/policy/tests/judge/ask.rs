@@ -12,7 +12,10 @@ pub fn engine(policy: &PolicySet, query: &Query) -> Naive {
 }
 
 pub fn of(explanation: &Explanation) -> Naive {
-    let rule = explanation.rule.as_ref().filter(|_| explanation.reason == Reason::AllowlistMatch);
+    let rule = explanation
+        .rule
+        .as_ref()
+        .filter(|_| matches!(explanation.reason, Reason::AllowlistMatch | Reason::NarrowedMatch));
     Naive {
         decision: explanation.decision,
         stage: explanation.stage,

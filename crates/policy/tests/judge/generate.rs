@@ -20,7 +20,7 @@ use crate::generate_servers::servers;
 use crate::naive::World;
 use crate::tape::{Tape, here, sourced};
 
-pub const ENTRIES: [&str; 18] = [
+pub const ENTRIES: [&str; 28] = [
     "db:get",
     "db:*",
     "*:get",
@@ -39,11 +39,22 @@ pub const ENTRIES: [&str; 18] = [
     "a:b:c",
     "db:g*",
     "*:bad:name",
+    // Over arguments; the last ones are none.
+    r#"db:get where {"/k":"free","/n":"free","/project_id":"free","/run_id":"free","/job_id":"free","/spot":{"path":"src"},"/task_id":"free"}"#,
+    r#"db:get where {"/job_id":"free","/k":"free","/n":"free","/project_id":"free","/run_id":"free","/spot":{"path":"src"},"/table":"free","/task_id":"free"}"#,
+    r#"db:get where {"/deep":"free","/job_id":"free","/k":{"equals":"v"},"/n":{"equals":7},"/project_id":"free","/run_id":"free","/table":"free","/task_id":"free"}"#,
+    r#"web:api.call where {"/job_id":"free","/k":"free","/n":"free","/project_id":"free","/run_id":"free","/spot":{"host":"a.test"},"/table":"free","/task_id":"free"}"#,
+    r#"db:db.read where {"/job_id":"free","/k":"free","/n":"free","/project_id":"free","/run_id":"free","/spot":{"branch":"src"},"/table":"free","/task_id":"free"}"#,
+    r#"db:db.read where {"/deeper":"free","/job_id":"free","/k":"free","/n":"free","/project_id":"free","/run_id":"free","/spot/in":{"equals":5},"/table":"free","/task_id":"free"}"#,
+    r#"db:get where {"/n":{"equals":7}}"#,
+    r#"db:* where {"/n":{"equals":7}}"#,
+    r#"db:get where {"/n":"free"}"#,
+    r#"db:get where {"/n": {"equals":7}}"#,
 ];
 
 const MODES: [AutoRunMode; 3] = [AutoRunMode::UseAllowlist, AutoRunMode::RunEverything, AutoRunMode::AskEveryTime];
-const POLICY_BYTES: usize = 2200;
-const QUERY_BYTES: usize = 78;
+const POLICY_BYTES: usize = 2310;
+const QUERY_BYTES: usize = 80;
 
 /// A policy with the rules it was printed from.
 pub fn world() -> impl Strategy<Value = World> {
@@ -63,7 +74,7 @@ pub fn query_from(tape: &mut Tape<'_>) -> Query {
     let mut who = tape.section(32);
     let time = caller_time(&mut who);
     let caller = caller(&mut who, time);
-    let mut what = tape.section(30);
+    let mut what = tape.section(32);
     let (call, door) = call(&mut what);
     let mut query = Query::new(caller.into(), call, door, time);
     surroundings(&mut query, tape);
@@ -75,7 +86,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
     let rules = rules(&mut tape.section(60), &servers);
     let base = BaseInput {
         auto_run: auto_run(&mut tape.section(32)),
-        admin: admin(&mut tape.section(64)),
+        admin: admin(&mut tape.section(74)),
         modes: modes(&mut tape.section(4 * 64)),
         roles: roles(&mut tape.section(3 * 48)),
         rules: print(&rules),
@@ -87,12 +98,12 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
     };
     let mut users = BTreeMap::new();
     for name in ["ann", "bob", "cid"] {
-        let mut section = tape.section(48);
+        let mut section = tape.section(60);
         if section.chance(85) {
             users.insert(name.to_owned(), user(&mut section));
         }
     }
-    let local = local(&mut tape.section(90));
+    let local = local(&mut tape.section(110));
     World { input: PolicyInput { version: 7, base, servers, users, local }, rules }
 }
 
@@ -136,10 +147,14 @@ fn admin(tape: &mut Tape<'_>) -> Option<AdminInput> {
     })
 }
 
+/// Matches many of the calls that are made.
+const OVER_TASK: &str = r#"db:get where {"/args":"free","/arguments":"free","/big":"free","/command":"free","/deep":"free","/deeper":"free","/job_id":"free","/k":"free","/n":"free","/path":"free","/project_id":"free","/run_id":"free","/spot":"free","/table":"free","/task_id":{"equals":"t1"}}"#;
+
 fn user(tape: &mut Tape<'_>) -> UserInput {
+    let over_arguments = if tape.chance(40) { vec![sourced(OVER_TASK)] } else { Vec::new() };
     UserInput {
         auto_run_mode: tape.chance(50).then(|| tape.pick(AutoRunMode::UseAllowlist, &MODES)),
-        mcp_allowlist: tape.list(10, &ENTRIES),
+        mcp_allowlist: [tape.list(10, &ENTRIES), over_arguments].concat(),
         terminal_allowlist: tape.list(25, &SHELL_ENTRIES),
         blocks: tape
             .list(4, &["db:get", "DB:Api.Call", "*:db.read", "web:*", "builtin:web.fetch", "db:resources/read"]),

@@ -147,6 +147,30 @@ const NAMED: [&str; 34] = [
     "..",
 ];
 
+/// What an entry over arguments may let through, and what only looks so.
+const SPOTS: [&str; 20] = [
+    "\"src\"",
+    "\"src/a/b\"",
+    "\"src/../a\"",
+    "\"src-evil/a\"",
+    "\"./src/a\"",
+    "\"/src/a\"",
+    "\"src/%2e%2e/a\"",
+    "\"src/\\uff0e\\uff0e/a\"",
+    "\"https://a.test/x\"",
+    "\"https://A.test:443\"",
+    "\"a.test\"",
+    "\"https://a.test@b.test/\"",
+    "\"https://a.test:8443/\"",
+    "\"https://a.test./\"",
+    "\"src/.a\"",
+    "{\"in\":5}",
+    "{\"in\":\"5\"}",
+    "{\"in\":5,\"at\":1}",
+    "[\"src/a\"]",
+    "{}",
+];
+
 /// A call and the door it comes in by.
 pub fn call(tape: &mut Tape<'_>) -> (Call, Door) {
     let door = tape.pick(Door::Mcp, &[Door::Mcp, Door::Explain, Door::Decide]);
@@ -240,6 +264,7 @@ pub fn arguments(tape: &mut Tape<'_>) -> Option<Arc<Document>> {
         "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"",
         &[],
     );
+    add(tape, 30, "spot", "\"src/a\"", &SPOTS);
     if tape.chance(12) {
         members.push(naming(tape));
     }

@@ -25,6 +25,7 @@ mod naive_context;
 mod naive_holds;
 mod naive_modes;
 mod naive_names;
+mod naive_narrow;
 mod naive_places;
 mod naive_roles;
 mod naive_schema;

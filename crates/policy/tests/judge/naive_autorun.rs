@@ -13,6 +13,7 @@ use crate::naive_allowlist::{sides, widest};
 use crate::naive_context::Chosen;
 use crate::naive_holds::{directory, needs_another_person};
 use crate::naive_names::{is_valid, same};
+use crate::naive_narrow;
 use crate::naive_shell::{self, is_entry};
 
 /// What auto-run says.
@@ -69,6 +70,9 @@ fn mcp(case: &Case<'_>) -> Auto {
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
     if let Some(entry) = widest(&entries, case) {
         return Auto::Allow { reason: Reason::AllowlistMatch, rule: Some(entry.to_owned()) };
+    }
+    if let Some(entry) = entries.iter().find(|entry| case.admin().is_none() && naive_narrow::matches(entry, case)) {
+        return Auto::Allow { reason: Reason::NarrowedMatch, rule: Some((*entry).to_owned()) };
     }
     let admin_runs = case.admin().is_some_and(|admin| admin.enable_run_everything);
     if admin_runs && effective_mode(case) == AutoRunMode::RunEverything {

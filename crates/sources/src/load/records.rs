@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use toolwarden_core::name::registration_key;
 use toolwarden_core::records::{Kind, Place as Spot, Record};
-use toolwarden_core::{Entry, Layer, Origin, Sourced, name};
+use toolwarden_core::{Layer, Origin, Sourced, name};
 use toolwarden_policy::AUTO_REVIEW;
 use toolwarden_policy::input::{AdminInput, AutoRunInput, ModeInput, RoleInput, RuleFile, UserInput};
 use toolwarden_policy::roles::canonical as canonical_role;
 
 use super::{Loading, SourceState};
-use crate::entries::terminal_fault;
+use crate::entries::{List, terminal_fault};
 use crate::files;
 use crate::finding::{Finding, Severity};
 use crate::readers::SourceKind;
@@ -71,7 +71,7 @@ pub(super) fn users(loading: &mut Loading<'_>) -> BTreeMap<String, UserInput> {
         let label = label(spot);
         let lists: StoredUser = loading.keep(record::plain(spot, &kept.content));
         let help = format!("stored for {}; remove it with `toolwarden disallow`", name::shown(&spot.owner));
-        for entry in lists.mcp_allowlist.iter().filter(|entry| Entry::parse(entry).is_err()) {
+        for entry in lists.mcp_allowlist.iter().filter(|entry| List::Mcp.fault(entry).is_some()) {
             let message = format!("Invalid MCP allowlist entry: {}", name::shown(entry));
             loading.warn("invalid_entry", &label, message, help.clone());
         }

@@ -96,7 +96,9 @@ fn read(report: &mut Report, root: &Node) -> AdminInput {
             "enable_run_everything" => admin.enable_run_everything = report.boolean(what, node) == Some(true),
             "mcp_tool_allowlist" => {
                 admin.mcp_tool_allowlist = report.texts(what, node).unwrap_or_default();
-                warn_mcp(report, &admin.mcp_tool_allowlist);
+                // What an admin lists is whole tools.
+                let fault = |text: &str| toolwarden_core::Entry::parse(text).err().map(|fault| fault.to_string());
+                warn_mcp(report, &admin.mcp_tool_allowlist, fault);
             }
             "sandboxing_controls" => admin.sandboxing = read_sandboxing(report, node),
             "browser_protection" => admin.browser_protection = report.boolean(what, node).unwrap_or(true),

@@ -3,10 +3,10 @@
 //! Takes JSON with comments; gives the keys it defines, invalid entries included (ALLOW-3); a wrong
 //! type or a text that cannot be parsed makes the whole file broken (PERM-3).
 
-use toolwarden_core::{Entry, Layer, Sourced, name};
+use toolwarden_core::{Layer, Sourced, name};
 use toolwarden_policy::input::PermissionsInput;
 
-use crate::entries::terminal_fault;
+use crate::entries::{List, terminal_fault};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Node, Place};
 
@@ -30,7 +30,7 @@ fn read(report: &mut Report, root: &Node) -> PermissionsInput {
         match key.text.as_str() {
             "mcpAllowlist" => {
                 input.mcp_allowlist = report.texts(&key.text, node);
-                warn_mcp(report, input.mcp_allowlist.as_deref().unwrap_or_default());
+                warn_mcp(report, input.mcp_allowlist.as_deref().unwrap_or_default(), |text| List::Mcp.fault(text));
             }
             "terminalAllowlist" => {
                 input.terminal_allowlist = report.texts(&key.text, node);
@@ -56,12 +56,12 @@ fn read_instructions(report: &mut Report, node: &Node, input: &mut PermissionsIn
 }
 
 /// Warns about entries that can never match; they stay in the list (ALLOW-3).
-pub(crate) fn warn_mcp(report: &mut Report, entries: &[Sourced<String>]) {
+pub(crate) fn warn_mcp(report: &mut Report, entries: &[Sourced<String>], fault: impl Fn(&str) -> Option<String>) {
     for entry in entries {
-        if let Err(fault) = Entry::parse(&entry.value) {
+        if let Some(fault) = fault(&entry.value) {
             let message = format!("Invalid MCP allowlist entry: {}", name::shown(&entry.value));
             report.warning(place(entry), "invalid_entry", message);
-            report.help(fault.to_string());
+            report.help(fault);
         }
     }
 }

@@ -36,6 +36,9 @@ pub fn run(places: &Places, arguments: &AllowlistArguments) -> Result<Exit> {
         };
         let (entry, source) = (name::shown(&row.entry), name::shown(&row.source));
         output::text(&format!("{:<8} {entry:<width$}  {source} ({}){mark}\n", row.kind, row.layer))?;
+        if let Some(rule) = &row.rule {
+            output::text(&format!("         {}\n", name::shown(rule)))?;
+        }
     }
     Ok(Exit::Done)
 }
