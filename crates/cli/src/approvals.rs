@@ -35,7 +35,7 @@ pub enum ApprovalsCommand {
     },
     /// Permit a held call
     #[command(
-        after_help = "Examples:\n  toolwarden approvals approve 0123456789abcdef\n  toolwarden approvals approve 0123456789abcdef --scope tool --note 'reads only'"
+        after_help = "Examples:\n  toolwarden approvals approve 0123456789abcdef\n  toolwarden approvals approve 0123456789abcdef --scope tool --note 'reads only'\n  toolwarden approvals approve 0123456789abcdef --scope narrowed --where path=path:src --free text\n\nEvery argument of the call is named, by --where or --free; a later call with any other argument is held. NAME may be a JSON pointer such as /options/branch. `approvals show` suggests some."
     )]
     Approve {
         /// As `approvals list` shows it
@@ -44,6 +44,12 @@ pub enum ApprovalsCommand {
         /// What else it permits; `approvals show` says what each means for this call
         #[arg(long, value_enum, default_value_t = Scope::Once)]
         scope: Scope,
+        /// With `--scope narrowed`: what an argument must be like; KIND is equals, path (below this directory), host or branch (this one, or below it)
+        #[arg(long = "where", value_name = "NAME=KIND:VALUE", value_parser = NonEmptyStringValueParser::new())]
+        conditions: Vec<String>,
+        /// With `--scope narrowed`: an argument that may be anything
+        #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+        free: Vec<String>,
         /// Why, for the record
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
@@ -117,6 +123,8 @@ pub enum Scope {
     Tool,
     /// Every tool of the server, from now on
     Server,
+    /// The tool with such arguments as --where and --free say, from now on
+    Narrowed,
 }
 
 impl From<Scope> for AnswerScope {
@@ -126,6 +134,7 @@ impl From<Scope> for AnswerScope {
             Scope::Session => Self::Session,
             Scope::Tool => Self::Tool,
             Scope::Server => Self::Server,
+            Scope::Narrowed => Self::Narrowed,
         }
     }
 }

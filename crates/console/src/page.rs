@@ -79,7 +79,7 @@ fn logged_in(clerk: &Clerk, visitors: &dyn Visitors, login: &str, id: &str) -> O
 }
 
 async fn looked_at(clerk: &Clerk, visitor: &Visitor, id: &str) -> Response<Bytes> {
-    match clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id: id.to_owned() }).await {
+    match clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id: id.to_owned(), narrowed: false }).await {
         Ok(view) => page_of(clerk, visitor, &view, None),
         Err(error) => refused(&error),
     }
@@ -97,7 +97,8 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
     let outcome = match form.answer.as_deref() {
         Some("approve") => {
             let scope = if visitor.who == Who::Linked { Some(AnswerScope::Once) } else { form.scope };
-            let request = approvals_approve::Request { id: id.clone(), scope, note, again: false };
+            let request =
+                approvals_approve::Request { id: id.clone(), scope, note, ..approvals_approve::Request::default() };
             clerk.perform::<ApprovalsApprove>(&visitor.actor, request).await
         }
         Some("deny") => {
@@ -113,7 +114,8 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
         }
         Err(error @ (ControlError::BadInput(_) | ControlError::Forbidden(_))) => {
             // What it lacks, or who was faster: beside the call itself.
-            let view = clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id }).await;
+            let view =
+                clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id, narrowed: false }).await;
             match view {
                 Ok(view) => page_of(clerk, &visitor, &view, Some(&error.to_string())),
                 Err(error) => refused(&error),

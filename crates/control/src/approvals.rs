@@ -7,6 +7,7 @@ use toolwarden_core::{
 };
 use toolwarden_store::state::Approval;
 
+use crate::narrowing::NarrowedOffer;
 use crate::{Actor, ControlError, Role};
 
 /// A held call as it is listed.
@@ -44,6 +45,9 @@ pub struct ApprovalView {
     pub machine_opinion: Option<Opinion>,
     /// What else each answer would permit.
     pub offers: Vec<Offer>,
+    /// What a narrowed answer could ask for; only where that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<NarrowedOffer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<HeldAnswer>,
 }
@@ -98,6 +102,7 @@ impl From<Approval> for ApprovalView {
             needs,
             machine_opinion: opinion,
             offers,
+            narrowed: Vec::new(),
             answer,
         }
     }

@@ -237,10 +237,12 @@ pub enum AnswerScope {
     Tool,
     /// Every tool of the server, from now on.
     Server,
+    /// The tool with such arguments, from now on.
+    Narrowed,
 }
 
 impl AnswerScope {
-    pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::Tool, Self::Server];
+    pub const ALL: [Self; 5] = [Self::Once, Self::Session, Self::Tool, Self::Server, Self::Narrowed];
 
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -249,6 +251,7 @@ impl AnswerScope {
             Self::Session => "session",
             Self::Tool => "tool",
             Self::Server => "server",
+            Self::Narrowed => "narrowed",
         }
     }
 }

@@ -133,7 +133,7 @@ async fn perform(clerk: &Clerk, actor: &Actor, said: Said) -> Result<ApprovalVie
     let outcome = match answer {
         Word::Approve => {
             let scope = Some(AnswerScope::Once);
-            let request = approvals_approve::Request { id, scope, note, again: false };
+            let request = approvals_approve::Request { id, scope, note, ..approvals_approve::Request::default() };
             clerk.perform::<ApprovalsApprove>(actor, request).await?
         }
         Word::Deny => {

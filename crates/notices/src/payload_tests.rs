@@ -27,6 +27,7 @@ fn view() -> ApprovalView {
         expires_at: "2027-01-16T08:00:00Z".to_owned(),
         changed_at: "2027-01-15T08:00:00Z".to_owned(),
         needs: ApprovalNeeds::default(),
+        narrowed: Vec::new(),
         offers: Vec::new(),
         answer: None,
         machine_opinion: None,

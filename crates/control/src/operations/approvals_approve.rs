@@ -5,12 +5,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{AnswerScope, ApprovalState, GrantClaims, HeldCall, SESSION_ANCHOR, TOKEN_ANCHOR};
+use toolwarden_policy::{NarrowEntry, Narrowing};
 
 use super::allowlist_add::{AllowlistAdd, Request as AddRequest};
 use super::approvals_answer::{Outcome, Said, answer, whose};
 use super::approvals_show::find;
 use super::grants_issue::issue;
 use crate::approvals::offers;
+use crate::narrowing::{choose, may_be_narrowed};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// How long "this session" lasts at most.
@@ -20,7 +22,7 @@ const SESSION: Duration = Duration::from_secs(8 * 60 * 60);
 #[derive(Debug)]
 pub struct ApprovalsApprove;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
@@ -32,6 +34,12 @@ pub struct Request {
     /// Also where the call may have run already, and nobody knows.
     #[serde(default)]
     pub again: bool,
+    /// For `narrowed`: what arguments must be like, as `NAME=KIND:VALUE`.
+    #[serde(default, rename = "where")]
+    pub conditions: Vec<String>,
+    /// For `narrowed`: arguments that may be anything.
+    #[serde(default)]
+    pub free: Vec<String>,
 }
 
 impl Operation for ApprovalsApprove {
@@ -48,6 +56,8 @@ impl Operation for ApprovalsApprove {
         let approval = find(clerk, actor, &request.id).await?;
         let call = approval.call.clone();
         check_scope(&call, scope)?;
+        // Made before anything counts: what cannot be an entry is said now.
+        let narrowed = narrowed(&call, scope, &request)?;
         if approval.state == ApprovalState::Unknown && !request.again {
             return Err(ControlError::BadInput(format!(
                 "the call left, and nobody knows how it ended: approved once more it may run twice. Look at the server \
@@ -55,13 +65,13 @@ impl Operation for ApprovalsApprove {
                 approval.id
             )));
         }
-        if matches!(scope, AnswerScope::Tool | AnswerScope::Server) {
+        if matches!(scope, AnswerScope::Tool | AnswerScope::Server | AnswerScope::Narrowed) {
             // Said before anything counts: whose lists these are.
             actor.must_be(&whose(&call)?, "lists of others")?;
         }
         let note = request.note.clone();
         let answered = answer(clerk, actor, approval, Said::Yes(scope), request.note).await?;
-        let (besides, not_done) = match always(clerk, actor, &call, scope, note).await {
+        let (besides, not_done) = match always(clerk, actor, &call, (scope, narrowed), note).await {
             Ok(besides) => (besides, None),
             Err(error) => {
                 (None, Some(format!("the call is approved once; what else was asked for is not done: {error}")))
@@ -73,7 +83,8 @@ impl Operation for ApprovalsApprove {
 
 /// Only what is offered can be answered.
 fn check_scope(call: &HeldCall, scope: AnswerScope) -> Result<(), ControlError> {
-    if offers(call).iter().any(|offer| offer.scope == scope) {
+    let is_narrowed = scope == AnswerScope::Narrowed && may_be_narrowed(call);
+    if is_narrowed || offers(call).iter().any(|offer| offer.scope == scope) {
         return Ok(());
     }
     let why = match scope {
@@ -83,12 +94,22 @@ fn check_scope(call: &HeldCall, scope: AnswerScope) -> Result<(), ControlError> 
     Err(ControlError::BadInput(format!("`{}` cannot be answered: {why}", scope.as_str())))
 }
 
+/// The entry over arguments that is asked for.
+fn narrowed(call: &HeldCall, scope: AnswerScope, request: &Request) -> Result<Option<NarrowEntry>, ControlError> {
+    let chosen = Narrowing { conditions: request.conditions.clone(), free: request.free.clone() };
+    match scope {
+        AnswerScope::Narrowed => choose(call, &chosen).map(Some),
+        _ if chosen == Narrowing::default() => Ok(None),
+        _ => Err(ControlError::BadInput("arguments are chosen for the answer `narrowed` alone".to_owned())),
+    }
+}
+
 /// "Run and add": the entry goes where it takes effect.
 async fn always(
     clerk: &Clerk,
     actor: &Actor,
     call: &HeldCall,
-    scope: AnswerScope,
+    (scope, narrowed): (AnswerScope, Option<NarrowEntry>),
     note: Option<String>,
 ) -> Result<Option<String>, ControlError> {
     let entry = match scope {
@@ -96,6 +117,10 @@ async fn always(
         AnswerScope::Session => return this_session(clerk, actor, call, note).await.map(Some),
         AnswerScope::Tool => format!("{}:{}", call.server, call.tool),
         AnswerScope::Server => format!("{}:*", call.server),
+        AnswerScope::Narrowed => match narrowed {
+            Some(entry) => entry.to_string(),
+            None => return Ok(None),
+        },
     };
     let request = AddRequest { entry, user: Some(whose(call)?), ..AddRequest::default() };
     let added = AllowlistAdd::run(clerk, actor, request).await?;

@@ -1,11 +1,13 @@
 //! One held call: the arguments, what the tool says of itself, who calls, why it is held, and what can be answered.
 
 use serde::{Deserialize, Serialize};
+use toolwarden_core::ApprovalState;
 use toolwarden_core::name::shown;
 use toolwarden_store::state::Approval;
 
 use crate::approvals::ApprovalView;
 use crate::editing::not_there;
+use crate::narrowing::{may_be_narrowed, suggest};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -16,6 +18,9 @@ pub struct ApprovalsShow;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
+    /// With what a narrowed answer could ask for.
+    #[serde(default)]
+    pub narrowed: bool,
 }
 
 impl Operation for ApprovalsShow {
@@ -28,7 +33,10 @@ impl Operation for ApprovalsShow {
     type Outcome = ApprovalView;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<ApprovalView, ControlError> {
-        Ok(find(clerk, actor, &request.id).await?.into())
+        let approval = find(clerk, actor, &request.id).await?;
+        let is_open = approval.state == ApprovalState::Held && may_be_narrowed(&approval.call);
+        let narrowed = if request.narrowed && is_open { suggest(clerk, actor, &approval).await? } else { Vec::new() };
+        Ok(ApprovalView { narrowed, ..approval.into() })
     }
 }
 

@@ -96,7 +96,8 @@ async fn review_4_a_call_that_may_have_run_is_permitted_again_only_by_whoever_sa
     hold(&office, "one", "ada", &[]).await;
     let actor = office.actor.clone();
     let approve = |again| {
-        let request = approvals_approve::Request { id: "one".to_owned(), scope: None, note: None, again };
+        let request =
+            approvals_approve::Request { id: "one".to_owned(), again, ..approvals_approve::Request::default() };
         office.clerk.perform::<ApprovalsApprove>(&actor, request)
     };
     assert!(approve(false).await.is_ok());
@@ -115,7 +116,7 @@ async fn review_3_what_was_permitted_is_taken_back_only_by_whoever_says_so() {
     let office = office(true).await;
     hold(&office, "one", "ada", &[]).await;
     let actor = office.actor.clone();
-    let request = approvals_approve::Request { id: "one".to_owned(), scope: None, note: None, again: false };
+    let request = approvals_approve::Request { id: "one".to_owned(), ..approvals_approve::Request::default() };
     assert!(office.clerk.perform::<ApprovalsApprove>(&actor, request).await.is_ok());
     let deny = |take_back| {
         let request = approvals_deny::Request { id: "one".to_owned(), remember: false, note: None, take_back };

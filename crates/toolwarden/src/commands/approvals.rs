@@ -44,7 +44,7 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
             Ok(Exit::Done)
         }
         ApprovalsCommand::Show { id, format } => {
-            let view = desk.ask::<ApprovalsShow>(approvals_show::Request { id: id.clone() })?;
+            let view = desk.ask::<ApprovalsShow>(approvals_show::Request { id: id.clone(), narrowed: true })?;
             if format.json {
                 output::json(&view)?;
             } else {
@@ -52,9 +52,10 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        ApprovalsCommand::Approve { id, scope, note, again, format } => {
+        ApprovalsCommand::Approve { id, scope, conditions, free, note, again, format } => {
             let (scope, note) = (Some((*scope).into()), note.clone());
-            let request = approvals_approve::Request { id: id.clone(), scope, note, again: *again };
+            let (id, conditions, free) = (id.clone(), conditions.clone(), free.clone());
+            let request = approvals_approve::Request { id, scope, note, again: *again, conditions, free };
             told(&desk.ask::<ApprovalsApprove>(request)?, format)
         }
         ApprovalsCommand::Deny { id, remember, note, take_back, format } => {

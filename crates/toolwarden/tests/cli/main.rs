@@ -18,6 +18,7 @@ mod identifying;
 mod linking;
 mod linting;
 mod looking;
+mod narrowing;
 mod observing;
 mod owning;
 mod pinning;

@@ -105,6 +105,7 @@ fn after_state(view: &ApprovalView) -> String {
         let scope = offer.scope.as_str();
         text.push_str(&format!("  --scope {scope:<8} permits {}\n", offer.permits));
     }
+    narrowed(&mut text, view);
     text
 }
 
@@ -125,6 +126,32 @@ pub fn agreement(agreement: Agreement) -> String {
         vec![Cell::plain(verdict), Cell::plain(answer), Cell::plain(count.to_string())]
     };
     table::text(&["CLASSIFIER", "PERSON", "CALLS"], agreement.cases().into_iter().map(row).collect(), Last::Cut)
+}
+
+/// What a narrowed answer could ask for, ready to be typed.
+fn narrowed(text: &mut String, view: &ApprovalView) {
+    if !view.narrowed.is_empty() {
+        text.push_str("  --scope narrowed permits calls of this tool with such arguments, from now on; for example\n");
+    }
+    for offer in &view.narrowed {
+        let conditions = offer.conditions.iter().map(|condition| format!(" --where {}", in_quotes(condition)));
+        let free = offer.free.iter().map(|name| format!(" --free {}", in_quotes(name)));
+        let options: String = conditions.chain(free).collect();
+        let (allowed, of) = (offer.would_have_allowed, offer.of_earlier_calls);
+        let denied = match offer.of_them_denied {
+            0 => String::new(),
+            denied => format!(", {denied} of them denied by a person"),
+        };
+        text.push_str(&format!(
+            "   {options}\n      would have let {allowed} of {of} earlier held calls run{denied}\n"
+        ));
+        text.push_str(&format!("      adds {}\n", shown(&offer.entry)));
+    }
+}
+
+/// For a shell.
+fn in_quotes(text: &str) -> String {
+    format!("'{}'", shown(text).replace('\'', "'\\''"))
 }
 
 fn caller(view: &ApprovalView) -> String {

@@ -181,7 +181,11 @@ fn answer(desk: &Desk, board: &Board, scope: Option<AnswerScope>) -> String {
     let done = match scope {
         Some(scope) => {
             let scope = Some(scope);
-            desk.ask::<ApprovalsApprove>(approvals_approve::Request { id, scope, note: None, again: false })
+            desk.ask::<ApprovalsApprove>(approvals_approve::Request {
+                id,
+                scope,
+                ..approvals_approve::Request::default()
+            })
         }
         None => {
             desk.ask::<ApprovalsDeny>(approvals_deny::Request { id, remember: false, note: None, take_back: false })

@@ -26,6 +26,7 @@ fn call(id: &str) -> ApprovalView {
         changed_at: String::new(),
         needs: ApprovalNeeds::default(),
         machine_opinion: None,
+        narrowed: Vec::new(),
         offers: Vec::new(),
         answer: None,
     }
