@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, Caller, Decision, Door, Entry, Operation, Side};
 use toolwarden_pins::{self as pins, Kind as PinKind, ServerPins};
-use toolwarden_policy::{Query, decide};
+use toolwarden_policy::{NarrowEntry, Query, decide};
 use toolwarden_sources::{List, Locations};
 
 use crate::place::Opened;
@@ -17,6 +17,8 @@ pub(super) struct Again {
     pub(super) decision: Decision,
     pub(super) reason: &'static str,
     pub(super) sentence: String,
+    /// Whether an entry is all that is missing.
+    needs_entry: bool,
 }
 
 /// The best answer among a few calls. A wildcard stands for some tool, or for some argument.
@@ -32,10 +34,16 @@ pub(super) fn explain_again(
         List::Mcp => tool_call(entry),
         List::Terminal => shell_calls(entry),
     };
-    let answers = calls.into_iter().map(|call| {
+    let answer = |call: Call| {
         let pins = pins::read(locations, &call.server).ok();
         explain(opened, locations, user, call, pins.as_ref(), now)
-    });
+    };
+    if let Some(entry) = NarrowEntry::parse(entry).ok().filter(|_| list == List::Mcp) {
+        // Which arguments fit is for the entry to say; what holds the tool whatever they are is told.
+        let calls = tool_call(&entry.whole_tool().to_string()).into_iter();
+        return calls.map(answer).find(|again| again.decision == Decision::Hold && !again.needs_entry);
+    }
+    let answers = calls.into_iter().map(answer);
     answers.min_by_key(|again| again.decision)
 }
 
@@ -59,7 +67,8 @@ pub(super) fn explain(
     let explanation = verdict.explanation();
     let detail = explanation.detail.as_deref().map(|detail| format!("; {}", shown(detail))).unwrap_or_default();
     let sentence = format!("{}{detail}", explanation.message(&query));
-    Again { decision: explanation.decision, reason: explanation.reason.code(), sentence }
+    let needs_entry = !explanation.candidates.is_empty();
+    Again { decision: explanation.decision, reason: explanation.reason.code(), sentence, needs_entry }
 }
 
 fn tool_call(entry: &str) -> Vec<Call> {

@@ -141,7 +141,12 @@ fn review_3_a_narrowed_entry_goes_where_it_takes_effect_and_lowers_no_demand() {
     server.stop();
     // A person is demanded each time: the entry does not count, and no such answer is offered.
     let asks = self::house("[auto_run]\nask = [\"notes:write_note\"]\n");
-    assert_eq!(asks.run(&["allow", ENTRY]).code, 0);
+    let added = asks.run(&["allow", ENTRY]);
+    assert!(
+        added.code == 0 && added.out.contains("still be held") && added.out.contains("mandatory_ask"),
+        "{}",
+        added.out
+    );
     let server = Server::start(&asks);
     assert!(is_held(&call(&server, "plan", "one")));
     assert!(!note(&server, "plan").contains("one"));
@@ -152,10 +157,13 @@ fn review_3_a_narrowed_entry_goes_where_it_takes_effect_and_lowers_no_demand() {
     server.stop();
     // The admin's lists count, not one's own; and in the admin's list such an entry is none.
     let admins = self::house("");
-    assert_eq!(admins.run(&["allow", ENTRY]).code, 0);
+    let added = admins.run(&["allow", ENTRY]);
+    assert!(added.code == 0 && !added.out.contains("still be held"), "{}", added.out);
     let list = serde_json::to_string(&["notes:read_note", ENTRY]).unwrap_or_default();
     let set = admins.run(&["admin", "set", "enabled=true", &format!("mcp_tool_allowlist={list}")]);
     assert_eq!(set.code, 0, "{}", set.err);
+    let again = admins.run(&["allow", ENTRY]).out;
+    assert!(again.contains("nothing changed") && again.contains("the admin record's list counts"), "{again}");
     let server = Server::start(&admins);
     assert!(is_held(&call(&server, "plan", "one")));
     assert!(!note(&server, "plan").contains("one"));
