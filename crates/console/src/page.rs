@@ -79,7 +79,10 @@ fn logged_in(clerk: &Clerk, visitors: &dyn Visitors, login: &str, id: &str) -> O
 }
 
 async fn looked_at(clerk: &Clerk, visitor: &Visitor, id: &str) -> Response<Bytes> {
-    match clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id: id.to_owned(), narrowed: false }).await {
+    match clerk
+        .perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id: id.to_owned(), narrowed: false })
+        .await
+    {
         Ok(view) => page_of(clerk, visitor, &view, None),
         Err(error) => refused(&error),
     }

@@ -5,7 +5,6 @@ mod allow;
 mod allowlist;
 mod approvals;
 mod audit;
-mod demo;
 mod describe;
 mod doctor;
 mod explain;
@@ -37,7 +36,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Serve(arguments) => serve::run(&places, &arguments),
         Command::Stdio(arguments) => stdio::run(&places, &arguments),
-        Command::DemoServer => demo::run(),
+        Command::DemoServer => {
+            toolwarden_demo::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+            Ok(Exit::Done)
+        }
         Command::Explain(arguments) => explain::run(&places, &arguments),
         Command::Lint(arguments) => lint::run(&places, &arguments),
         Command::Describe(arguments) => describe::run(&places, &arguments),

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 25] = [
+const ROOMS: [(&str, &[&str]); 26] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -48,6 +48,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
     ("console", &["core", "control"]),
     ("notices", &["core", "store", "net", "control"]),
     ("cli", &["core"]),
+    ("demo", &[]),
     (
         "toolwarden",
         &[
@@ -68,6 +69,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
             "console",
             "notices",
             "cli",
+            "demo",
         ],
     ),
 ];

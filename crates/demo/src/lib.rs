@@ -1,24 +1,26 @@
-//! The demo server behind `serve --demo`: notes in memory, over stdio, in both eras.
+//! The demo server behind `serve --demo`: notes in memory, in both eras, one message a line.
+//!
+//! Takes lines and gives lines; knows nothing of the gateway in front of it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 
-use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::output::Exit;
-
-pub fn run() -> Result<Exit> {
+/// Answers until there is nothing more to read.
+///
+/// # Errors
+/// It cannot be read or written.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
     let mut notes = BTreeMap::from([("welcome".to_owned(), "This note is kept by the demo server.".to_owned())]);
-    let mut out = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
+    for line in input.lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
         if let Some(answer) = answer(&mut notes, &message) {
-            writeln!(out, "{answer}")?;
-            out.flush()?;
+            writeln!(output, "{answer}")?;
+            output.flush()?;
         }
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 fn answer(notes: &mut BTreeMap<String, String>, message: &Value) -> Option<Value> {
