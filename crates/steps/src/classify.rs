@@ -147,14 +147,15 @@ async fn record(gateway: &Gateway, asked: &Asked, held: Held<'_>, judged: &Judge
         failure: failure.map(toolwarden_classifier::Failure::code),
     };
     record.classifier = Some(verdict);
+    // Not in its own words: they may quote arguments, which the record keeps to itself.
     let detail = format!(
-        "{} by {} (prompt {}, {}{}): {}",
+        "{} by {} (prompt {}, {}{}){}",
         verdict.verdict,
         shown(verdict.model),
         verdict.prompt_version,
         if verdict.cached { "asked before" } else { "asked" },
         if verdict.shadow { ", shadow" } else { "" },
-        opinion.words,
+        verdict.failure.map(|failure| format!(": {failure}")).unwrap_or_default(),
     );
     record.detail = Some(&detail);
     let written = gateway.journal.record(&record).await;

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use toolwarden_conversations::Scope;
 use toolwarden_core::{Caller, Clock, Grant, GrantClaims};
+use toolwarden_policy::input::AdminInput;
 
 use super::doors::{Speech, walk};
 use super::held::{ASKING, all, house, reason, text};
@@ -120,4 +121,19 @@ async fn review_7_this_session_is_offered_where_there_is_one() {
     let legacy = text(Speech::Legacy, "{\"n\":3}", "");
     walk(&house, ada(), Scope::One("notes".into()), Speech::Legacy, &legacy).await;
     assert!(anchor("\"n\":3").await.starts_with("session:"));
+}
+
+/// Where an administrator says what runs unasked, answers for more than one call do not count (ALLOW-10).
+#[tokio::test]
+async fn review_9_a_grant_counts_for_nothing_under_an_admins_record() {
+    let house = house(&ASKING, Speaks::Both).await;
+    grant(&house, for_ada(), None).await;
+    assert_eq!(call(&house, ada(), "{\"n\":1}").await, "ran");
+    let admin = AdminInput { enabled: true, enable_run_everything: true, ..AdminInput::default() };
+    house.judge_by(&Given { admin: Some(admin), ..ASKING });
+    let said = call(&house, ada(), "{\"n\":2}").await;
+    assert!(said != "ran" && house.recorder.calls().len() == 1, "{said}");
+    // Nor is "this session" offered there.
+    let kept = all(&house).await;
+    assert!(kept.iter().all(|approval| approval.call.anchor.is_none()) && kept.len() == 1, "{kept:?}");
 }

@@ -104,7 +104,9 @@ fn in_words(outcome: &Outcome) -> String {
     let view = &outcome.approval;
     let what = format!("{}:{}", shown(&view.server), shown(&view.tool));
     let is_approval = view.answer.as_ref().is_some_and(|answer| answer.is_approval);
-    let mut text = if is_approval {
+    let mut text = if is_approval && view.result.is_some() {
+        format!("approved: the result of {what}; the same call, made before {}, gets it\n", view.expires_at)
+    } else if is_approval {
         format!("approved: {what}; the same call, made before {}, runs once\n", view.expires_at)
     } else {
         format!("denied: {what}; the same call is refused until {}\n", view.expires_at)

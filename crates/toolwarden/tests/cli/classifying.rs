@@ -72,6 +72,8 @@ fn review_2_a_program_answers_and_persons_are_told_what_it_said() {
     let verdict = rows.iter().find(|row| of(row, "detail").starts_with("allow by command (prompt 1, asked)"));
     let verdict = verdict.map(|row| of(row, "approval_id")).unwrap_or_default();
     assert!(verdict.starts_with("classifier:"), "{rows:?}");
+    // Its own words may quote arguments: they lie sealed with the call, not in the record.
+    assert!(!rows.iter().any(|row| row.to_string().contains("as the file says")), "{rows:?}");
     let paid = rows.iter().find(|row| of(row, "kind") == "intent" && of(row, "approval_id") == verdict);
     assert_eq!(paid.map(|row| of(row, "reason")), Some("paid".to_owned()), "{rows:?}");
     assert_eq!(house.run(&["audit", "verify"]).code, 0);

@@ -6,6 +6,7 @@
 mod approving;
 mod bridged;
 mod cancelling;
+mod channels;
 mod conformance;
 mod crowd;
 mod dying;
