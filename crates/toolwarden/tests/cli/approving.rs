@@ -357,3 +357,27 @@ fn review_3_held_calls_are_watched_and_answered_by_key() {
 pub fn pause(span: Duration) {
     std::thread::sleep(span);
 }
+
+/// One caller's many calls hide nobody else's: what waits is shown page by page, whoever waits longest first.
+#[test]
+fn review_3_whoever_watches_sees_every_call_that_waits() {
+    use std::io::{BufRead, BufReader};
+    let house = house("");
+    let server = Server::start(&house);
+    for number in 0..205 {
+        call(&server, &format!("call {number:03}"));
+    }
+    let child = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
+        .args(["approvals", "watch", "--json"])
+        .current_dir(house.path("space"))
+        .env_clear()
+        .env("HOME", house.path("home"))
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else { unreachable!("it starts") };
+    let lines = child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines().map_while(Result::ok));
+    let lines: Vec<_> = lines.take(205).collect();
+    assert!(child.kill().and_then(|()| child.wait()).is_ok());
+    assert!(lines.first().is_some_and(|line| line.contains("call 000")), "{:?}", lines.first());
+    assert!(lines.last().is_some_and(|line| line.contains("call 204")), "{:?}", lines.last());
+}

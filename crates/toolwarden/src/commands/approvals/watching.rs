@@ -21,7 +21,8 @@ use crate::environment::{self, RawTerminal};
 use crate::output::{self, Exit, in_one_line, shorten};
 
 const PAUSE: Duration = Duration::from_millis(500);
-const MOST: u32 = 200;
+const PAGE: u32 = 200;
+const MOST_PAGES: usize = 25;
 const KEYS: &str = "↑↓ choose · a approve once · s session · t tool always · d deny · q quit";
 
 pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
@@ -31,16 +32,25 @@ pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
     }
 }
 
-/// What waits, if anything moved since it was last looked at; whoever waits longest comes first.
+/// What waits, if anything moved since it was last looked at; whoever waits longest comes first. Page by page, so that one
+/// caller's many calls hide nobody else's.
 fn held(desk: &Desk, seen: &mut Option<u64>) -> Result<Option<Vec<ApprovalView>>> {
-    let request = approvals_list::Request { limit: Some(MOST), since: *seen, ..approvals_list::Request::default() };
-    let mut found = desk.ask::<ApprovalsList>(request)?;
-    if *seen == Some(found.version) {
+    let asked = approvals_list::Request { limit: Some(PAGE), since: *seen, ..approvals_list::Request::default() };
+    let mut page = desk.ask::<ApprovalsList>(asked)?;
+    if *seen == Some(page.version) {
         return Ok(None);
     }
-    *seen = Some(found.version);
-    found.approvals.reverse();
-    Ok(Some(found.approvals))
+    *seen = Some(page.version);
+    let mut found = page.approvals;
+    for _ in 1..MOST_PAGES {
+        let Some(after) = page.next else { break };
+        let asked =
+            approvals_list::Request { limit: Some(PAGE), after: Some(after), ..approvals_list::Request::default() };
+        page = desk.ask::<ApprovalsList>(asked)?;
+        found.append(&mut page.approvals);
+    }
+    found.reverse();
+    Ok(Some(found))
 }
 
 /// One line for each call that comes, until nobody reads.
