@@ -24,16 +24,7 @@ impl Desk {
     /// # Errors
     /// The store cannot be read.
     pub async fn standing(&self, marks: Marks<'_>, call: &HeldCall) -> Result<Standing, StateError> {
-        let (call_mark, caller_mark) = self.both_marks(marks, call);
-        let now = self.parts.clock.now();
-        let new = NewApproval { id: "", call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at: now };
-        let mut found = self.parts.state.call_standing(&new).await?;
-        if let Stored::There(there) = &found
-            && self.was_told_of(&there.id).await
-        {
-            // It ended a moment ago: the same call, made again, is another one.
-            found = self.parts.state.call_standing(&new).await?;
-        }
+        let found = self.look(marks, call).await?;
         Ok(match found {
             Stored::Nothing => Standing::Nothing,
             Stored::There(there) if there.state == ApprovalState::Held => {
@@ -48,6 +39,14 @@ impl Desk {
     /// # Errors
     /// The store cannot be read.
     pub async fn found(&self, marks: Marks<'_>, call: &HeldCall) -> Result<Option<Approval>, StateError> {
+        let found = self.look(marks, call).await?;
+        Ok(match found {
+            Stored::There(there) => Some(*there),
+            Stored::Nothing | Stored::Rejected => None,
+        })
+    }
+
+    async fn look(&self, marks: Marks<'_>, call: &HeldCall) -> Result<Stored, StateError> {
         let (call_mark, caller_mark) = self.both_marks(marks, call);
         let now = self.parts.clock.now();
         let new = NewApproval { id: "", call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at: now };
@@ -55,12 +54,10 @@ impl Desk {
         if let Stored::There(there) = &found
             && self.was_told_of(&there.id).await
         {
+            // It ended a moment ago: the same call, made again, is another one.
             found = self.parts.state.call_standing(&new).await?;
         }
-        Ok(match found {
-            Stored::There(there) => Some(*there),
-            Stored::Nothing | Stored::Rejected => None,
-        })
+        Ok(found)
     }
 
     /// Keeps a newer verdict with a call that lies here already. Where that fails the person is told the older one.

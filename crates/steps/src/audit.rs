@@ -225,6 +225,23 @@ impl Trail {
         }
     }
 
+    /// Records that the result of an earlier call is handed over, before it is: nothing leaves for it.
+    pub async fn hands_over(&mut self, approval: &str, response_bytes: u64) -> Result<(), Refusal> {
+        let mut record = self.record(RecordKind::Event);
+        (record.decision, record.reason) = (Some(Decision::Allow.as_str()), Some(Reason::Paid.code()));
+        (record.status, record.response_bytes) = (Some(Status::Ok), Some(response_bytes));
+        (record.approval_id, record.detail) =
+            (Some(approval), Some("its result waited for a person, and was permitted"));
+        self.gateway.journal.record(&record).await.map_err(|error| {
+            tracing::error!("a result is not handed over because that cannot be recorded: {error}");
+            Refusal::NoRecord
+        })?;
+        self.state = State::Closed;
+        self.decided = (Some(Decision::Allow), Some(Reason::Paid));
+        self.end_span(Status::Ok, response_bytes);
+        Ok(())
+    }
+
     /// Records a message that ends here.
     pub async fn refused(mut self, refusal: &Refusal) {
         if self.state == State::Left {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::sessions::identity;
-use toolwarden_core::json::{Kind, Part, Value};
+use toolwarden_core::json::Part;
 use toolwarden_core::{
     ApprovalNeeds, ApprovalState, Decision, Digest, HeldCall, Operation, Payer, Reason, Stage, Status,
 };
@@ -39,7 +39,7 @@ impl Reviewed {
     pub(crate) fn of(policy: &PolicySet, asked: &Asked) -> Option<Self> {
         let tool = match &asked.what {
             What::Call if asked.query.call.requested_operation() == Operation::CallTool => &*asked.query.call.tool,
-            What::Task(Some(tool)) => &**tool,
+            What::Task(Some(tool)) if matches!(&*asked.method, "tasks/result" | "tasks/get") => &**tool,
             _ => return None,
         };
         let (rule, needs) = policy.reviews_results(&asked.upstream.name, tool)?;
@@ -47,7 +47,13 @@ impl Reviewed {
     }
 
     /// What the caller is told of a result: that it waits. Nothing of it where nobody can be asked.
-    pub(crate) async fn withheld(&self, gateway: &Gateway, asked: &Asked, result: &Part) -> Result<Part, Failure> {
+    pub(crate) async fn withheld(
+        &self,
+        gateway: &Gateway,
+        asked: &Asked,
+        result: &Part,
+        era: Era,
+    ) -> Result<Part, Failure> {
         if !matches!(asked.what, What::Call) {
             return Err(Failure::Withheld("it waits for a person, which results of tasks cannot".to_owned()));
         }
@@ -58,9 +64,9 @@ impl Reviewed {
         let marks = Named::of(&policy, asked);
         let call = self.held_call(&policy, asked, object_with(Some(result.value()), &[(RESULT_TYPE, None)]));
         match desk.raise(marks.marks(), &call).await {
-            Ok(Raised::Waits(asking)) => told(&asking.id, result.value().get(RESULT_TYPE).is_some()),
+            Ok(Raised::Waits(asking)) => told(&asking.id, era),
             // Another one of the same call is there; this one is nobody's.
-            Ok(Raised::Approved(approval)) => told(&approval.id, result.value().get(RESULT_TYPE).is_some()),
+            Ok(Raised::Approved(approval)) => told(&approval.id, era),
             Ok(Raised::Turned(Turned { reason, .. })) => Err(Failure::Withheld(reason.sentence().to_owned())),
             Err(error) => {
                 tracing::error!("a result that waits for a person cannot be kept, so nobody sees it: {error}");
@@ -130,21 +136,15 @@ impl Named {
     }
 }
 
-/// Whether a result is the last word: questions and tasks are not.
-pub(crate) fn is_last(result: Value<'_>) -> bool {
-    let kind = result.get(RESULT_TYPE).and_then(Value::as_str);
-    let is_task = result.get("task").is_some_and(|task| task.kind() == Kind::Object);
-    kind.is_none_or(|kind| &*kind == "complete") && !is_task
-}
-
-fn told(id: &str, has_type: bool) -> Result<Part, Failure> {
+/// In the words of the server's era: what is told goes the way its result would have gone.
+fn told(id: &str, era: Era) -> Result<Part, Failure> {
     let text = format!(
         "Toolwarden: the call was made, and its result waits for a person as approval {id}: `toolwarden approvals show \
          {id}` shows it. Make exactly the same call again once it is approved: it is not made a second time, and you get \
          the result. Reason: {}.",
         Reason::ResultReview.code()
     );
-    let kind = if has_type { r#""resultType":"complete","# } else { "" };
+    let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };
     let result = format!(
         r#"{{{kind}"content":[{{"type":"text","text":{}}}],"isError":true,"_meta":{{"toolwarden/approval":{}}}}}"#,
         quoted(&text),
@@ -210,10 +210,10 @@ async fn delivered(
         if is_modern { object_with(Some(result.value()), &[(RESULT_TYPE, kind)]) } else { result.raw().to_owned() };
     let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
     let body = compose::result(&id, &result);
+    // Not recorded, it is not handed over, and the approval counts again.
+    trail.as_mut().ok_or(Refusal::NoRecord)?.hands_over(&approval.id, body.len() as u64).await?;
     taken.leaves().await;
     desk.ended(&approval.id, Status::Ok);
-    if let Some(mut trail) = trail.take() {
-        trail.outcome(Status::Ok, body.len() as u64);
-    }
+    *trail = None;
     Ok(Answer::message(body))
 }

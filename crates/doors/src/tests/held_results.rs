@@ -123,3 +123,37 @@ async fn a_tool_can_be_looked_at_before_and_after() {
     let shown = call(&house, ada(), Speech::Modern, "{\"a\":1}").await;
     assert!(shows(&shown) && made(&house) == 1, "{shown}");
 }
+
+/// A server gets past nobody by saying of its result that it is something else.
+#[tokio::test]
+async fn a_result_in_another_dress_waits_all_the_same() {
+    for (speaks, speech) in [(Speaks::Legacy, Speech::Legacy), (Speaks::Modern, Speech::Modern)] {
+        for more in
+            [r#""task":{}"#, r#""task":{"taskId":"t"}"#, r#""resultType":"input_required""#, r#""resultType":"task""#]
+        {
+            let house = house(&LOOKED_AT, speaks).await;
+            let kind = if more.contains("resultType") { "" } else { r#","resultType":"complete""# };
+            house.recorder.answers(&format!(r#"{{"content":[{{"type":"text","text":"done"}}],{more}{kind}}}"#));
+            let said = call(&house, ada(), speech, "{\"a\":1}").await;
+            assert!(!said.to_string().contains("done"), "{speaks:?} {more}: {said}");
+        }
+    }
+}
+
+/// Handing a result over is on record like every other end of a call.
+#[tokio::test]
+async fn whoever_gets_a_result_that_waited_is_on_record() {
+    let house = house(&LOOKED_AT, Speaks::Both).await;
+    let id = approval_id(&call(&house, ada(), Speech::Modern, "{\"a\":1}").await);
+    answer(&house, &id, true, "bob").await;
+    let before = house.records().await.len();
+    assert!(shows(&call(&house, ada(), Speech::Modern, "{\"a\":1}").await));
+    let records = house.records().await;
+    let new: Vec<_> = records.iter().skip(before).collect();
+    let is = |record: &Value, name: &str, text: &str| record.get(name).and_then(Value::as_str) == Some(text);
+    assert!(
+        new.iter().any(|record| is(record, "method", "approval_consumed") && is(record, "approval_id", &id)),
+        "{new:?}"
+    );
+    assert!(new.iter().any(|record| is(record, "method", "tools/call") && is(record, "status", "ok")), "{new:?}");
+}

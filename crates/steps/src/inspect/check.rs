@@ -18,7 +18,7 @@ use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::over;
 use crate::resolve::{Asked, What};
-use crate::results::{self, Reviewed};
+use crate::results::Reviewed;
 use toolwarden_refusals::Refusal;
 
 /// Where a result, or an error, says what was found in it.
@@ -69,18 +69,34 @@ impl Check {
         trail: Option<&mut Trail>,
     ) -> Result<Option<Result<Part, Part>>, Failure> {
         let judged = self.looked_into(outcome, trail)?;
-        let result = judged.as_ref().unwrap_or(outcome).as_ref().ok();
-        match (&self.reviewed, result) {
-            (Some(reviewed), Some(result)) if self.is_last(result.value()) => {
-                reviewed.withheld(gateway, asked, result).await.map(|told| Some(Ok(told)))
+        match (&self.reviewed, judged.as_ref().unwrap_or(outcome)) {
+            (Some(reviewed), Ok(result)) if self.waits(result.value())? => {
+                reviewed.withheld(gateway, asked, result, self.era).await.map(|told| Some(Ok(told)))
             }
             _ => Ok(judged),
         }
     }
 
-    /// Whether this is a result, and no question, task, or word on a task that has none yet.
-    fn is_last(&self, result: Value<'_>) -> bool {
-        if self.is_of_task { result.get("result").is_some() } else { results::is_last(result) }
+    /// Whether a person has to look at this first: at everything but a question, and a word on a task that has no result
+    /// yet. A server cannot get past them by saying of a result that it is something else.
+    fn waits(&self, result: Value<'_>) -> Result<bool, Failure> {
+        if self.is_of_task {
+            return Ok(result.get("result").is_some());
+        }
+        let kind = self.kind(result);
+        if kind.as_deref() == Some("task") || self.makes_task(result) {
+            return Err(Failure::Withheld("it made a task, whose result nobody could look at first".to_owned()));
+        }
+        Ok(kind.as_deref() != Some("input_required"))
+    }
+
+    /// What a result says it is, where clients look at that.
+    fn kind<'a>(&self, result: Value<'a>) -> Option<std::borrow::Cow<'a, str>> {
+        result.get("resultType").filter(|_| self.era == Era::Modern).and_then(Value::as_str)
+    }
+
+    fn makes_task(&self, result: Value<'_>) -> bool {
+        self.may_make_task && result.get("task").is_some()
     }
 
     /// The result or the error as it may be shown; none where it stays as it is. What was found is told to the
@@ -91,9 +107,8 @@ impl Check {
         trail: Option<&mut Trail>,
     ) -> Result<Option<Result<Part, Part>>, Failure> {
         let judged = self.looked_into(outcome, trail)?;
-        let result = judged.as_ref().unwrap_or(outcome).as_ref().ok();
-        match (&self.reviewed, result) {
-            (Some(_), Some(result)) if self.is_last(result.value()) => {
+        match (&self.reviewed, judged.as_ref().unwrap_or(outcome)) {
+            (Some(_), Ok(result)) if self.waits(result.value())? => {
                 Err(Failure::Withheld("it waits for a person, who cannot be asked here".to_owned()))
             }
             _ => Ok(judged),
@@ -125,10 +140,7 @@ impl Check {
         let result = if self.is_of_task { result.get("result") } else { Some(result) };
         let Some(result) = result else { return Ok(()) };
         let is_error = result.get("isError").is_some_and(|is| is.kind() == Kind::True);
-        // Clients of the other era do not look at it.
-        let kind = result.get("resultType").filter(|_| self.era == Era::Modern).and_then(Value::as_str);
-        let is_unfinished =
-            kind.is_some_and(|kind| kind != "complete") || (self.may_make_task && result.get("task").is_some());
+        let is_unfinished = self.kind(result).is_some_and(|kind| kind != "complete") || self.makes_task(result);
         if is_error || is_unfinished {
             return Ok(());
         }
