@@ -16,17 +16,17 @@ fn write(text: &str) -> Value {
     json!({ "name": "plan", "text": text })
 }
 
-fn call(server: &Server, text: &str) -> String {
+pub fn call(server: &Server, text: &str) -> String {
     server.call("write_note", &write(text))
 }
 
 /// The notes that were written: what reached the server.
-fn notes(server: &Server) -> String {
+pub fn notes(server: &Server) -> String {
     server.call("read_note", &json!({ "name": "plan" }))
 }
 
 /// Reading runs unasked, writing asks.
-fn house(more: &str) -> House {
+pub fn house(more: &str) -> House {
     let house = House::new();
     house.write(
         CONFIG,
@@ -40,12 +40,12 @@ fn house(more: &str) -> House {
 }
 
 /// The id under which the newest call waits.
-fn held(house: &House) -> String {
+pub fn held(house: &House) -> String {
     let found = house.json(&["approvals", "list"]);
     found.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn state(house: &House, id: &str) -> String {
+pub fn state(house: &House, id: &str) -> String {
     let view = house.json(&["approvals", "show", id]);
     view.get("state").and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -8,25 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::approving::{call, house};
 use crate::house::House;
 use crate::server::{Server, eventually};
 
 const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
 const KEY: &str = "sk-a-key-that-must-not-be-seen";
-
-/// Reading runs unasked, writing goes before the classifier.
-fn house(section: &str) -> House {
-    let house = House::new();
-    let program = env!("CARGO_BIN_EXE_toolwarden");
-    let text = format!("{section}\n[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n");
-    house.write(CONFIG, &text);
-    house.write("home/.cursor/permissions.json", r#"{"mcpAllowlist": ["notes:read_note"]}"#);
-    house
-}
-
-fn call(server: &Server, text: &str) -> String {
-    server.call("write_note", &json!({ "name": "plan", "text": text }))
-}
 
 /// A program that gives the verdict which stands in a file at home.
 fn with_program(house: &House, more: &str) {

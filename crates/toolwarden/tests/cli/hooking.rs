@@ -10,6 +10,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
+use crate::approving::{call, held, notes, state};
 use crate::house::House;
 use crate::server::{Server, eventually, exchange};
 
@@ -86,35 +87,9 @@ fn signature(secret: &str, id: &str, time: &str, body: &str) -> String {
 }
 
 fn house(receiver: &Receiver, more: &str) -> House {
-    let house = House::new();
-    let (program, address) = (env!("CARGO_BIN_EXE_toolwarden"), &receiver.address);
-    house.write(
-        CONFIG,
-        &format!(
-            "[control.webhooks.ops]\nurl = \"http://{address}/t0ken-in-path\"\nsecret = \"{SECRET}\"\n{more}\n\
-             [servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n"
-        ),
-    );
-    house.write("home/.cursor/permissions.json", r#"{"mcpAllowlist": ["notes:read_note"]}"#);
-    house
-}
-
-fn call(server: &Server, text: &str) -> String {
-    server.call("write_note", &json!({ "name": "plan", "text": text }))
-}
-
-fn notes(server: &Server) -> String {
-    server.call("read_note", &json!({ "name": "plan" }))
-}
-
-fn held(house: &House) -> String {
-    let found = house.json(&["approvals", "list"]);
-    found.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-fn state(house: &House, id: &str) -> String {
-    let view = house.json(&["approvals", "show", id]);
-    view.get("state").and_then(Value::as_str).unwrap_or_default().to_owned()
+    let address = &receiver.address;
+    let hook = format!("[control.webhooks.ops]\nurl = \"http://{address}/t0ken-in-path\"\nsecret = \"{SECRET}\"\n");
+    crate::approving::house(&format!("{hook}{more}"))
 }
 
 #[test]

@@ -1,39 +1,11 @@
 //! The page of a held call: shown to whoever has a link or is logged in, answered by its form alone.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::approving::{call, held, house, notes, state};
 use crate::house::House;
 use crate::identifying::issue;
 use crate::server::{Server, eventually, exchange};
-
-const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
-
-fn house(more: &str) -> House {
-    let house = House::new();
-    let program = env!("CARGO_BIN_EXE_toolwarden");
-    let config = format!("{more}\n[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n");
-    house.write(CONFIG, &config);
-    house.write("home/.cursor/permissions.json", r#"{"mcpAllowlist": ["notes:read_note"]}"#);
-    house
-}
-
-fn call(server: &Server, text: &str) -> String {
-    server.call("write_note", &json!({ "name": "plan", "text": text }))
-}
-
-fn notes(server: &Server) -> String {
-    server.call("read_note", &json!({ "name": "plan" }))
-}
-
-fn held(house: &House) -> String {
-    let found = house.json(&["approvals", "list"]);
-    found.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
-fn state(house: &House, id: &str) -> String {
-    let view = house.json(&["approvals", "show", id]);
-    view.get("state").and_then(Value::as_str).unwrap_or_default().to_owned()
-}
 
 /// The path of a link for somebody.
 fn link(house: &House, id: &str, user: &str) -> String {
