@@ -50,6 +50,11 @@ impl Flight {
         }
     }
 
+    /// Whether its client gave it up.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
     /// The policy took it away while it was on its way.
     pub fn mark_revoked(&self) {
         self.revoked.store(true, Ordering::Relaxed);

@@ -16,6 +16,8 @@ mod held_classified;
 mod held_granted;
 mod held_in_client;
 mod held_results;
+mod held_tasks;
+mod held_tasks_beyond;
 mod held_waiting;
 mod house;
 mod leaving;

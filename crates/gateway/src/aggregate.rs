@@ -12,10 +12,12 @@ mod routes;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use toolwarden_conversations::Scope;
 use toolwarden_conversations::alias::Alias;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
-use toolwarden_mcp::{Direction, Form, Message, Method, Treatment, Version, compose};
+use toolwarden_mcp::{Direction, Era, Form, Message, Method, Treatment, Version, compose};
 
 pub(crate) use self::opening::conversation;
 use crate::pipeline::{drop_foreign, pass, stop};
@@ -78,15 +80,17 @@ pub(crate) async fn handle(
             }
             Ok(Answer::message(compose::result(&id, empty(arrival.version))))
         }
-        // Tasks belong to the server that made them; behind the common door none is made.
+        // Tasks belong to the server that made them, and behind the common door none makes any; those of the gateway itself
+        // were looked for before.
+        (Some(Treatment::Task), Some(_)) if arrival.version.era() == Era::Modern => Err(Refusal::ForeignTask),
         (Some(_), Some(_)) => Err(Refusal::Method(method.to_string())),
     }
 }
 
 fn empty(version: Version) -> &'static str {
     match version.era() {
-        toolwarden_mcp::Era::Legacy => "{}",
-        toolwarden_mcp::Era::Modern => r#"{"resultType":"complete"}"#,
+        Era::Legacy => "{}",
+        Era::Modern => r#"{"resultType":"complete"}"#,
     }
 }
 
@@ -101,6 +105,14 @@ async fn onward(
         Resolved::Asked(asked) => pass(gateway, &asked, trail).await,
         Resolved::Dropped(_) => Ok(Answer::Accepted),
         Resolved::Foreign(what) => Ok(drop_foreign(what, trail).await),
+    }
+}
+
+/// What a server answered, as whoever came by this door is shown it.
+pub(crate) fn shown_to(arrival: &Arrival, upstream: &Upstream, message: Bytes) -> Bytes {
+    match arrival.scope {
+        Scope::One(_) => message,
+        Scope::All => results::rewritten(message, &upstream.alias),
     }
 }
 

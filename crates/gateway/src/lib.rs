@@ -10,6 +10,7 @@ mod opening;
 mod pipeline;
 mod shared;
 mod standing;
+mod tasks;
 mod waiting;
 
 pub use pipeline::handle;

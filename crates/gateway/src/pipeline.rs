@@ -15,7 +15,7 @@ use toolwarden_core::json::Part;
 use toolwarden_core::{ApprovalState, Weakness, weak};
 use toolwarden_mcp::{Era, Id, Message};
 
-use crate::{aggregate, asking, bridge, opening, shared, waiting};
+use crate::{aggregate, asking, bridge, opening, shared, tasks, waiting};
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{self, Answer};
 use toolwarden_steps::arrival::{Arrival, Course, Via, shape_of};
@@ -78,6 +78,9 @@ fn listening(arrival: &Arrival) -> Option<(Arrival, Wanted, Id)> {
 }
 
 async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
+    if let Some(answer) = tasks::of_gateway(gateway, &arrival, trail).await? {
+        return Ok(answer);
+    }
     let server = match &arrival.scope {
         Scope::One(server) => server.clone(),
         Scope::All => return Box::pin(aggregate::handle(gateway, arrival, trail)).await,
@@ -91,7 +94,11 @@ async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail
         Resolved::Foreign(what) => return Ok(drop_foreign(what, trail).await),
     };
     open_again(gateway, &asked).await?;
-    pass(gateway, &asked, trail).await
+    let answer = pass(gateway, &asked, trail).await?;
+    if matches!(asked.what, What::Task(None)) {
+        return Ok(Box::pin(tasks::listed(gateway, &asked.arrival, answer)).await);
+    }
+    Ok(answer)
 }
 
 /// A client on a pipe says `initialize` once: where its server is defined otherwise since, it is greeted with what
@@ -159,6 +166,9 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
             Reviewed::Paid(permit) => Judged::Call(permit),
             Reviewed::Waits { asking, question } => {
                 return Ok(waiting::wait(gateway, asked, asking, question, trail.take()));
+            }
+            Reviewed::Follows { asking, held } => {
+                return Box::pin(tasks::make(gateway, asked, &asking, held, trail)).await;
             }
             Reviewed::Asks { asking, question, held } => {
                 return asking::ask(gateway, asked, &asking, &question, held, trail.take()).await;

@@ -36,6 +36,8 @@ pub enum Refusal {
     Params(String),
     /// The task is another's, or nobody's.
     ForeignTask,
+    /// A modern client speaks of tasks, and did not say that it knows them.
+    Tasks,
     /// The `requestState` cannot be used.
     State(&'static str),
     /// The server needs something of the client that it did not declare; the capability.

@@ -29,6 +29,8 @@ pub const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// Our own refusals: outside every range the protocol reserves.
 const NOT_PERMITTED: i64 = 4030;
+/// The extension that tasks are part of.
+const TASKS: &str = "io.modelcontextprotocol/tasks";
 /// Where a decision is said: in the `_meta` of a result, in the `data` of an error.
 const DECISION: &str = "toolwarden/decision";
 /// Where the id of a held call is said.
@@ -69,6 +71,12 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Option<Reply> {
             let words =
                 format!("the server needs a client that offers `{name}`; what it did before it asked is not known");
             let body = compose::error(shape.id.as_ref(), MISSING_CAPABILITY, &words, Some(&data));
+            return reply(shape, StatusCode::BAD_REQUEST, body);
+        }
+        Refusal::Tasks => {
+            let data = json!({ "requiredCapabilities": { "extensions": { TASKS: {} } } });
+            let words = "Missing required client capability: tasks";
+            let body = compose::error(shape.id.as_ref(), MISSING_CAPABILITY, words, Some(&data));
             return reply(shape, StatusCode::BAD_REQUEST, body);
         }
         Refusal::Upstream(Failure::Answered { status, error }) => {
@@ -145,6 +153,7 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
         | Refusal::Held(_)
         | Refusal::TakenAway(_)
         | Refusal::Capability(_)
+        | Refusal::Tasks
         | Refusal::Rung(Rung::Version(_)) => (bad, NOT_PERMITTED, "not permitted".to_owned()),
     }
 }

@@ -150,7 +150,7 @@ impl Desk {
         let new = NewApproval { id: &id, call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at };
         let mut holding = self.parts.state.hold_call(&new).await?;
         if let Holding::There(there) = &holding
-            && self.was_told_of(&there.id).await
+            && self.has_moved_on(there).await
         {
             // It ended a moment ago: the same call, made again, is another one.
             holding = self.parts.state.hold_call(&new).await?;
@@ -191,8 +191,16 @@ impl Desk {
         }
     }
 
+    /// Whether what was read of a call may be older than how it ended here: then it is worth reading again.
+    pub(crate) async fn has_moved_on(&self, there: &Approval) -> bool {
+        let is_on_its_way = matches!(there.state, ApprovalState::Consumed | ApprovalState::Dispatched);
+        let is_own = there.node.as_ref() == Some(&self.parts.node);
+        // One that is not on its way any more ended between the reading and now.
+        self.was_told_of(&there.id).await || (is_own && is_on_its_way && !self.outstanding().contains(&there.id))
+    }
+
     /// Waits until the store knows how a call ended here; false where none is just ending.
-    pub(crate) async fn was_told_of(&self, id: &str) -> bool {
+    async fn was_told_of(&self, id: &str) -> bool {
         if !self.ending().contains(id) {
             return false;
         }
@@ -367,7 +375,7 @@ impl Desk {
     }
 
     /// Lengths stand before texts, so that no two calls have the same mark.
-    fn mark(&self, texts: &[&[u8]]) -> String {
+    pub(crate) fn mark(&self, texts: &[&[u8]]) -> String {
         let mut bytes = Vec::new();
         for text in texts {
             bytes.extend((text.len() as u64).to_be_bytes());

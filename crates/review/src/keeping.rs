@@ -65,6 +65,7 @@ impl Desk {
         state.forget_approvals(forgotten).await?;
         state.forget_grants(forgotten).await?;
         state.forget_notices(forgotten).await?;
+        state.forget_tasks(now).await?;
         self.look_at_agreement().await
     }
 

@@ -10,6 +10,7 @@ mod keeping;
 mod payment;
 mod standing;
 mod taken;
+mod tasks;
 
 pub use desk::{Asking, Desk, Marks, Parts, Raised, Times, Turned};
 pub use grants::may_be_granted;
@@ -17,3 +18,5 @@ pub use keeping::RecoveryError;
 pub use payment::{goes_on, payment};
 pub use standing::Standing;
 pub use taken::{NotTaken, Taken};
+pub use tasks::TASK_PREFIX;
+pub use toolwarden_store::state::{Approval, HeldTask, StateError};

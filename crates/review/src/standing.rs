@@ -52,7 +52,7 @@ impl Desk {
         let new = NewApproval { id: "", call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at: now };
         let mut found = self.parts.state.call_standing(&new).await?;
         if let Stored::There(there) = &found
-            && self.was_told_of(&there.id).await
+            && self.has_moved_on(there).await
         {
             // It ended a moment ago: the same call, made again, is another one.
             found = self.parts.state.call_standing(&new).await?;

@@ -91,6 +91,11 @@ impl Course {
         Self { flight: guard.flight().clone(), listed: Some(Arc::new(guard)), trace: None }
     }
 
+    /// Of a call that no client waits for.
+    pub fn of(flight: Arc<Flight>) -> Self {
+        Self { flight, ..Self::default() }
+    }
+
     pub fn trace_edit(&self) -> Option<Edit<'_>> {
         self.trace.as_deref().map(Edit::Trace)
     }

@@ -128,6 +128,12 @@ impl Trail {
         self.caller = speaker;
     }
 
+    /// What task of a held call it is about.
+    pub fn follows(&mut self, server: &Arc<Upstream>, tool: &str) {
+        self.server = Some(server.clone());
+        self.tool = Some(bounded(tool).into());
+    }
+
     /// What a call at the common door names, before it is known whether it can be asked for.
     pub fn names(&mut self, server: &Arc<Upstream>, own: &str, method: &str) {
         self.server = Some(server.clone());
@@ -226,12 +232,11 @@ impl Trail {
     }
 
     /// Records that the result of an earlier call is handed over, before it is: nothing leaves for it.
-    pub async fn hands_over(&mut self, approval: &str, response_bytes: u64) -> Result<(), Refusal> {
+    pub async fn hands_over(&mut self, approval: &str, why: &str, response_bytes: u64) -> Result<(), Refusal> {
         let mut record = self.record(RecordKind::Event);
         (record.decision, record.reason) = (Some(Decision::Allow.as_str()), Some(Reason::Paid.code()));
         (record.status, record.response_bytes) = (Some(Status::Ok), Some(response_bytes));
-        (record.approval_id, record.detail) =
-            (Some(approval), Some("its result waited for a person, and was permitted"));
+        (record.approval_id, record.detail) = (Some(approval), Some(why));
         self.gateway.journal.record(&record).await.map_err(|error| {
             tracing::error!("a result is not handed over because that cannot be recorded: {error}");
             Refusal::NoRecord

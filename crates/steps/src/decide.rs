@@ -13,6 +13,7 @@ use toolwarden_policy::{
     is_visible,
 };
 
+use crate::arrival::Arrival;
 use crate::flow;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, query, text_member};
@@ -142,8 +143,21 @@ pub fn still_permitted(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> 
 /// What a task gives away is what its tool gave away: whoever may not use the tool any more gets nothing
 /// of it. Stopping a task is always permitted.
 fn judge_task(policy: &PolicySet, gateway: &Gateway, asked: &Asked, tool: &Arc<str>) -> Result<(), Refusal> {
-    let call = Call::mcp(asked.upstream.name.clone(), tool.clone(), None);
-    let query = query(gateway, &who(asked), call);
+    judge_use(policy, gateway, &who(asked), (&asked.upstream.name, tool))
+}
+
+/// The same for the task of a held call.
+pub fn may_follow(gateway: &Gateway, arrival: &Arrival, server: &Arc<str>, tool: &Arc<str>) -> Result<(), Refusal> {
+    judge_use(&gateway.live.policy(), gateway, &arrival.speaker(), (server, tool))
+}
+
+fn judge_use(
+    policy: &PolicySet,
+    gateway: &Gateway,
+    caller: &Arc<Caller>,
+    (server, tool): (&Arc<str>, &Arc<str>),
+) -> Result<(), Refusal> {
+    let query = query(gateway, caller, Call::mcp(server.clone(), tool.clone(), None));
     if is_visible(policy, &query) {
         return Ok(());
     }

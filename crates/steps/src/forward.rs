@@ -17,7 +17,7 @@ use crate::arrival::Arrival;
 use crate::exchange::{self, Answers};
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
-use crate::{parameters, watching};
+use crate::{following, parameters, watching};
 use toolwarden_refusals::Refusal;
 
 /// A request on its way.
@@ -147,7 +147,11 @@ fn questions_of(asked: &Asked) -> TakesQuestions {
 /// A modern request declares upstream what its client declared, less what this server may not ask.
 fn cut_capabilities(asked: &Asked, outbound: &Outbound) -> Option<String> {
     let declared = outbound.params()?.value().get("_meta")?.get(META_CAPABILITIES)?;
-    let cut = asked.upstream.may_ask.cut(&asked.arrival.caller, declared);
+    let mut cut = asked.upstream.may_ask.cut(&asked.arrival.caller, declared);
+    if asked.arrival.scope == Scope::All {
+        // A task belongs to the server that made it, and behind the common door nobody could ask that for it.
+        cut = following::without_tasks(&cut).unwrap_or(cut);
+    }
     (cut != declared.raw()).then_some(cut)
 }
 

@@ -23,6 +23,7 @@ use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry}
 use crate::decide::still_permitted;
 use crate::identities::Identities;
 use crate::parks::Parks;
+use crate::runs::Runs;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
@@ -102,6 +103,8 @@ pub struct Gateway {
     /// Where persons find the pages of held calls, once that is known.
     pub(crate) page: OnceLock<String>,
     pub(crate) classifier: Option<Arc<Classifier>>,
+    /// Calls that are made for tasks.
+    pub runs: Arc<Runs>,
 }
 
 impl Gateway {
@@ -153,6 +156,7 @@ impl Gateway {
             desk: parts.desk,
             page: OnceLock::new(),
             classifier: parts.classifier,
+            runs: Arc::default(),
         });
         gateway.hold_servers();
         for (server, noted) in noted {
@@ -299,6 +303,8 @@ impl Gateway {
 
     /// Ends every session and every child.
     pub async fn close(&self) {
+        // What was approved and is on its way is not cut off: nobody would know how it ended.
+        let _ = timeout(self.settings.grace, self.runs.all_ended()).await;
         let sessions = self.sessions.all();
         for session in &sessions {
             self.sessions.close(&session.id);

@@ -120,7 +120,8 @@ impl Identities {
     }
 
     /// Whether the credential a caller came with was taken back, or has expired.
-    pub(crate) fn is_lost(&self, caller: &Caller, now: Timestamp) -> bool {
+    #[must_use]
+    pub fn is_lost(&self, caller: &Caller, now: Timestamp) -> bool {
         caller.token.expires_at.is_some_and(|end| end <= now) || self.standing(caller) == Standing::Revoked
     }
 

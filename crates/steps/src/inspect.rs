@@ -31,6 +31,7 @@ pub use toolwarden_conversations::receipt::{is_wanted as receipt_is_wanted, with
 use crate::answer::Answer;
 use crate::audit::Trail;
 use crate::exchange;
+use crate::following;
 use crate::forward::Forwarded;
 use crate::gateway::Gateway;
 use crate::pinning;
@@ -57,7 +58,9 @@ pub async fn inspect(
             whole::check_words(Ok(said.value())).map_err(Refusal::Upstream)?;
             let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
             let said = pinning::opening(gateway, upstream, caller, said).await.map_err(Refusal::Upstream)?;
-            Ok(Answer::message(compose::result(&asked.answer_id(), said.raw())))
+            // Only modern ones come here: the others are opened by the corridor.
+            let shown = following::with_tasks(gateway, said.raw());
+            Ok(Answer::message(compose::result(&asked.answer_id(), shown.as_deref().unwrap_or(said.raw()))))
         }
         (What::Task(None), reply) => {
             let result = whole_result(asked, reply).await?;

@@ -18,8 +18,10 @@ use toolwarden_core::{Call, Caller, Door, Operation, Weakness, weak};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Treatment};
 use toolwarden_policy::{Message as Admitted, PolicySet, Query};
+use toolwarden_review::Asking;
 
 use crate::arrival::Arrival;
+use crate::following::is_of_gateway;
 use crate::gateway::Gateway;
 use crate::review::Under;
 use crate::roots;
@@ -49,6 +51,10 @@ pub struct Asked {
     pub under: OnceLock<Arc<Under>>,
     /// Its person was asked in the client whether it may be made, and did not say: they are not asked there again.
     pub was_asked: bool,
+    /// It is made for a task: nobody waits with it, and what comes up is said by the task.
+    pub is_for_task: bool,
+    /// What its result waits for, where a person has to look at that.
+    pub withheld: OnceLock<Asking>,
 }
 
 /// What kind of message it is.
@@ -140,8 +146,22 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
     if let Some(approval) = state.as_ref().and_then(|state| state.approval.as_deref()) {
         under.get_or_init(|| Arc::new(Under::used(approval)));
     }
-    let asked =
-        Asked { arrival, id, method, what, upstream, query, state, bounds, judged_by, after, under, was_asked: false };
+    let asked = Asked {
+        arrival,
+        id,
+        method,
+        what,
+        upstream,
+        query,
+        state,
+        bounds,
+        judged_by,
+        after,
+        under,
+        was_asked: false,
+        is_for_task: false,
+        withheld: OnceLock::new(),
+    };
     Ok(Resolved::Asked(Arc::new(asked)))
 }
 
@@ -154,7 +174,9 @@ fn own_task(upstream: &Upstream, caller: &Caller, method: &str, params: Option<&
 
 fn listens_to_foreign_tasks(upstream: &Upstream, caller: &Caller, params: Option<&Part>) -> bool {
     let wanted = params.and_then(|params| params.value().get("notifications")?.get("taskIds"));
-    let is_own = |task: Value<'_>| task.as_str().is_some_and(|task| upstream.tasks.is_of(&task, caller));
+    // Those of the gateway itself tell nothing of themselves, so it does not matter whose they are.
+    let is_own =
+        |task: Value<'_>| task.as_str().is_some_and(|task| is_of_gateway(&task) || upstream.tasks.is_of(&task, caller));
     wanted.is_some_and(|tasks| tasks.kind() != Kind::Array || !tasks.items().all(is_own))
 }
 
@@ -270,6 +292,8 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
         after: OnceLock::new(),
         under: OnceLock::new(),
         was_asked: false,
+        is_for_task: false,
+        withheld: OnceLock::new(),
     })))
 }
 
@@ -315,6 +339,8 @@ impl Asked {
             after: OnceLock::new(),
             under: self.under.get().map_or_else(OnceLock::new, |under| OnceLock::from(under.clone())),
             was_asked: self.was_asked,
+            is_for_task: self.is_for_task,
+            withheld: OnceLock::new(),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::answer::Answer;
 use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
-use crate::review::{definition, over, turned_away};
+use crate::review::{definition, over, rejected};
 use crate::settings::Hold;
 
 const RESULT_TYPE: &str = "resultType";
@@ -64,7 +64,12 @@ impl Reviewed {
         let marks = Named::of(&policy, asked);
         let call = self.held_call(&policy, asked, object_with(Some(result.value()), &[(RESULT_TYPE, None)]));
         match desk.raise(marks.marks(), &call).await {
-            Ok(Raised::Waits(asking)) => told(&asking.id, era),
+            Ok(Raised::Waits(asking)) => {
+                let told = told(&asking.id, era);
+                // One call has one result.
+                let _ = asked.withheld.set(asking);
+                told
+            }
             // Another one of the same call is there; this one is nobody's.
             Ok(Raised::Approved(approval)) => told(&approval.id, era),
             Ok(Raised::Turned(Turned { reason, .. })) => Err(Failure::Withheld(reason.sentence().to_owned())),
@@ -177,12 +182,7 @@ pub async fn waiting(gateway: &Gateway, asked: &Asked, trail: &mut Option<Trail>
             let denial = Denial::new(reviewed.explanation(&policy), message);
             Err(Refusal::Held(Box::new(Denial { approval: Some(approval.id), ..denial })))
         }
-        ApprovalState::Rejected => {
-            let words = approval.answer.and_then(|answer| answer.note);
-            let until = Some(approval.expires_at);
-            let turned = Turned { reason: Reason::Rejected, approval: Some(approval.id), words, until };
-            Err(turned_away(gateway, &policy, turned))
-        }
+        ApprovalState::Rejected => Err(rejected(gateway, approval)),
         state => Err(over(gateway, &approval.id, state)),
     }
 }
@@ -211,7 +211,8 @@ async fn delivered(
     let id = asked.id.clone().unwrap_or_else(|| Id::number(0));
     let body = compose::result(&id, &result);
     // Not recorded, it is not handed over, and the approval counts again.
-    trail.as_mut().ok_or(Refusal::NoRecord)?.hands_over(&approval.id, body.len() as u64).await?;
+    let recorded = trail.as_mut().ok_or(Refusal::NoRecord)?;
+    recorded.hands_over(&approval.id, "its result waited for a person, and was permitted", body.len() as u64).await?;
     taken.leaves().await;
     desk.ended(&approval.id, Status::Ok);
     *trail = None;

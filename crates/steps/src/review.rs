@@ -20,10 +20,12 @@ use toolwarden_mcp::{Era, Version};
 use toolwarden_policy::{Explanation, Pending, Permit, PolicySet, Verdict, settle};
 use toolwarden_refusals::{Denial, Refusal};
 use toolwarden_review::{Asking, Desk, Marks, NotTaken, Raised, Taken, Turned, may_be_granted, payment};
+use toolwarden_store::state::Approval;
 
 use crate::classify::{Classified, Held, classify};
 use crate::decide::refuse;
 use crate::flow;
+use crate::following;
 use crate::gateway::Gateway;
 use crate::resolve::Asked;
 use crate::settings::Hold;
@@ -69,6 +71,12 @@ impl Under {
         Self { id: id.to_owned(), is_used: AtomicBool::new(false), pauses: AtomicBool::new(false), kind }
     }
 
+    /// An approval that its call is to take, whether it is needed by then or not: so that it is made once.
+    #[must_use]
+    pub fn to_take(id: &str) -> Self {
+        Self::given(id, Answered::Approval)
+    }
+
     /// Whether its call left before, and goes on.
     pub fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
@@ -92,6 +100,8 @@ pub enum Reviewed {
     Waits { asking: Asking, question: Option<Elicitation> },
     /// Its person is asked, and comes back with the answer; and what is recorded of it.
     Asks { asking: Asking, question: Elicitation, held: Refusal },
+    /// Its caller follows it as a task.
+    Follows { asking: Asking, held: Refusal },
 }
 
 /// What a client is to put before its person.
@@ -149,12 +159,21 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
         }
         Ok(Raised::Waits(asking)) => {
             let held = held(gateway.settings.hold, &pending, Some(&asking.id));
+            if asked.is_for_task {
+                return Err(held);
+            }
+            let (can_follow, era) = (following::can_follow(asked), asked.arrival.version.era());
+            // Who asked for a task in the legacy era waits for one, and nothing else can be said before.
+            if can_follow && era == Era::Legacy {
+                return Ok(Reviewed::Follows { asking, held });
+            }
             let form = form(asked, &call).map(|params| Elicitation { params, by_page: false });
             let page = || page(gateway, asked, &call, &asking.id).map(|params| Elicitation { params, by_page: true });
             let question = form.or_else(page);
-            match (question, asked.arrival.version.era()) {
+            match (question, era) {
                 (Some(question), Era::Modern) => Ok(Reviewed::Asks { asking, question, held }),
                 (question @ Some(_), Era::Legacy) => Ok(Reviewed::Waits { asking, question }),
+                (None, _) if can_follow => Ok(Reviewed::Follows { asking, held }),
                 (None, _) if gateway.settings.hold == Hold::Wait => Ok(Reviewed::Waits { asking, question: None }),
                 (None, _) => Err(held),
             }
@@ -367,6 +386,14 @@ pub async fn leaves(asked: &Asked, taken: Option<Taken>) {
 /// A held call that ended while its caller waited.
 pub fn over(gateway: &Gateway, id: &str, state: ApprovalState) -> Refusal {
     not_taken(gateway, id, &NotTaken::State(state))
+}
+
+/// A call, or a result, that a person rejected, with their words.
+pub fn rejected(gateway: &Gateway, approval: Approval) -> Refusal {
+    let words = approval.answer.and_then(|answer| answer.note);
+    let until = Some(approval.expires_at);
+    let turned = Turned { reason: Reason::Rejected, approval: Some(approval.id), words, until };
+    turned_away(gateway, &gateway.live.policy(), turned)
 }
 
 fn not_taken(gateway: &Gateway, id: &str, why: &NotTaken) -> Refusal {

@@ -11,29 +11,39 @@ use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_pins::Book;
 use toolwarden_policy::{Message, Query, admit};
 
+use crate::following::is_of_gateway;
 use crate::gateway::Gateway;
 use crate::identities::Identities;
 use crate::resolve::Asked;
 
 const URIS: &str = "resourceSubscriptions";
+const TASKS: &str = "taskIds";
 
-/// The filter of `subscriptions/listen` without the resources the caller may not watch; none where it
-/// may watch all it asks for.
+/// The filter of `subscriptions/listen` without the resources the caller may not watch and the tasks that are no server's;
+/// none where nothing is left out.
 pub fn cut_filter(gateway: &Gateway, asked: &Asked) -> Option<String> {
     if &*asked.method != "subscriptions/listen" {
         return None;
     }
     let filter = asked.query.call.params.as_ref()?.value().get("notifications")?;
-    let wanted: Vec<Value<'_>> = filter.get(URIS)?.items().collect();
-    let may_watch = |uri: &&Value<'_>| {
+    let may_watch = |uri: Value<'_>| {
         uri.as_str().is_some_and(|uri| may_watch(gateway, &asked.arrival.caller, &asked.upstream, &uri))
     };
-    let kept: Vec<&str> = wanted.iter().filter(may_watch).map(|uri| uri.raw()).collect();
-    if kept.len() == wanted.len() {
-        return None;
-    }
-    let uris = format!("[{}]", kept.join(","));
-    Some(object_with(Some(filter), &[(URIS, (!kept.is_empty()).then_some(uris.as_str()))]))
+    // Whoever asks for those is told of them: no server knows them.
+    let is_of_server = |task: Value<'_>| task.as_str().is_some_and(|task| !is_of_gateway(&task));
+    let (uris, tasks) = (kept(filter, URIS, may_watch), kept(filter, TASKS, is_of_server));
+    let changed: Vec<(&str, Option<&str>)> = [(URIS, &uris), (TASKS, &tasks)]
+        .into_iter()
+        .filter_map(|(key, kept)| kept.as_ref().map(|kept| (key, kept.as_deref())))
+        .collect();
+    (!changed.is_empty()).then(|| object_with(Some(filter), &changed))
+}
+
+/// What is left of a list, raw; none where all of it, and a list that is empty then is no list.
+fn kept(filter: Value<'_>, key: &str, is_kept: impl Fn(Value<'_>) -> bool) -> Option<Option<String>> {
+    let wanted: Vec<Value<'_>> = filter.get(key)?.items().collect();
+    let kept: Vec<&str> = wanted.iter().filter(|one| is_kept(**one)).map(|one| one.raw()).collect();
+    (kept.len() < wanted.len()).then(|| (!kept.is_empty()).then(|| format!("[{}]", kept.join(","))))
 }
 
 pub fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {

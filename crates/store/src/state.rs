@@ -10,6 +10,7 @@ mod bells;
 mod draft;
 mod feed;
 mod grants;
+mod held_tasks;
 mod history;
 mod outbox;
 mod roots;
@@ -37,6 +38,7 @@ pub use attendance::{Attendance, Attending};
 pub use bells::{Bell, Bells};
 pub use draft::{Author, Committed, Draft};
 pub use feed::{EVERYBODY_KNOWS, Feed, Known};
+pub use held_tasks::{HeldTask, NewHeldTask};
 pub use history::{Change, Version};
 pub use outbox::{Notice, Subscription};
 pub use roots::{Inventory, Sealed, SealedAgain};
@@ -61,6 +63,8 @@ pub enum StateError {
     Token(String),
     #[error("the held call {0} was changed in the database by somebody without the key; nothing of it is used")]
     Approval(String),
+    #[error("the task {0} was changed in the database by somebody without the key; nothing of it is used")]
+    Task(String),
     #[error("the key cannot be used")]
     Key,
     #[error(transparent)]

@@ -22,6 +22,7 @@ use crate::opening::session as client_session;
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{Answer, Reply};
 use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::following::with_tasks;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::pinning;
 use toolwarden_steps::resolve::query;
@@ -38,7 +39,8 @@ pub(super) async fn open(
 ) -> Result<Answer, Refusal> {
     if arrival.version.era() == Era::Modern {
         let offers = gather(gateway, arrival, None).await;
-        let body = compose::result(id, &discovered(&offers).to_string());
+        let discovered = discovered(&offers).to_string();
+        let body = compose::result(id, &with_tasks(gateway, &discovered).unwrap_or(discovered));
         return Ok(Answer::message(body));
     }
     if arrival.session.as_ref().is_some_and(|session| session.agreed().is_some()) {

@@ -33,7 +33,7 @@ pub(super) async fn shown(answer: Answer, alias: Alias, method: &str) -> Answer 
     }
 }
 
-fn rewritten(message: Bytes, alias: &Alias) -> Bytes {
+pub(super) fn rewritten(message: Bytes, alias: &Alias) -> Bytes {
     let Ok(text) = std::str::from_utf8(&message) else { return message };
     if !text.contains("uri") {
         return message;

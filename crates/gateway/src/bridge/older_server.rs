@@ -24,6 +24,7 @@ use super::listening;
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::Answer;
 use toolwarden_steps::audit::Trail;
+use toolwarden_steps::following::with_tasks;
 use toolwarden_steps::forward::older;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{filtered_list, list_kind, pinned_list};
@@ -47,7 +48,8 @@ pub(super) async fn carry(
             let (upstream, caller) = (&asked.upstream, &asked.arrival.caller);
             let said = pinning::opening(gateway, upstream, caller, held.said().clone()).await;
             let said = said.map_err(Refusal::Upstream)?;
-            Ok(Answer::message(compose::result(&id, &discover_result(said.value()))))
+            let said = discover_result(said.value());
+            Ok(Answer::message(compose::result(&id, &with_tasks(gateway, &said).unwrap_or(said))))
         }
         "subscriptions/listen" => listening::listen(gateway, asked, &held, id).await,
         method if list_kind(method).is_some() => {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sqlx::any::AnyRow;
 use sqlx::{Any, AnyConnection, Row as _, Transaction};
 
+use super::held_tasks::bound_to;
 use super::seals::{OfApproval, Part};
 use super::{State, StateError, announce, counter, place};
 use crate::database::{Writers, Writing};
@@ -29,10 +30,11 @@ const SEAL_LATTER: &str = "UPDATE changes SET latter = $1 \
 
 const SEAL_HELD: &str = "UPDATE approvals SET sealed = $1 WHERE id = $2 AND sealed = $3";
 const SEAL_GRANT: &str = "UPDATE grants SET sealed = $1 WHERE id = $2 AND sealed = $3";
+const SEAL_TASK: &str = "UPDATE held_tasks SET sealed = $1 WHERE id = $2 AND sealed = $3";
 const SEAL_ANSWER: &str = "UPDATE approvals SET answer = $1 WHERE id = $2 AND answer = $3";
 
 /// Every column with sealed values: what it is, how its values begin, and how many begin so.
-const COUNTS: [&str; 7] = [
+const COUNTS: [&str; 8] = [
     "SELECT 'records', substr(sealed, 1, $1), COUNT(*) FROM records GROUP BY 2",
     "SELECT 'changes', substr(former, 1, $1), COUNT(*) FROM changes WHERE former IS NOT NULL GROUP BY 2",
     "SELECT 'changes', substr(latter, 1, $1), COUNT(*) FROM changes WHERE latter IS NOT NULL GROUP BY 2",
@@ -40,6 +42,7 @@ const COUNTS: [&str; 7] = [
     "SELECT 'approvals', substr(sealed, 1, $1), COUNT(*) FROM approvals GROUP BY 2",
     "SELECT 'approvals', substr(answer, 1, $1), COUNT(*) FROM approvals WHERE answer IS NOT NULL GROUP BY 2",
     "SELECT 'approvals', substr(sealed, 1, $1), COUNT(*) FROM grants GROUP BY 2",
+    "SELECT 'approvals', substr(sealed, 1, $1), COUNT(*) FROM held_tasks GROUP BY 2",
 ];
 
 /// The roots, and how far they were taken.
@@ -57,7 +60,7 @@ pub struct Sealed {
     /// Two for each change of a record: how it was, how it became.
     pub changes: u64,
     pub tokens: u64,
-    /// One for each held call, for each answer and for each grant.
+    /// One for each held call, for each answer, for each grant and for each task.
     pub approvals: u64,
 }
 
@@ -103,6 +106,11 @@ enum Table {
     Tokens,
     Approvals,
     Grants,
+    Tasks,
+}
+
+impl Table {
+    const ALL: [Self; 6] = [Self::Records, Self::Changes, Self::Tokens, Self::Approvals, Self::Grants, Self::Tasks];
 }
 
 impl State {
@@ -228,7 +236,7 @@ impl State {
     /// The database cannot be used; what was sealed again before stays so.
     pub async fn seal_again(&self, most: u64) -> Result<SealedAgain, StateError> {
         let mut done = SealedAgain::default();
-        for table in [Table::Records, Table::Changes, Table::Tokens, Table::Approvals, Table::Grants] {
+        for table in Table::ALL {
             let mut after = After::default();
             loop {
                 // Looked for outside of the transaction, for which others wait.
@@ -281,6 +289,11 @@ impl State {
                 sql.bind(length).push(") <> ").bind(head).push(" AND id > ").bind(after.name.clone());
                 sql.push(" ORDER BY id LIMIT ").bind(BATCH);
             }
+            Table::Tasks => {
+                sql.push("id, caller_mark, approval, sealed FROM held_tasks WHERE substr(sealed, 1, ");
+                sql.bind(length).push(") <> ").bind(head).push(" AND id > ").bind(after.name.clone());
+                sql.push(" ORDER BY id LIMIT ").bind(BATCH);
+            }
         }
         Ok(sql.query().fetch_all(&self.database.pool).await?)
     }
@@ -306,7 +319,7 @@ impl State {
             done.values += query.execute(connection).await?.rows_affected();
             return Ok(());
         }
-        if let Table::Approvals | Table::Grants = table {
+        if let Table::Approvals | Table::Grants | Table::Tasks = table {
             return self.seal_approval(connection, table, row, done).await;
         }
         let columns: &[(&str, Part, &'static str)] = match table {
@@ -345,12 +358,17 @@ impl State {
         let id: String = row.try_get("id")?;
         let columns: &[(&str, OfApproval, &'static str)] = match table {
             Table::Grants => &[("sealed", OfApproval::Grant, SEAL_GRANT)],
+            Table::Tasks => &[("sealed", OfApproval::Task, SEAL_TASK)],
             _ => &[("sealed", OfApproval::Call, SEAL_HELD), ("answer", OfApproval::Answer, SEAL_ANSWER)],
         };
         for (column, part, update) in columns {
             let sealed: Option<Vec<u8>> = row.try_get(*column)?;
             let Some(sealed) = sealed.filter(|sealed| !sealed.starts_with(&head)) else { continue };
-            let mark: String = if let Table::Grants = table { String::new() } else { row.try_get("call_mark")? };
+            let mark: String = match table {
+                Table::Grants => String::new(),
+                Table::Tasks => bound_to(row.try_get("caller_mark")?, row.try_get("approval")?),
+                _ => row.try_get("call_mark")?,
+            };
             let Some(again) = self.seals.approval_again(*part, &id, &mark, &sealed)? else {
                 done.unreadable += 1;
                 continue;
@@ -365,7 +383,9 @@ impl State {
 impl After {
     fn row(table: Table, row: &AnyRow) -> Result<Self, StateError> {
         Ok(match table {
-            Table::Tokens | Table::Approvals | Table::Grants => Self { name: row.try_get("id")?, ..Self::default() },
+            Table::Tokens | Table::Approvals | Table::Grants | Table::Tasks => {
+                Self { name: row.try_get("id")?, ..Self::default() }
+            }
             Table::Records | Table::Changes => Self {
                 version: row.try_get("version")?,
                 kind: row.try_get("kind")?,

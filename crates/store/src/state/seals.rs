@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row as _;
 use sqlx::any::AnyRow;
-use toolwarden_core::{Claims, GrantClaims, HeldAnswer, HeldCall, Keyring, Purpose};
+use toolwarden_core::{Claims, GrantClaims, HeldAnswer, HeldCall, Keyring, Purpose, TaskStage};
 
 use super::Place;
 use super::{Record, StateError};
@@ -32,6 +32,8 @@ pub(super) enum OfApproval {
     Answer,
     /// Not of a held call: a grant, which has only its id.
     Grant,
+    /// How far the task of one is, with whose it is and what it waits for.
+    Task,
 }
 
 /// The key, and the forms it seals.
@@ -110,6 +112,15 @@ impl Seals {
 
     pub(super) fn open_grant(&self, id: &str, sealed: &[u8]) -> Result<GrantClaims, StateError> {
         self.open_of_approval(OfApproval::Grant, id, "", sealed)
+    }
+
+    pub(super) fn seal_task(&self, id: &str, bound_to: &str, stage: &TaskStage) -> Result<Vec<u8>, StateError> {
+        self.seal_of_approval(OfApproval::Task, id, bound_to, stage)
+    }
+
+    pub(super) fn open_task(&self, id: &str, bound_to: &str, sealed: &[u8]) -> Result<TaskStage, StateError> {
+        let opened = self.open_of_approval(OfApproval::Task, id, bound_to, sealed);
+        opened.map_err(|_| StateError::Task(id.to_owned()))
     }
 
     fn seal_of_approval(
@@ -200,6 +211,7 @@ fn approval_binding(part: OfApproval, id: &str, mark: &str) -> Vec<u8> {
         OfApproval::Call => 3_u8,
         OfApproval::Answer => 4,
         OfApproval::Grant => 5,
+        OfApproval::Task => 6,
     }];
     add_texts(&mut bytes, &[id, mark]);
     bytes

@@ -1,0 +1,343 @@
+//! Held calls that their callers follow as tasks (REVIEW-8): the call is answered at once with a task, made as soon as
+//! somebody permits it, and what it gave is there for its caller to ask for.
+//!
+//! Takes a call that waits, and messages about such tasks; gives what clients of either era are told. A task lies in the
+//! store beside the approval it waits for: it survives a restart, and every gateway knows it. It is its caller's alone,
+//! and whoever may not use the tool any more gets nothing of it.
+
+mod passed;
+mod run;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::ready;
+use futures_util::stream::{self, StreamExt};
+use tokio::sync::mpsc;
+use toolwarden_conversations::Scope;
+use toolwarden_conversations::sessions::identity;
+use toolwarden_conversations::upstreams::Upstream;
+use toolwarden_core::json::{Part, Value, unescape};
+use toolwarden_core::{ApprovalState, TaskQuestions, TaskStage};
+use toolwarden_mcp::ladder::META_CAPABILITIES;
+use toolwarden_mcp::message::Request;
+use toolwarden_mcp::sse::Event;
+use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, compose};
+use toolwarden_refusals::Refusal;
+use toolwarden_review::{Approval, Asking, Desk, HeldTask, StateError};
+use toolwarden_steps::answer::Answer;
+use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::decide::may_follow;
+use toolwarden_steps::following::{declares_tasks, is_of_gateway};
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::places;
+use toolwarden_steps::resolve::{Asked, text_member};
+use toolwarden_steps::review::{over, rejected};
+
+use self::words::Standing;
+
+/// How long another gateway may take to keep what a call gave that has ended.
+const KEEPING: Duration = Duration::from_secs(30);
+/// How often whoever waits for a result looks where nothing rings.
+const LOOK: Duration = Duration::from_secs(1);
+const WAITING: usize = 16;
+/// Tasks that a list shows at most.
+const MOST_LISTED: u32 = 100;
+
+/// Answers a held call with a task; it is made once somebody permits it.
+pub(crate) async fn make(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    asking: &Asking,
+    held: Refusal,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let Some(desk) = gateway.desk() else { return Err(held) };
+    let task = match desk.make_task(&identity(&asked.arrival.caller), asking).await {
+        Ok(Some(task)) => task,
+        // As many as may be: the call lies there all the same, and its caller is told how to come back.
+        Ok(None) => return Err(held),
+        Err(error) => {
+            tracing::error!("a held call cannot be followed as a task: {error}");
+            return Err(held);
+        }
+    };
+    if let Some(trail) = trail.take() {
+        trail.refused(&held).await;
+    }
+    run::when_answered(gateway, &asked.arrival, desk, &task);
+    let made = words::made(&task, asked.arrival.version.era());
+    Ok(Answer::message(compose::result(&asked.answer_id(), &made)))
+}
+
+/// The answer to a message about a task that the gateway made; none where it is about no such task.
+pub(crate) async fn of_gateway(
+    gateway: &Arc<Gateway>,
+    arrival: &Arrival,
+    trail: &mut Option<Trail>,
+) -> Result<Option<Answer>, Refusal> {
+    match &arrival.message {
+        // Apart: room for it in each message would cost all of them.
+        Message::Request(request) if request.method.starts_with("tasks/") => {
+            Box::pin(answered(gateway, arrival, request, trail)).await
+        }
+        _ => Ok(None),
+    }
+}
+
+async fn answered(
+    gateway: &Arc<Gateway>,
+    arrival: &Arrival,
+    request: &Request,
+    trail: &mut Option<Trail>,
+) -> Result<Option<Answer>, Refusal> {
+    let (method, params) = (&*request.method, request.params.as_ref());
+    let is_known = Method::find(method, Direction::ToServer, Form::Request, arrival.version).is_some();
+    // A list is about no task, whatever it names.
+    let is_about_one = is_known && method != "tasks/list";
+    let task = text_member(params, "taskId").filter(|task| is_about_one && is_of_gateway(task));
+    let (Some(task), Some(desk)) = (task, gateway.desk()) else { return Ok(None) };
+    places::enter(gateway, arrival, None).await?;
+    let task = desk.task(&identity(&arrival.caller), &task).await.map_err(unreadable)?;
+    // Whoever it belongs to then, it may be a server's that names its tasks alike.
+    let Some(task) = task else { return Ok(None) };
+    let declared = params.and_then(|params| params.value().get("_meta")?.get(META_CAPABILITIES));
+    if arrival.version.era() == Era::Modern && !declares_tasks(declared) {
+        return Err(Refusal::Tasks);
+    }
+    let approval = desk.approval_of(&task).await.map_err(unreadable)?.ok_or(Refusal::ForeignTask)?;
+    let followed = Followed::new(gateway, arrival, desk, task, approval)?;
+    if let Some(trail) = trail.as_mut() {
+        trail.follows(&followed.upstream, &followed.approval.call.tool);
+    }
+    if method != "tasks/cancel" {
+        let tool = followed.approval.call.tool.as_str().into();
+        may_follow(gateway, arrival, &followed.upstream.name, &tool)?;
+    }
+    if let TaskStage::Passed(theirs) = &followed.task.stage {
+        return passed::carry(&followed, theirs, trail).await.map(Some);
+    }
+    let answer = match method {
+        "tasks/get" => followed.got(&request.id, trail).await,
+        "tasks/result" => Ok(followed.result(&request.id, trail.take())),
+        "tasks/update" => followed.updated(&request.id, params).await,
+        "tasks/cancel" => followed.cancelled(&request.id).await,
+        other => Err(Refusal::Method(other.to_owned())),
+    };
+    answer.map(Some)
+}
+
+/// What a list of tasks of a legacy server shows, with those that wait here.
+pub(crate) async fn listed(gateway: &Arc<Gateway>, arrival: &Arrival, answer: Answer) -> Answer {
+    let (Message::Request(request), Some(desk)) = (&arrival.message, gateway.desk()) else { return answer };
+    let Answer::Message(mut reply) = answer else { return answer };
+    let is_first = request.params.as_ref().is_none_or(|params| params.value().get("cursor").is_none());
+    let found = desk.tasks_of(&identity(&arrival.caller), MOST_LISTED).await;
+    let mut shown = Vec::new();
+    for task in found.unwrap_or_default().into_iter().filter(|_| is_first) {
+        let Ok(Some(approval)) = desk.approval_of(&task).await else { continue };
+        let Ok(followed) = Followed::new(gateway, arrival, desk, task, approval) else { continue };
+        let tool = followed.approval.call.tool.as_str().into();
+        if may_follow(gateway, arrival, &followed.upstream.name, &tool).is_ok() {
+            shown.push(words::shown(&followed.task, &followed.standing().await, Era::Legacy));
+        }
+    }
+    if let Some(body) = words::with_tasks(&reply.body, &request.id, &shown) {
+        reply.body = body;
+    }
+    Answer::Message(reply)
+}
+
+fn unreadable(error: impl Into<StateError>) -> Refusal {
+    let error = error.into();
+    tracing::error!("a task cannot be looked up: {error}");
+    Refusal::Unverified
+}
+
+/// A task of the gateway's own, and who asks for it.
+pub(crate) struct Followed {
+    gateway: Arc<Gateway>,
+    arrival: Arrival,
+    desk: Arc<Desk>,
+    task: HeldTask,
+    approval: Approval,
+    upstream: Arc<Upstream>,
+}
+
+impl Followed {
+    /// Refuses a task whose server this door does not lead to.
+    fn new(
+        gateway: &Arc<Gateway>,
+        arrival: &Arrival,
+        desk: &Arc<Desk>,
+        task: HeldTask,
+        approval: Approval,
+    ) -> Result<Self, Refusal> {
+        let server: Arc<str> = approval.call.server.as_str().into();
+        let leads_there = arrival.scope == Scope::All || arrival.scope == Scope::One(server.clone());
+        let upstream = gateway.upstreams.get(&server).filter(|upstream| upstream.is_for(&arrival.caller));
+        let upstream = upstream.filter(|_| leads_there).ok_or(Refusal::ForeignTask)?;
+        let (gateway, arrival, desk) = (gateway.clone(), arrival.clone(), desk.clone());
+        Ok(Self { gateway, arrival, desk, task, approval, upstream })
+    }
+
+    fn era(&self) -> Era {
+        self.arrival.version.era()
+    }
+
+    /// How far it is; a call that may be made is made, whoever was to do so before.
+    async fn standing(&self) -> Standing {
+        let running = self.gateway.runs.of(&self.task.id);
+        match &self.task.stage {
+            TaskStage::Result(result) => return Standing::Result(result.clone()),
+            TaskStage::Error(error) => return Standing::Error(error.clone()),
+            TaskStage::Cancelled => return Standing::Cancelled,
+            TaskStage::Asks(questions) => return Standing::Asks(questions.requests.clone()),
+            TaskStage::Call | TaskStage::Review | TaskStage::Passed(_) => {}
+        }
+        if let Some(run) = running {
+            return if run.asks() { Standing::AsksElsewhere } else { Standing::working("the call is on its way") };
+        }
+        let id = &self.approval.id;
+        match self.approval.state {
+            ApprovalState::Held => {
+                let what = if self.task.stage == TaskStage::Review { "its result waits" } else { "held" };
+                Standing::Working(format!("{what} for a person: toolwarden approvals show {id}"))
+            }
+            ApprovalState::Approved => {
+                run::start(&self.gateway, &self.arrival, &self.desk, &self.task);
+                Standing::working("approved, and on its way")
+            }
+            ApprovalState::Consumed | ApprovalState::Dispatched => Standing::working("the call is on its way"),
+            ApprovalState::Succeeded | ApprovalState::Failed if self.is_being_kept() => {
+                Standing::working("the call has ended, and what it gave is being kept")
+            }
+            ApprovalState::Succeeded | ApprovalState::Failed => words::lost(),
+            ApprovalState::Cancelled => Standing::Cancelled,
+            ApprovalState::Rejected => words::refused(&rejected(&self.gateway, self.approval.clone()), self.era()),
+            state @ (ApprovalState::Expired | ApprovalState::Unknown) => {
+                words::refused(&over(&self.gateway, id, state), self.era())
+            }
+        }
+    }
+
+    fn is_being_kept(&self) -> bool {
+        let ended = self.gateway.clock.now().duration_since(self.approval.changed_at);
+        u64::try_from(ended.as_secs()).is_ok_and(|ended| ended < KEEPING.as_secs())
+    }
+
+    async fn got(&self, id: &Id, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
+        let standing = self.standing().await;
+        let body = compose::result(id, &words::shown(&self.task, &standing, self.era()));
+        let gives = self.era() == Era::Modern && matches!(standing, Standing::Result(_) | Standing::Error(_));
+        if gives {
+            self.hand_over(trail, body.len()).await?;
+        }
+        Ok(Answer::message(body))
+    }
+
+    /// Nothing is given that is not recorded.
+    async fn hand_over(&self, trail: &mut Option<Trail>, bytes: usize) -> Result<(), Refusal> {
+        let recorded = trail.as_mut().ok_or(Refusal::NoRecord)?;
+        recorded.hands_over(&self.approval.id, "what its task gave", bytes as u64).await?;
+        *trail = None;
+        Ok(())
+    }
+
+    /// A stream that ends with what the call gave; on it goes what the call says before.
+    fn result(self, id: &Id, trail: Option<Trail>) -> Answer {
+        let (told, heard) = mpsc::channel(WAITING);
+        let waits = stream::once(self.wait(id.clone(), trail, told)).filter_map(|()| ready(None));
+        let hears = stream::unfold(heard, |mut heard| async move { heard.recv().await.map(|event| (event, heard)) });
+        Answer::Events { events: Box::pin(stream::select(waits, hears)), resumable: false }
+    }
+
+    async fn wait(mut self, id: Id, mut trail: Option<Trail>, told: mpsc::Sender<Event>) {
+        let body = loop {
+            match self.standing().await {
+                Standing::Working(_) | Standing::Asks(_) | Standing::AsksElsewhere => {}
+                Standing::Cancelled => break words::cancelled(&id),
+                ended => {
+                    let body = words::given(&id, &self.task, &ended);
+                    break match self.hand_over(&mut trail, body.len()).await {
+                        Ok(()) => body,
+                        Err(_) => words::unrecorded(&id),
+                    };
+                }
+            }
+            if let Some(run) = self.gateway.runs.of(&self.task.id) {
+                for event in run.heard() {
+                    drop(told.send(event).await);
+                }
+            }
+            self.gateway.runs.news(LOOK).await;
+            if let Err(refusal) = self.look_again().await {
+                break words::refusal(&id, &refusal, self.era());
+            }
+        };
+        drop(told.send(Event::of(body)).await);
+    }
+
+    /// How far it is by now, for somebody who may still know.
+    async fn look_again(&mut self) -> Result<(), Refusal> {
+        let (caller, tool) = (identity(&self.arrival.caller), self.approval.call.tool.as_str().into());
+        if self.gateway.identities.is_lost(&self.arrival.caller, self.gateway.clock.now()) {
+            return Err(Refusal::Unauthorized("the credential counts no more"));
+        }
+        may_follow(&self.gateway, &self.arrival, &self.upstream.name, &tool)?;
+        let task = self.desk.task(&caller, &self.task.id).await.map_err(unreadable)?;
+        self.task = task.ok_or(Refusal::ForeignTask)?;
+        let approval = self.desk.approval_of(&self.task).await.map_err(unreadable)?;
+        self.approval = approval.ok_or(Refusal::ForeignTask)?;
+        Ok(())
+    }
+
+    /// Keeps what the client said to questions of the server; with the last answer the call goes on.
+    async fn updated(&self, id: &Id, params: Option<&Part>) -> Result<Answer, Refusal> {
+        let acknowledged = Answer::message(compose::result(id, words::ACKNOWLEDGED));
+        let TaskStage::Asks(asked) = &self.task.stage else { return Ok(acknowledged) };
+        let Ok(requests) = Part::composed(asked.requests.clone()) else { return Ok(acknowledged) };
+        let mut answers = asked.answers.clone();
+        let given = params.and_then(|params| params.value().get("inputResponses"));
+        for (key, answer) in given.into_iter().flat_map(Value::entries) {
+            let key = unescape(key).into_owned();
+            // What was not asked, or is answered, is nothing.
+            if requests.value().get(&key).is_some() && answers.iter().all(|(answered, _)| *answered != key) {
+                answers.push((key, answer.raw().to_owned()));
+            }
+        }
+        let is_whole = answers.len() == requests.value().entries().count();
+        let questions = TaskQuestions { answers, ..asked.clone() };
+        let next = if is_whole { TaskStage::Call } else { TaskStage::Asks(questions.clone()) };
+        let moved = self.desk.move_task(&self.task, next, None).await.map_err(unreadable)?;
+        if is_whole && moved {
+            run::go_on(&self.gateway, &self.arrival, &self.desk, &self.task.id, questions);
+        }
+        Ok(acknowledged)
+    }
+
+    /// Stops it, as far as that can be: what is on its way is told, what waits is taken away.
+    async fn cancelled(&self, id: &Id) -> Result<Answer, Refusal> {
+        let is_over = matches!(self.task.stage, TaskStage::Result(_) | TaskStage::Error(_) | TaskStage::Cancelled);
+        if is_over && self.era() == Era::Legacy {
+            return Err(Refusal::Params("the task has ended".to_owned()));
+        }
+        if let Some(run) = self.gateway.runs.of(&self.task.id) {
+            run.flight.stop();
+        } else if !is_over {
+            self.desk.cancel(&self.approval.id).await;
+            let is_on_its_way = matches!(self.approval.state, ApprovalState::Consumed | ApprovalState::Dispatched)
+                && !matches!(self.task.stage, TaskStage::Asks(_));
+            if !is_on_its_way {
+                self.desk.move_task(&self.task, TaskStage::Cancelled, None).await.map_err(unreadable)?;
+            }
+        }
+        let said = match self.era() {
+            Era::Modern => words::ACKNOWLEDGED.to_owned(),
+            Era::Legacy => words::shown(&self.task, &Standing::Cancelled, Era::Legacy),
+        };
+        Ok(Answer::message(compose::result(id, &said)))
+    }
+}

@@ -1,0 +1,57 @@
+//! A held call of which its server made a task: whoever asks for the gateway's is answered with the server's.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use toolwarden_conversations::tasks::Maker;
+use toolwarden_core::json::Part;
+use toolwarden_mcp::compose::{object_with, quoted};
+use toolwarden_mcp::{Message, headers};
+use toolwarden_refusals::Refusal;
+use toolwarden_steps::answer::{Answer, gathered};
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::resolve::{Resolved, resolve};
+
+use super::{Followed, words};
+use crate::pipeline;
+
+/// Carries a message about a task on to the server, under the name it has there.
+pub(super) async fn carry(followed: &Followed, theirs: &str, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
+    let (gateway, upstream, ours) = (&followed.gateway, &followed.upstream, &followed.task.id);
+    let unfit = |error: toolwarden_core::json::JsonError| Refusal::Upstream(error.into());
+    // After a restart nobody else remembers whose it is.
+    let made = Part::composed(format!(r#"{{"task":{{"taskId":{}}}}}"#, quoted(theirs))).map_err(unfit)?;
+    let maker = Maker::new(&followed.arrival.caller, followed.approval.call.tool.as_str().into());
+    upstream.tasks.bind(&maker, &made).map_err(Refusal::Upstream)?;
+    let mut onward = followed.arrival.clone();
+    if let Message::Request(request) = &mut onward.message {
+        let params = object_with(request.params.as_ref().map(Part::value), &[("taskId", Some(&quoted(theirs)))]);
+        request.params = Some(Part::composed(params).map_err(unfit)?);
+    }
+    if onward.headers.contains_key(headers::NAME) {
+        let mut mirrored = (*onward.headers).clone();
+        mirrored.insert(headers::NAME, headers::encode(theirs));
+        onward.headers = Arc::new(mirrored);
+    }
+    let Resolved::Asked(asked) = resolve(gateway, onward, &upstream.name)? else { return Err(Refusal::ForeignTask) };
+    let answer = Box::pin(pipeline::pass(gateway, &asked, trail)).await?;
+    Ok(match answer {
+        Answer::Message(mut reply) => {
+            reply.body = words::renamed(&reply.body, theirs, ours);
+            Answer::Message(reply)
+        }
+        Answer::Body(body) => match gathered(body).await {
+            Some(whole) => Answer::message(words::renamed(&whole, theirs, ours)),
+            None => Answer::Accepted,
+        },
+        Answer::Events { events, resumable } => {
+            let (theirs, ours) = (theirs.to_owned(), ours.clone());
+            let events = events.map(move |mut event| {
+                event.data = event.data.map(|data| words::renamed(&data, &theirs, &ours));
+                event
+            });
+            Answer::Events { events: Box::pin(events), resumable }
+        }
+        Answer::Accepted => Answer::Accepted,
+    })
+}

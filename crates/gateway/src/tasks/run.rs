@@ -1,0 +1,336 @@
+//! The call of a task, made in the background: through the same corridor, under the approval it waited for, once.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use toolwarden_conversations::sessions::identity;
+use toolwarden_core::json::{Part, Value, unescape};
+use toolwarden_core::{ApprovalState, Reason, TaskQuestions, TaskStage, token};
+use toolwarden_mcp::compose::{object_with, quoted};
+use toolwarden_mcp::message::{Request, read_one};
+use toolwarden_mcp::sse::Event;
+use toolwarden_mcp::{Era, Id, Message};
+use toolwarden_refusals::Refusal;
+use toolwarden_review::{Approval, Asking, Desk, HeldTask};
+use toolwarden_steps::answer::{Answer, gathered};
+use toolwarden_steps::arrival::{Arrival, Course};
+use toolwarden_steps::audit::Trail;
+use toolwarden_steps::decide::decide;
+use toolwarden_steps::ending::unless_given_up;
+use toolwarden_steps::gateway::Gateway;
+use toolwarden_steps::resolve::{Asked, Resolved, resolve};
+use toolwarden_steps::review::Under;
+use toolwarden_steps::runs::{Run, Running};
+use toolwarden_steps::{catalog, parameters, results};
+
+use super::words::{self, Standing};
+use crate::{aggregate, pipeline};
+
+/// More than this is not kept of what a call gave.
+const LARGEST: usize = 8 * 1024 * 1024;
+const CALL: &str = "tools/call";
+const KEY_BYTES: usize = 5;
+
+/// Makes the call of a task as soon as somebody permits it. Where too many wait, its caller's next question does.
+pub(super) fn when_answered(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &HeldTask) {
+    let Some(awaited) = gateway.runs.wait_for() else { return };
+    let (gateway, desk, task) = (gateway.clone(), desk.clone(), task.clone());
+    // The request itself is answered: neither its place nor its id is taken any longer.
+    let arrival = Arrival { course: Course::default(), ..arrival.clone() };
+    tokio::spawn(async move {
+        let answered = tokio::select! {
+            answered = desk.answered(&task.approval) => answered,
+            () = gateway.closing.begun() => return,
+        };
+        drop(awaited);
+        if matches!(answered, Ok(Some(approval)) if approval.state == ApprovalState::Approved) {
+            start(&gateway, &arrival, &desk, &task);
+        }
+    });
+}
+
+/// Begins to make the call of a task, unless that is being done here.
+pub(super) fn start(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &HeldTask) {
+    begin(gateway, arrival, desk, &task.id, None);
+}
+
+/// The same for a call that left and was asked something.
+pub(super) fn go_on(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &str, questions: TaskQuestions) {
+    begin(gateway, arrival, desk, task, Some(questions));
+}
+
+fn begin(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &str, questions: Option<TaskQuestions>) {
+    if gateway.closing.has_begun() {
+        return;
+    }
+    let Some(running) = gateway.runs.begin(task) else { return };
+    let (gateway, desk, task) = (gateway.clone(), desk.clone(), task.to_owned());
+    let arrival = Arrival { course: Course::of(running.run.flight.clone()), ..arrival.clone() };
+    let (caller, going) = (identity(&arrival.caller), Going { gateway, arrival, desk, running });
+    tokio::spawn(async move {
+        let desk = &going.desk;
+        // As of now: somebody may have been faster.
+        let task = match desk.task(&caller, &task).await {
+            Ok(Some(task)) => task,
+            Ok(None) => return,
+            Err(error) => return tracing::error!("the call of a task is not made: {error}"),
+        };
+        match desk.approval_of(&task).await {
+            Ok(Some(approval)) => going.run(&task, &approval, questions).await,
+            Ok(None) => {}
+            Err(error) => tracing::error!("the call of a task is not made: {error}"),
+        }
+    });
+}
+
+/// One call on its way.
+struct Going {
+    gateway: Arc<Gateway>,
+    arrival: Arrival,
+    desk: Arc<Desk>,
+    running: Running,
+}
+
+/// What became of a call.
+struct Made {
+    stage: TaskStage,
+    /// What it waits for next.
+    next: Option<Asking>,
+}
+
+impl Made {
+    fn ended(standing: Standing) -> Self {
+        let stage = match standing {
+            Standing::Result(result) => TaskStage::Result(result),
+            Standing::Error(error) => TaskStage::Error(error),
+            _ => TaskStage::Cancelled,
+        };
+        Self { stage, next: None }
+    }
+}
+
+impl Going {
+    async fn run(&self, task: &HeldTask, approval: &Approval, questions: Option<TaskQuestions>) {
+        let is_approved = approval.state == ApprovalState::Approved;
+        let made = match (&task.stage, questions) {
+            (TaskStage::Call, Some(questions)) => self.make(approval, Some(&questions)).await,
+            (TaskStage::Call, None) if is_approved => self.make(approval, None).await,
+            (TaskStage::Review, None) if is_approved => self.take_result(approval).await,
+            _ => return,
+        };
+        let Some(made) = made else { return };
+        match self.desk.move_task(task, made.stage, made.next.as_ref()).await {
+            Ok(true) => {}
+            Ok(false) => self.keep_less(task).await,
+            Err(error) => tracing::error!("what the call of a task gave cannot be kept: {error}"),
+        }
+    }
+
+    /// Where there is no room for what a call gave, that is said of it.
+    async fn keep_less(&self, task: &HeldTask) {
+        let words = "the call was made, and there is no room to keep what it gave: too much of earlier tasks is kept";
+        if let Err(error) = self.desk.move_task(task, TaskStage::Error(words::error(words)), None).await {
+            tracing::error!("what the call of a task gave cannot be kept: {error}");
+        }
+    }
+
+    /// Makes the call, or goes on with it. None where others made it, or it can still be made.
+    async fn make(&self, approval: &Approval, questions: Option<&TaskQuestions>) -> Option<Made> {
+        let mut trail = None;
+        let asked = match self.asked(approval, questions, &mut trail).await {
+            Ok(asked) => asked,
+            Err(refusal) => return self.refused(&refusal, trail, None).await,
+        };
+        let course = asked.arrival.course.clone();
+        let passed = unless_given_up(course, pin!(pipeline::pass(&self.gateway, &asked, &mut trail))).await;
+        let said = match passed {
+            Ok(answer) => last_of(&self.gateway, &self.running.run, answer, &asked.answer_id()).await,
+            Err(refusal) => return self.refused(&refusal, trail, Some(&asked)).await,
+        };
+        Some(self.made(&asked, said))
+    }
+
+    /// Hands a result over to the task that a person permitted to be seen.
+    async fn take_result(&self, approval: &Approval) -> Option<Made> {
+        let mut trail = None;
+        let asked = match self.asked(approval, None, &mut trail).await {
+            Ok(asked) => asked,
+            Err(refusal) => return self.refused(&refusal, trail, None).await,
+        };
+        // What is denied by now is not seen, whoever permitted it.
+        let given = match decide(&self.gateway, &asked) {
+            Ok(_) => results::waiting(&self.gateway, &asked, &mut trail).await,
+            Err(refusal) => Err(refusal),
+        };
+        match given {
+            Ok(Some(answer)) => {
+                let said = last_of(&self.gateway, &self.running.run, answer, &asked.answer_id()).await;
+                Some(self.made(&asked, said))
+            }
+            Ok(None) => Some(Made::ended(words::lost())),
+            Err(refusal) => self.refused(&refusal, trail, Some(&asked)).await,
+        }
+    }
+
+    /// What a refusal means for the task: nothing where others make the call, or a client that comes back can.
+    async fn refused(&self, refusal: &Refusal, trail: Option<Trail>, asked: Option<&Asked>) -> Option<Made> {
+        if let Some(trail) = trail {
+            trail.refused(refusal).await;
+        }
+        let has_left = asked.is_some_and(|asked| asked.under.get().is_some_and(|under| under.is_used()));
+        let is_others = match refusal {
+            Refusal::Denied(denial) => {
+                // What is only over a limit of the moment is made when somebody asks for it next.
+                denial.retry_after.is_some()
+                    || matches!(denial.explanation.reason, Reason::AlreadyRunning | Reason::ApprovalUsed)
+            }
+            Refusal::SessionGone | Refusal::SessionMissing | Refusal::Unverified | Refusal::NoRecord => true,
+            _ => false,
+        };
+        (has_left || !is_others).then(|| Made::ended(words::refused(refusal, self.era())))
+    }
+
+    fn era(&self) -> Era {
+        self.arrival.version.era()
+    }
+
+    /// The call as it was held, made by whoever asks for it now.
+    async fn asked(
+        &self,
+        approval: &Approval,
+        questions: Option<&TaskQuestions>,
+        trail: &mut Option<Trail>,
+    ) -> Result<Arc<Asked>, Refusal> {
+        let unfit = |error: toolwarden_core::json::JsonError| Refusal::Upstream(error.into());
+        let mut params = Part::composed(approval.call.params.clone()).map_err(unfit)?;
+        if let Some(questions) = questions {
+            params = Part::composed(with_answers(&params, questions)).map_err(unfit)?;
+        }
+        let Message::Request(request) = &self.arrival.message else { return Err(Refusal::ForeignTask) };
+        let mut arrival = self.arrival.clone();
+        arrival.size = params.raw().len();
+        let call = Request { id: request.id.clone(), method: CALL.into(), params: Some(params) };
+        arrival.message = Message::Request(call);
+        arrival.headers = Arc::default();
+        let opened = trail.insert(Trail::open(&self.gateway, &arrival, CALL.into()));
+        arrival.course.trace = opened.trace();
+        let server = approval.call.server.as_str().into();
+        let Resolved::Asked(mut asked) = resolve(&self.gateway, arrival, &server)? else {
+            return Err(Refusal::ForeignTask);
+        };
+        catalog::know(&self.gateway, &asked).await?;
+        let mirrors = (self.era() == Era::Modern).then(|| parameters::mirrors(&self.gateway, &asked));
+        if let Some(asked) = Arc::get_mut(&mut asked) {
+            asked.arrival.headers = Arc::new(mirrors.unwrap_or_default());
+            asked.is_for_task = true;
+            if questions.is_none() {
+                // Also where nobody needs to be asked by now: whoever takes it makes the call, and nobody else.
+                asked.under.get_or_init(|| Arc::new(Under::to_take(&approval.id)));
+            }
+        }
+        Ok(asked)
+    }
+
+    /// What a call gave, for its task.
+    fn made(&self, asked: &Asked, said: Option<Bytes>) -> Made {
+        if let Some(next) = asked.withheld.get() {
+            return Made { stage: TaskStage::Review, next: Some(next.clone()) };
+        }
+        let Some(said) = said else {
+            let stage = match self.running.run.flight.is_stopped() {
+                true => TaskStage::Cancelled,
+                false => TaskStage::Error(words::error("the answer of the call broke off")),
+            };
+            return Made { stage, next: None };
+        };
+        if said.len() > LARGEST {
+            let words =
+                format!("the call was made; what it gave has {} bytes, and {LARGEST} are kept at most", said.len());
+            return Made { stage: TaskStage::Error(words::error(&words)), next: None };
+        }
+        let said = aggregate::shown_to(&asked.arrival, &asked.upstream, said);
+        let stage = match words::outcome(&said) {
+            Some(Ok(result)) => self.stage_of(&result),
+            Some(Err(error)) => TaskStage::Error(error.raw().to_owned()),
+            None => TaskStage::Error(words::error("the answer of the call cannot be read")),
+        };
+        Made { stage, next: None }
+    }
+
+    fn stage_of(&self, result: &Part) -> TaskStage {
+        let value = result.value();
+        let task = |holder: Option<Value<'_>>| Some(holder?.get("taskId")?.as_str()?.into_owned());
+        let kind = value.get("resultType").and_then(Value::as_str);
+        match (self.era(), kind.as_deref()) {
+            (Era::Modern, Some("input_required")) => match self.questions(value) {
+                Some(questions) => TaskStage::Asks(questions),
+                None => TaskStage::Error(words::error("the call asks something that cannot be passed on")),
+            },
+            (Era::Modern, Some("task")) => task(Some(value)).map_or_else(lost, TaskStage::Passed),
+            (Era::Legacy, _) if value.get("task").is_some() => {
+                task(value.get("task")).map_or_else(lost, TaskStage::Passed)
+            }
+            _ => TaskStage::Result(result.raw().to_owned()),
+        }
+    }
+
+    /// What a server asks, under keys that no other question of the task has.
+    fn questions(&self, result: Value<'_>) -> Option<TaskQuestions> {
+        let mut random = [0; KEY_BYTES];
+        self.gateway.keyring.random(&mut random).ok()?;
+        let round = token::letters(&random);
+        let entries = result.get("inputRequests")?.entries();
+        let requests: Vec<String> = entries
+            .map(|(key, asks)| format!("{}:{}", quoted(&format!("{round}.{}", unescape(key))), asks.raw()))
+            .collect();
+        let state = result.get("requestState").and_then(Value::as_str).map(std::borrow::Cow::into_owned);
+        (!requests.is_empty()).then(|| TaskQuestions {
+            requests: format!("{{{}}}", requests.join(",")),
+            answers: Vec::new(),
+            state,
+        })
+    }
+}
+
+fn lost() -> TaskStage {
+    TaskStage::Error(words::error("its server made a task without an id"))
+}
+
+/// The call as it goes on: with the answers, under the keys its server gave.
+fn with_answers(params: &Part, questions: &TaskQuestions) -> String {
+    let own = |key: &str| quoted(key.split_once('.').map_or(key, |(_, own)| own));
+    let answers: Vec<String> = questions.answers.iter().map(|(key, answer)| format!("{}:{answer}", own(key))).collect();
+    let answers = format!("{{{}}}", answers.join(","));
+    let state = questions.state.as_deref().map(quoted);
+    object_with(Some(params.value()), &[("inputResponses", Some(&answers)), ("requestState", state.as_deref())])
+}
+
+/// The response that an answer ends with; what comes before is kept for whoever listens.
+async fn last_of(gateway: &Gateway, run: &Run, answer: Answer, id: &Id) -> Option<Bytes> {
+    match answer {
+        Answer::Accepted => None,
+        Answer::Message(reply) => Some(reply.body),
+        Answer::Body(body) => gathered(body).await,
+        Answer::Events { mut events, .. } => {
+            let mut last = None;
+            while let Some(event) = events.next().await {
+                match message_of(&event) {
+                    Some(Message::Response(response)) if response.id.as_ref() == Some(id) => last = event.data,
+                    Some(message) => {
+                        run.say(event, matches!(message, Message::Request(_)));
+                        gateway.runs.tell();
+                    }
+                    None => {}
+                }
+            }
+            last
+        }
+    }
+}
+
+fn message_of(event: &Event) -> Option<Message> {
+    let data = event.data.as_ref()?;
+    read_one(data, toolwarden_core::json::Limits { bytes: data.len(), depth: 1024 }).ok()
+}
