@@ -11,6 +11,7 @@ mod conformance;
 mod crowd;
 mod dying;
 mod eras;
+mod following;
 mod headers;
 mod house;
 mod methods;
