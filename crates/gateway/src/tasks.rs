@@ -32,14 +32,14 @@ use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::may_follow;
 use toolwarden_steps::following::{declares_tasks, is_of_gateway};
 use toolwarden_steps::gateway::Gateway;
-use toolwarden_steps::places;
 use toolwarden_steps::resolve::{Asked, text_member};
 use toolwarden_steps::review::{over, rejected};
+use toolwarden_steps::{catalog, places};
 
 use self::words::Standing;
 
 /// How long another gateway may take to keep what a call gave that has ended.
-const KEEPING: Duration = Duration::from_secs(30);
+const KEEPING: Duration = Duration::from_secs(10);
 /// How often whoever waits for a result looks where nothing rings.
 const LOOK: Duration = Duration::from_secs(1);
 const WAITING: usize = 16;
@@ -113,7 +113,9 @@ async fn answered(
         trail.follows(&followed.upstream, &followed.approval.call.tool);
     }
     if method != "tasks/cancel" {
-        let tool = followed.approval.call.tool.as_str().into();
+        let tool: Arc<str> = followed.approval.call.tool.as_str().into();
+        // What went wrong is in the log; of an unknown tool nothing is told.
+        let _ = catalog::know_tool(gateway, arrival, &followed.upstream, &tool).await;
         may_follow(gateway, arrival, &followed.upstream.name, &tool)?;
     }
     if let TaskStage::Passed(theirs) = &followed.task.stage {

@@ -14,6 +14,7 @@ use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::{Caller, Operation, weak};
 use toolwarden_pins::Kind;
 
+use crate::arrival::Arrival;
 use crate::decide::reach;
 use crate::forward::link;
 use crate::gateway::Gateway;
@@ -33,16 +34,37 @@ pub async fn know(gateway: &Arc<Gateway>, asked: &Asked) -> Result<(), Refusal> 
         Operation::GetPrompt => PROMPTS,
         Operation::ReadResource | Operation::Complete => return Ok(()),
     };
-    let (server, caller) = (&asked.upstream.name, &asked.arrival.caller);
-    let is_call = matches!(asked.what, What::Call);
-    // Nothing is asked of a server that may not be started; its calls are held.
-    if !is_call || is_known(gateway, server, list.kind, &call.tool, caller) || !gateway.pins.may_start(server) {
+    if !matches!(asked.what, What::Call) {
         return Ok(());
     }
-    reach(gateway, caller, server, &call.tool)?;
-    let link = link(&asked.arrival, &asked.upstream).await?;
+    know_for(gateway, &asked.arrival, &asked.upstream, (list, &call.tool)).await
+}
+
+/// The same for a tool that is spoken of without being called.
+pub async fn know_tool(
+    gateway: &Arc<Gateway>,
+    arrival: &Arrival,
+    upstream: &Arc<Upstream>,
+    tool: &str,
+) -> Result<(), Refusal> {
+    know_for(gateway, arrival, upstream, (TOOLS, tool)).await
+}
+
+async fn know_for(
+    gateway: &Arc<Gateway>,
+    arrival: &Arrival,
+    upstream: &Arc<Upstream>,
+    (list, name): (PinnedList, &str),
+) -> Result<(), Refusal> {
+    let (server, caller) = (&upstream.name, &arrival.caller);
+    // Nothing is asked of a server that may not be started; its calls are held.
+    if is_known(gateway, server, list.kind, name, caller) || !gateway.pins.may_start(server) {
+        return Ok(());
+    }
+    reach(gateway, caller, server, name)?;
+    let link = link(arrival, upstream).await?;
     // Whether there is such a tool, only its server could have said.
-    know_on(gateway, &asked.upstream, caller, (list, &call.tool), &link).await.map_err(Refusal::Upstream)
+    know_on(gateway, upstream, caller, (list, name), &link).await.map_err(Refusal::Upstream)
 }
 
 /// The same on a conversation that is at hand.

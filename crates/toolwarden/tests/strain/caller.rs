@@ -72,6 +72,39 @@ fn bearer(token: &str) -> Result<HeaderValue, Fault> {
 
 /// What a person asks of the API, on a connection of its own: the status and the answer.
 pub async fn post(base: &str, path: &str, token: &str, body: &Value) -> Result<(u16, String), Fault> {
+    post_with(base, path, token, &[], body).await
+}
+
+/// A modern request of whoever bears a token, at one server's door; the whole answer.
+pub async fn ask_modern(base: &str, token: &str, method: &str, params: &Value) -> Result<Value, Fault> {
+    let mut params = params.clone();
+    let name = ["name", "taskId"].into_iter().find_map(|key| params.get(key)?.as_str().map(str::to_owned));
+    let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    if let Some(params) = params.as_object_mut() {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        });
+        params.insert("_meta".to_owned(), meta);
+    }
+    let headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+        ("mcp-name", name.as_deref().unwrap_or_default()),
+    ];
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let (_, said) = post_with(base, "/mcp/notes", token, &headers, &body).await?;
+    serde_json::from_str(&said).map_err(|_| Fault::Wrong(said))
+}
+
+async fn post_with(
+    base: &str,
+    path: &str,
+    token: &str,
+    more: &[(&'static str, &str)],
+    body: &Value,
+) -> Result<(u16, String), Fault> {
     let exchange = async {
         let mut request = Request::new(Full::new(Bytes::from(body.to_string())));
         *request.method_mut() = Method::POST;
@@ -82,6 +115,9 @@ pub async fn post(base: &str, path: &str, token: &str, body: &Value) -> Result<(
             ("authorization", bearer(token)?),
         ] {
             request.headers_mut().insert(name, value);
+        }
+        for (name, value) in more {
+            request.headers_mut().insert(*name, HeaderValue::try_from(*value).map_err(broken)?);
         }
         let (head, body) = connect(base).await?.send_request(request).await.map_err(broken)?.into_parts();
         let bytes = body.collect().await.map_err(broken)?.to_bytes();

@@ -7,6 +7,7 @@
 mod caller;
 mod crowd;
 mod dying;
+mod held_followed;
 mod held_killed;
 mod held_place;
 mod held_random;
