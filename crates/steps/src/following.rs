@@ -4,6 +4,7 @@
 
 use toolwarden_conversations::Scope;
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
+use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::compose::object_with;
 use toolwarden_mcp::{Era, Version};
 use toolwarden_review::TASK_PREFIX;
@@ -35,7 +36,7 @@ pub(crate) fn can_follow(asked: &Asked) -> bool {
         return false;
     }
     if asked.arrival.version.era() == Era::Modern {
-        return declares_tasks(asked.declared());
+        return declares_tasks(asked.declared()) || weak::is(Weakness::Ladder);
     }
     // A legacy client asks for one, and only of a server that makes some itself.
     let params = asked.query.call.params.as_ref();

@@ -3,6 +3,7 @@
 mod answers;
 mod bridged;
 mod changed;
+mod followed;
 mod headers;
 mod held;
 mod json;
