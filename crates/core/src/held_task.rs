@@ -16,6 +16,8 @@ pub enum TaskStage {
     Passed(String),
     /// What the call gave: a result, as JSON.
     Result(String),
+    /// Why it was not made, or what it gave is not shown: a result, as JSON.
+    Refused(String),
     /// The same where it is an error.
     Error(String),
     Cancelled,

@@ -27,7 +27,7 @@ use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, compose};
 use toolwarden_refusals::Refusal;
 use toolwarden_review::{Approval, Asking, Desk, HeldTask, StateError};
 use toolwarden_steps::answer::Answer;
-use toolwarden_steps::arrival::Arrival;
+use toolwarden_steps::arrival::{Arrival, Course};
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::may_follow;
 use toolwarden_steps::following::{declares_tasks, is_of_gateway};
@@ -43,6 +43,8 @@ const KEEPING: Duration = Duration::from_secs(10);
 /// How often whoever waits for a result looks where nothing rings.
 const LOOK: Duration = Duration::from_secs(1);
 const WAITING: usize = 16;
+/// How often somebody may be faster.
+const TRIES: usize = 8;
 /// Tasks that a list shows at most.
 const MOST_LISTED: u32 = 100;
 
@@ -99,14 +101,15 @@ async fn answered(
     let is_about_one = is_known && method != "tasks/list";
     let task = text_member(params, "taskId").filter(|task| is_about_one && is_of_gateway(task));
     let (Some(task), Some(desk)) = (task, gateway.desk()) else { return Ok(None) };
-    places::enter(gateway, arrival, None).await?;
-    let task = desk.task(&identity(&arrival.caller), &task).await.map_err(unreadable)?;
-    // Whoever it belongs to then, it may be a server's that names its tasks alike.
-    let Some(task) = task else { return Ok(None) };
     let declared = params.and_then(|params| params.value().get("_meta")?.get(META_CAPABILITIES));
     if arrival.version.era() == Era::Modern && !declares_tasks(declared) {
         return Err(Refusal::Tasks);
     }
+    // A place for the look alone: whoever waits for a result keeps none from the call that gives it.
+    places::enter(gateway, &Arrival { course: Course::default(), ..arrival.clone() }, None).await?;
+    let task = desk.task(&identity(&arrival.caller), &task).await.map_err(unreadable)?;
+    // Whoever it belongs to then, it may be a server's that names its tasks alike.
+    let Some(task) = task else { return Ok(None) };
     let approval = desk.approval_of(&task).await.map_err(unreadable)?.ok_or(Refusal::ForeignTask)?;
     let followed = Followed::new(gateway, arrival, desk, task, approval)?;
     if let Some(trail) = trail.as_mut() {
@@ -123,7 +126,7 @@ async fn answered(
     }
     let answer = match method {
         "tasks/get" => followed.got(&request.id, trail).await,
-        "tasks/result" => Ok(followed.result(&request.id, trail.take())),
+        "tasks/result" => followed.result(&request.id, trail.take()),
         "tasks/update" => followed.updated(&request.id, params).await,
         "tasks/cancel" => followed.cancelled(&request.id).await,
         other => Err(Refusal::Method(other.to_owned())),
@@ -143,7 +146,7 @@ pub(crate) async fn listed(gateway: &Arc<Gateway>, arrival: &Arrival, answer: An
         let Ok(followed) = Followed::new(gateway, arrival, desk, task, approval) else { continue };
         let tool = followed.approval.call.tool.as_str().into();
         if may_follow(gateway, arrival, &followed.upstream.name, &tool).is_ok() {
-            shown.push(words::shown(&followed.task, &followed.standing().await, Era::Legacy));
+            shown.push(words::shown(&followed.task, &followed.standing(&mut None).await, Era::Legacy));
         }
     }
     if let Some(body) = words::with_tasks(&reply.body, &request.id, &shown) {
@@ -189,38 +192,40 @@ impl Followed {
         self.arrival.version.era()
     }
 
-    /// How far it is; a call that may be made is made, whoever was to do so before.
-    async fn standing(&self) -> Standing {
+    /// How far it is by what is kept of it.
+    fn look(&self) -> Look {
+        let working = |words: &str| Look::Stands(Standing::Working(words.to_owned()));
         let running = self.gateway.runs.of(&self.task.id);
         match &self.task.stage {
-            TaskStage::Result(result) => return Standing::Result(result.clone()),
-            TaskStage::Error(error) => return Standing::Error(error.clone()),
-            TaskStage::Cancelled => return Standing::Cancelled,
-            TaskStage::Asks(questions) => return Standing::Asks(questions.requests.clone()),
-            TaskStage::Call | TaskStage::Review | TaskStage::Passed(_) => {}
+            TaskStage::Result(result) => return Look::Stands(Standing::Result(result.clone())),
+            TaskStage::Error(error) => return Look::Stands(Standing::Error(error.clone())),
+            TaskStage::Refused(result) => return Look::Stands(Standing::Refused(result.clone())),
+            TaskStage::Cancelled => return Look::Stands(Standing::Cancelled),
+            TaskStage::Passed(_) => return working("its server works on it"),
+            TaskStage::Asks(_) if running.is_some() => return working("the call goes on"),
+            TaskStage::Asks(questions) => {
+                return words::unanswered(questions).map_or(Look::Due, |open| Look::Stands(Standing::Asks(open)));
+            }
+            TaskStage::Call | TaskStage::Review => {}
         }
         if let Some(run) = running {
-            return if run.asks() { Standing::AsksElsewhere } else { Standing::working("the call is on its way") };
+            return if run.asks() { Look::Stands(Standing::AsksElsewhere) } else { working("the call is on its way") };
         }
-        let id = &self.approval.id;
         match self.approval.state {
             ApprovalState::Held => {
                 let what = if self.task.stage == TaskStage::Review { "its result waits" } else { "held" };
-                Standing::Working(format!("{what} for a person: toolwarden approvals show {id}"))
+                working(&format!("{what} for a person: toolwarden approvals show {}", self.approval.id))
             }
-            ApprovalState::Approved => {
-                run::start(&self.gateway, &self.arrival, &self.desk, &self.task);
-                Standing::working("approved, and on its way")
-            }
-            ApprovalState::Consumed | ApprovalState::Dispatched => Standing::working("the call is on its way"),
+            ApprovalState::Approved => Look::Due,
+            ApprovalState::Consumed | ApprovalState::Dispatched => working("the call is on its way"),
             ApprovalState::Succeeded | ApprovalState::Failed if self.is_being_kept() => {
-                Standing::working("the call has ended, and what it gave is being kept")
+                working("the call has ended, and what it gave is being kept")
             }
-            ApprovalState::Succeeded | ApprovalState::Failed => words::lost(),
-            ApprovalState::Cancelled => Standing::Cancelled,
-            ApprovalState::Rejected => words::refused(&rejected(&self.gateway, self.approval.clone()), self.era()),
+            ApprovalState::Succeeded | ApprovalState::Failed => Look::Lost,
+            ApprovalState::Cancelled => Look::Stands(Standing::Cancelled),
+            ApprovalState::Rejected => Look::Over(rejected(&self.gateway, self.approval.clone())),
             state @ (ApprovalState::Expired | ApprovalState::Unknown) => {
-                words::refused(&over(&self.gateway, id, state), self.era())
+                Look::Over(over(&self.gateway, &self.approval.id, state))
             }
         }
     }
@@ -230,11 +235,38 @@ impl Followed {
         u64::try_from(ended.as_secs()).is_ok_and(|ended| ended < KEEPING.as_secs())
     }
 
+    /// How far it is, for whoever asks: a call that may be made is made, whoever was to do so before, and what has ended
+    /// stays so, whatever becomes of the approval.
+    async fn standing(&self, trail: &mut Option<Trail>) -> Standing {
+        let (stage, standing) = match self.look() {
+            Look::Stands(standing) => return standing,
+            Look::Due => {
+                run::start(&self.gateway, &self.arrival, &self.desk, &self.task);
+                return Standing::Working("approved, and on its way".to_owned());
+            }
+            Look::Lost => {
+                let error = words::lost();
+                (TaskStage::Error(error.clone()), Standing::Error(error))
+            }
+            Look::Over(refusal) => {
+                let stage = words::refused(&refusal, self.era());
+                if let Some(trail) = trail.take() {
+                    trail.refused(&refusal).await;
+                }
+                let standing = Standing::ended(&stage);
+                (stage, standing)
+            }
+        };
+        if let Err(error) = self.desk.move_task(&self.task, stage, None).await {
+            tracing::warn!("that a task has ended is not kept: {error}");
+        }
+        standing
+    }
+
     async fn got(&self, id: &Id, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
-        let standing = self.standing().await;
+        let standing = self.standing(trail).await;
         let body = compose::result(id, &words::shown(&self.task, &standing, self.era()));
-        let gives = self.era() == Era::Modern && matches!(standing, Standing::Result(_) | Standing::Error(_));
-        if gives {
+        if self.era() == Era::Modern && standing.gives() {
             self.hand_over(trail, body.len()).await?;
         }
         Ok(Answer::message(body))
@@ -248,34 +280,54 @@ impl Followed {
         Ok(())
     }
 
-    /// A stream that ends with what the call gave; on it goes what the call says before.
-    fn result(self, id: &Id, trail: Option<Trail>) -> Answer {
+    /// A stream that ends with what the call gave; on it goes what the call says before. Whoever leaves asks again: it is
+    /// not kept for them.
+    fn result(self, id: &Id, trail: Option<Trail>) -> Result<Answer, Refusal> {
+        let head = self.gateway.streams.open(identity(&self.arrival.caller)).ok_or(Refusal::TooManyStreams)?;
         let (told, heard) = mpsc::channel(WAITING);
-        let waits = stream::once(self.wait(id.clone(), trail, told)).filter_map(|()| ready(None));
+        let closing = self.gateway.closing.begun();
+        let waiting = self.wait(id.clone(), trail, told);
+        let waits = async move {
+            let _head = head;
+            tokio::select! {
+                () = waiting => {}
+                () = closing => {}
+            }
+        };
+        let waits = stream::once(waits).filter_map(|()| ready(None));
         let hears = stream::unfold(heard, |mut heard| async move { heard.recv().await.map(|event| (event, heard)) });
-        Answer::Events { events: Box::pin(stream::select(waits, hears)), resumable: false }
+        Ok(Answer::Events { events: Box::pin(stream::select(waits, hears)), resumable: true })
     }
 
     async fn wait(mut self, id: Id, mut trail: Option<Trail>, told: mpsc::Sender<Event>) {
+        let session = self.arrival.session.as_ref().map(|session| session.mark.clone());
         let body = loop {
-            match self.standing().await {
+            let standing = self.standing(&mut trail).await;
+            match &standing {
                 Standing::Working(_) | Standing::Asks(_) | Standing::AsksElsewhere => {}
                 Standing::Cancelled => break words::cancelled(&id),
-                ended => {
-                    let body = words::given(&id, &self.task, &ended);
+                Standing::Refused(_) => break words::given(&id, &self.task, &standing),
+                Standing::Result(_) | Standing::Error(_) => {
+                    let body = words::given(&id, &self.task, &standing);
                     break match self.hand_over(&mut trail, body.len()).await {
                         Ok(()) => body,
                         Err(_) => words::unrecorded(&id),
                     };
                 }
             }
-            if let Some(run) = self.gateway.runs.of(&self.task.id) {
-                for event in run.heard() {
-                    drop(told.send(event).await);
+            match self.gateway.runs.of(&self.task.id) {
+                Some(run) => {
+                    for event in run.heard(session.as_deref()) {
+                        drop(told.send(event).await);
+                    }
+                    run.news(LOOK).await;
                 }
+                None => tokio::time::sleep(LOOK).await,
             }
-            self.gateway.runs.news(LOOK).await;
             if let Err(refusal) = self.look_again().await {
+                if let Some(trail) = trail.take() {
+                    trail.refused(&refusal).await;
+                }
                 break words::refusal(&id, &refusal, self.era());
             }
         };
@@ -297,49 +349,80 @@ impl Followed {
     }
 
     /// Keeps what the client said to questions of the server; with the last answer the call goes on.
-    async fn updated(&self, id: &Id, params: Option<&Part>) -> Result<Answer, Refusal> {
-        let acknowledged = Answer::message(compose::result(id, words::ACKNOWLEDGED));
-        let TaskStage::Asks(asked) = &self.task.stage else { return Ok(acknowledged) };
-        let Ok(requests) = Part::composed(asked.requests.clone()) else { return Ok(acknowledged) };
-        let mut answers = asked.answers.clone();
+    async fn updated(mut self, id: &Id, params: Option<&Part>) -> Result<Answer, Refusal> {
         let given = params.and_then(|params| params.value().get("inputResponses"));
-        for (key, answer) in given.into_iter().flat_map(Value::entries) {
-            let key = unescape(key).into_owned();
-            // What was not asked, or is answered, is nothing.
-            if requests.value().get(&key).is_some() && answers.iter().all(|(answered, _)| *answered != key) {
-                answers.push((key, answer.raw().to_owned()));
+        for _ in 0..TRIES {
+            let acknowledged = Answer::message(compose::result(id, words::ACKNOWLEDGED));
+            let TaskStage::Asks(asked) = &self.task.stage else { return Ok(acknowledged) };
+            let Some(questions) = with_answers(asked, given) else { return Ok(acknowledged) };
+            let is_whole = words::unanswered(&questions).is_none();
+            if self.desk.move_task(&self.task, TaskStage::Asks(questions), None).await.map_err(unreadable)? {
+                if is_whole {
+                    run::start(&self.gateway, &self.arrival, &self.desk, &self.task);
+                }
+                return Ok(acknowledged);
             }
+            // Somebody answered something else meanwhile.
+            self.look_again().await?;
         }
-        let is_whole = answers.len() == requests.value().entries().count();
-        let questions = TaskQuestions { answers, ..asked.clone() };
-        let next = if is_whole { TaskStage::Call } else { TaskStage::Asks(questions.clone()) };
-        let moved = self.desk.move_task(&self.task, next, None).await.map_err(unreadable)?;
-        if is_whole && moved {
-            run::go_on(&self.gateway, &self.arrival, &self.desk, &self.task.id, questions);
-        }
-        Ok(acknowledged)
+        Err(Refusal::Params("the answers cannot be kept: too much of earlier tasks is".to_owned()))
     }
 
-    /// Stops it, as far as that can be: what is on its way is told, what waits is taken away.
-    async fn cancelled(&self, id: &Id) -> Result<Answer, Refusal> {
-        let is_over = matches!(self.task.stage, TaskStage::Result(_) | TaskStage::Error(_) | TaskStage::Cancelled);
-        if is_over && self.era() == Era::Legacy {
-            return Err(Refusal::Params("the task has ended".to_owned()));
+    /// Stops it, as far as that can be: what is on its way is told, what waits is taken away. It stays stopped, whatever a
+    /// call that left gives.
+    async fn cancelled(mut self, id: &Id) -> Result<Answer, Refusal> {
+        for _ in 0..TRIES {
+            if self.has_ended() {
+                break;
+            }
+            if self.desk.move_task(&self.task, TaskStage::Cancelled, None).await.map_err(unreadable)? {
+                if let Some(run) = self.gateway.runs.of(&self.task.id) {
+                    run.flight.stop();
+                }
+                self.desk.cancel(&self.approval.id).await;
+                let said = words::shown(&self.task, &Standing::Cancelled, Era::Legacy);
+                let said = if self.era() == Era::Modern { words::ACKNOWLEDGED } else { &said };
+                return Ok(Answer::message(compose::result(id, said)));
+            }
+            self.look_again().await?;
         }
-        if let Some(run) = self.gateway.runs.of(&self.task.id) {
-            run.flight.stop();
-        } else if !is_over {
-            self.desk.cancel(&self.approval.id).await;
-            let is_on_its_way = matches!(self.approval.state, ApprovalState::Consumed | ApprovalState::Dispatched)
-                && !matches!(self.task.stage, TaskStage::Asks(_));
-            if !is_on_its_way {
-                self.desk.move_task(&self.task, TaskStage::Cancelled, None).await.map_err(unreadable)?;
+        match self.era() {
+            Era::Modern => Ok(Answer::message(compose::result(id, words::ACKNOWLEDGED))),
+            Era::Legacy => Err(Refusal::Params("the task has ended".to_owned())),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        match self.look() {
+            Look::Lost | Look::Over(_) => true,
+            Look::Due => false,
+            Look::Stands(standing) => {
+                standing.gives() || matches!(standing, Standing::Refused(_) | Standing::Cancelled)
             }
         }
-        let said = match self.era() {
-            Era::Modern => words::ACKNOWLEDGED.to_owned(),
-            Era::Legacy => words::shown(&self.task, &Standing::Cancelled, Era::Legacy),
-        };
-        Ok(Answer::message(compose::result(id, &said)))
     }
+}
+
+/// What of the answers is to questions that are open; none where nothing is.
+fn with_answers(asked: &TaskQuestions, given: Option<Value<'_>>) -> Option<TaskQuestions> {
+    let requests = Part::composed(asked.requests.clone()).ok()?;
+    let mut answers = asked.answers.clone();
+    for (key, answer) in given.into_iter().flat_map(Value::entries) {
+        let key = unescape(key).into_owned();
+        if requests.value().get(&key).is_some() && answers.iter().all(|(answered, _)| *answered != key) {
+            answers.push((key, answer.raw().to_owned()));
+        }
+    }
+    (answers.len() > asked.answers.len()).then(|| TaskQuestions { answers, ..asked.clone() })
+}
+
+/// How far a task is.
+enum Look {
+    Stands(Standing),
+    /// Its call is to be made, or to go on.
+    Due,
+    /// Nobody kept what its call gave.
+    Lost,
+    /// Its call is not made, or nobody knows how it ended.
+    Over(Refusal),
 }

@@ -200,7 +200,7 @@ impl Desk {
     }
 
     /// Waits until the store knows how a call ended here; false where none is just ending.
-    async fn was_told_of(&self, id: &str) -> bool {
+    pub(crate) async fn was_told_of(&self, id: &str) -> bool {
         if !self.ending().contains(id) {
             return false;
         }

@@ -54,6 +54,27 @@ impl Desk {
         self.parts.state.approval(&task.approval).await
     }
 
+    /// A call that waits, by the id its caller was told.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn asking(&self, id: &str) -> Result<Option<Asking>, StateError> {
+        let found = self.parts.state.approval(id).await?;
+        Ok(found.map(|approval| Asking { id: approval.id, expires_at: approval.expires_at }))
+    }
+
+    /// Whether it was this gateway that took an approval, in whatever life.
+    #[must_use]
+    pub fn is_own(&self, approval: &Approval) -> bool {
+        approval.node.as_ref() == Some(&self.parts.node)
+    }
+
+    /// The caller gave a call up that was about to leave: if it did not, its approval counts for nobody.
+    pub async fn cancel_returned(&self, id: &str) {
+        self.was_told_of(id).await;
+        self.cancel(id).await;
+    }
+
     /// Moves a task on, also to another approval; false where somebody else did, or where there is no room for what it
     /// gave.
     ///

@@ -86,7 +86,11 @@ impl Reviewed {
             server: call.server.to_string(),
             tool: call.tool.to_string(),
             method: asked.method.to_string(),
-            params: call.params.as_ref().map(Part::raw).unwrap_or("{}").to_owned(),
+            // Without what the client was asked on the way: that was used, and the call is the same without it.
+            params: object_with(
+                call.params.as_ref().map(Part::value),
+                &[("inputResponses", None), ("requestState", None)],
+            ),
             claims: None,
             caller: (&*asked.arrival.caller).into(),
             reason: Reason::ResultReview.code().to_owned(),
@@ -101,6 +105,12 @@ impl Reviewed {
             opinion: None,
             result: Some(result),
         }
+    }
+
+    /// What its caller is told while it waits.
+    fn held(&self, policy: &PolicySet, approval: String) -> Refusal {
+        let denial = Denial::new(self.explanation(policy), Reason::ResultReview.sentence().to_owned());
+        Refusal::Held(Box::new(Denial { approval: Some(approval), ..denial }))
     }
 
     fn explanation(&self, policy: &PolicySet) -> Explanation {
@@ -177,11 +187,7 @@ pub async fn waiting(gateway: &Gateway, asked: &Asked, trail: &mut Option<Trail>
         ApprovalState::Approved if lacks(&reviewed, &approval).is_none() => {
             delivered(gateway, desk, asked, &approval, trail).await.map(Some)
         }
-        ApprovalState::Held | ApprovalState::Approved => {
-            let message = Reason::ResultReview.sentence().to_owned();
-            let denial = Denial::new(reviewed.explanation(&policy), message);
-            Err(Refusal::Held(Box::new(Denial { approval: Some(approval.id), ..denial })))
-        }
+        ApprovalState::Held | ApprovalState::Approved => Err(reviewed.held(&policy, approval.id)),
         ApprovalState::Rejected => Err(rejected(gateway, approval)),
         state => Err(over(gateway, &approval.id, state)),
     }
@@ -191,6 +197,25 @@ pub async fn waiting(gateway: &Gateway, asked: &Asked, trail: &mut Option<Trail>
 fn lacks(reviewed: &Reviewed, approval: &Approval) -> Option<&'static str> {
     let answer = approval.answer.as_ref().filter(|answer| answer.is_approval);
     answer.map_or(Some("nobody permitted it"), |answer| reviewed.needs.lacks(&approval.call.caller, answer))
+}
+
+/// The result that a person permitted its caller to see, by its approval; whether one waits for it any more or not.
+///
+/// # Errors
+/// It does not suffice by the rules of now, somebody else has it, or it cannot be recorded.
+pub async fn permitted(
+    gateway: &Gateway,
+    asked: &Asked,
+    approval: &Approval,
+    trail: &mut Option<Trail>,
+) -> Result<Answer, Refusal> {
+    let policy = asked.policy(gateway);
+    let desk = gateway.desk.as_ref().ok_or(Refusal::NoRecord)?;
+    match Reviewed::of(&policy, asked) {
+        Some(reviewed) if lacks(&reviewed, approval).is_some() => Err(reviewed.held(&policy, approval.id.clone())),
+        _ if approval.call.result.is_none() => Err(over(gateway, &approval.id, ApprovalState::Expired)),
+        _ => delivered(gateway, desk, asked, approval, trail).await,
+    }
 }
 
 /// Hands a result over, once.

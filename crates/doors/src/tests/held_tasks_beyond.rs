@@ -1,9 +1,10 @@
 //! Tasks of held calls whose servers ask something, make tasks themselves, or give what a person has to look at first.
 
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use toolwarden_core::ApprovalState;
 
-use super::doors::Speech;
+use super::doors::{Speech, open_session, post_in_session};
 use super::held::{ASKING, all, answer, house, states};
 use super::held_tasks::{about, ask, follow, made, one, the_one, until};
 use super::house::{Given, House, ada};
@@ -39,13 +40,7 @@ async fn update(house: &House, task: &str, responses: &Value) -> Value {
 async fn review_8_a_task_asks_what_its_server_asks() {
     let house = house(&Given { server: "may_ask = [\"elicitation\"]", ..ASKING }, Speaks::Modern).await;
     house.recorder.answers(ASKS);
-    let text = format!(
-        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"write","arguments":{{}},{CAPABLE}}}}}"#
-    );
-    let said = super::doors::walk(&house, ada(), one(), Speech::Modern, &text).await;
-    let said: Value = serde_json::from_str(&said).unwrap_or_default();
-    let task = said.pointer("/result/taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
-    assert!(answer(&house, &the_one(&house).await, true, "bob").await.is_some(), "{said}");
+    let task = asking_call(&house).await;
     let mut keys: Vec<String> = Vec::new();
     for round in 0..2 {
         let asks = until(&house, one(), Speech::Modern, &task, "input_required").await;
@@ -186,4 +181,138 @@ async fn gate_15_what_a_task_gives_is_on_record() {
     assert_eq!(of("tasks/get", "event"), 1, "{records:?}");
     let given = records.iter().find(|one| is(one, "method", "tasks/get"));
     assert!(given.is_some_and(|given| is(&given, "tool", "write") && is(&given, "status", "ok")), "{records:?}");
+}
+
+/// The same with a question on the way: what was used to answer that is no part of the call any more.
+#[tokio::test]
+async fn review_8_a_result_after_a_question_waits_and_is_shown() {
+    let given = Given { server: "may_ask = [\"elicitation\"]\ntools.write = { review = \"both\" }", ..ASKING };
+    let house = house(&given, Speaks::Modern).await;
+    house.recorder.answers(ASKS);
+    let task = asking_call(&house).await;
+    let asks = until(&house, one(), Speech::Modern, &task, "input_required").await;
+    let requests = asks.pointer("/result/inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
+    let key = requests.keys().next().cloned().unwrap_or_default();
+    house.recorder.answers(DONE);
+    update(&house, &task, &json!({ key: { "action": "accept", "content": { "name": "x" } } })).await;
+    let waits = until_held(&house).await;
+    answer(&house, &waits, true, "carol").await;
+    let done = until(&house, one(), Speech::Modern, &task, "completed").await;
+    assert_eq!(done.pointer("/result/result/content/0/text"), Some(&json!("done")), "{done}");
+    assert_eq!(made(&house), 2);
+}
+
+/// Answers that come one by one, or at the same moment, all count.
+#[tokio::test]
+async fn review_8_answers_of_a_task_may_come_one_by_one() {
+    const TWO: &str = r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"form","message":"A?","requestedSchema":{"type":"object","properties":{"v":{"type":"string"}}}}},"b":{"method":"elicitation/create","params":{"mode":"form","message":"B?","requestedSchema":{"type":"object","properties":{"v":{"type":"string"}}}}}},"requestState":"theirs"}"#;
+    for at_once in [false, true] {
+        let house = house(&Given { server: "may_ask = [\"elicitation\"]", ..ASKING }, Speaks::Modern).await;
+        house.recorder.answers(TWO);
+        let task = asking_call(&house).await;
+        let asks = until(&house, one(), Speech::Modern, &task, "input_required").await;
+        let requests = asks.pointer("/result/inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
+        let [first, second] = requests.keys().map(String::as_str).collect::<Vec<_>>()[..] else {
+            unreachable!("{asks}")
+        };
+        house.recorder.answers(DONE);
+        let accept = |key: &str| json!({ key: { "action": "accept", "content": { "v": "x" } } });
+        if at_once {
+            let (one, two) = (accept(first), accept(second));
+            tokio::join!(update(&house, &task, &one), update(&house, &task, &two));
+        } else {
+            update(&house, &task, &accept(first)).await;
+            let left = about(&house, one(), Speech::Modern, "tasks/get", &task).await;
+            let open = left.pointer("/result/inputRequests").and_then(Value::as_object).map(serde_json::Map::len);
+            assert_eq!(open, Some(1), "{left}");
+            assert_eq!(made(&house), 1);
+            update(&house, &task, &accept(second)).await;
+        }
+        until(&house, one(), Speech::Modern, &task, "completed").await;
+        assert_eq!(made(&house), 2);
+    }
+}
+
+/// A legacy client that is gone when somebody permits its call: the call is made when it comes back, and nothing is lost with
+/// the conversation it was made in.
+#[tokio::test]
+async fn review_8_a_task_waits_for_a_client_that_is_away() {
+    let house = house(&ASKING, Speaks::Legacy).await;
+    let session = open_session(&house).await;
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write","arguments":{},"task":{}}}"#;
+    let said = post_in_session(&house, &session, call).await.into_body().collect().await;
+    let said = said.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let said: Value = serde_json::from_slice(&said).unwrap_or_default();
+    let task = said.pointer("/result/task/taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for session in house.gateway.sessions.all() {
+        house.gateway.sessions.close(&session.id);
+    }
+    answer(&house, &the_one(&house).await, true, "ada").await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    assert_eq!((made(&house), states(&house, &[ApprovalState::Approved]).await), (0, vec![ApprovalState::Approved]));
+    until(&house, one(), Speech::Legacy, &task, "completed").await;
+    assert_eq!(made(&house), 1);
+}
+
+/// A definition that changed meanwhile: a person is asked anew, and the task waits for that.
+#[tokio::test]
+async fn review_8_a_task_whose_tool_changed_waits_for_another_answer() {
+    let house = house(&ASKING, Speaks::Both).await;
+    let task = follow(&house, one(), Speech::Modern).await;
+    let first = the_one(&house).await;
+    // Results are looked at from now on; and so is the call, whatever stood in an allowlist.
+    house.judge_by(&Given { config: "[control]\nsecond_person = [\"notes:write\"]\n", ..ASKING });
+    answer(&house, &first, true, "ada").await;
+    let mut held = String::new();
+    for _ in 0..500 {
+        held = until_held(&house).await;
+        if held != first {
+            break;
+        }
+    }
+    assert_ne!(held, first);
+    assert_eq!(made(&house), 0);
+    answer(&house, &held, true, "bob").await;
+    until(&house, one(), Speech::Modern, &task, "completed").await;
+    assert_eq!(made(&house), 1);
+}
+
+/// Whoever waits for results keeps no place among the calls, and ends with its gateway.
+#[tokio::test]
+async fn review_8_whoever_waits_for_results_takes_no_place() {
+    let given = Given { config: "[gateway.limits]\nin_flight = 2\n", ..ASKING };
+    let house = house(&given, Speaks::Legacy).await;
+    let task = follow(&house, one(), Speech::Legacy).await;
+    let waits = (0..5).map(|_| super::held_tasks::result_of(&house, &task));
+    let (given, ()) = tokio::join!(futures_util::future::join_all(waits), async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        answer(&house, &the_one(&house).await, true, "bob").await;
+    });
+    for one in &given {
+        assert_eq!(one.pointer("/result/content/0/text"), Some(&json!("done")), "{one}");
+    }
+    assert_eq!(made(&house), 1);
+}
+
+/// A client that can be asked, whose call was permitted.
+async fn asking_call(house: &House) -> String {
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"write","arguments":{{}},{CAPABLE}}}}}"#
+    );
+    let said = super::doors::walk(house, ada(), one(), Speech::Modern, &text).await;
+    let said: Value = serde_json::from_str(&said).unwrap_or_default();
+    assert!(answer(house, &the_one(house).await, true, "bob").await.is_some(), "{said}");
+    said.pointer("/result/taskId").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// What waits for a person, once something does.
+async fn until_held(house: &House) -> String {
+    for _ in 0..500 {
+        let held = all(house).await.into_iter().find(|approval| approval.state == ApprovalState::Held);
+        if let Some(held) = held {
+            return held.id;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    unreachable!("nothing waits")
 }

@@ -1,9 +1,9 @@
-//! A held call of which its server made a task: whoever asks for the gateway's is answered with the server's.
+//! A held call of which its server made a task: whoever asks for the gateway's is answered with the server's, as long as this
+//! gateway remembers whose that is.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use toolwarden_conversations::tasks::Maker;
 use toolwarden_core::json::Part;
 use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_mcp::{Message, headers};
@@ -19,10 +19,6 @@ use crate::pipeline;
 pub(super) async fn carry(followed: &Followed, theirs: &str, trail: &mut Option<Trail>) -> Result<Answer, Refusal> {
     let (gateway, upstream, ours) = (&followed.gateway, &followed.upstream, &followed.task.id);
     let unfit = |error: toolwarden_core::json::JsonError| Refusal::Upstream(error.into());
-    // After a restart nobody else remembers whose it is.
-    let made = Part::composed(format!(r#"{{"task":{{"taskId":{}}}}}"#, quoted(theirs))).map_err(unfit)?;
-    let maker = Maker::new(&followed.arrival.caller, followed.approval.call.tool.as_str().into());
-    upstream.tasks.bind(&maker, &made).map_err(Refusal::Upstream)?;
     let mut onward = followed.arrival.clone();
     if let Message::Request(request) = &mut onward.message {
         let params = object_with(request.params.as_ref().map(Part::value), &[("taskId", Some(&quoted(theirs)))]);

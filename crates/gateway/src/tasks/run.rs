@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -9,11 +10,12 @@ use toolwarden_conversations::sessions::identity;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{ApprovalState, Reason, TaskQuestions, TaskStage, token};
 use toolwarden_mcp::compose::{object_with, quoted};
+use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::message::{Request, read_one};
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Id, Message};
 use toolwarden_refusals::Refusal;
-use toolwarden_review::{Approval, Asking, Desk, HeldTask};
+use toolwarden_review::{Approval, Asking, Desk, HeldTask, StateError};
 use toolwarden_steps::answer::{Answer, gathered};
 use toolwarden_steps::arrival::{Arrival, Course};
 use toolwarden_steps::audit::Trail;
@@ -22,27 +24,45 @@ use toolwarden_steps::ending::unless_given_up;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Asked, Resolved, resolve};
 use toolwarden_steps::review::Under;
-use toolwarden_steps::runs::{Run, Running};
-use toolwarden_steps::{catalog, parameters, results};
+use toolwarden_steps::runs::Running;
+use toolwarden_steps::{catalog, forward, parameters, results};
 
-use super::words::{self, Standing};
+use super::words;
 use crate::{aggregate, pipeline};
 
 /// More than this is not kept of what a call gave.
 const LARGEST: usize = 8 * 1024 * 1024;
 const CALL: &str = "tools/call";
 const KEY_BYTES: usize = 5;
+/// How long a call that could not be made rests.
+const REST: Duration = Duration::from_secs(2);
+const LONGEST_REST: Duration = Duration::from_secs(60);
+/// What of `_meta` belongs to the request that carries it, and not to the call.
+const ENVELOPE: [&str; 4] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    META_CAPABILITIES,
+    "io.modelcontextprotocol/logLevel",
+];
 
-/// Makes the call of a task as soon as somebody permits it. Where too many wait, its caller's next question does.
+/// Makes the call of a task as soon as somebody permits it. Where too many wait, its caller's next question does; and so it
+/// does where the conversation is over in which it was made.
 pub(super) fn when_answered(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &HeldTask) {
-    let Some(awaited) = gateway.runs.wait_for() else { return };
+    let Some(awaited) = gateway.runs.wait_for(&task.id, &identity(&arrival.caller)) else { return };
     let (gateway, desk, task) = (gateway.clone(), desk.clone(), task.clone());
     // The request itself is answered: neither its place nor its id is taken any longer.
     let arrival = Arrival { course: Course::default(), ..arrival.clone() };
     tokio::spawn(async move {
+        let over = async {
+            match &arrival.session {
+                Some(session) => session.over().await,
+                None => std::future::pending().await,
+            }
+        };
         let answered = tokio::select! {
             answered = desk.answered(&task.approval) => answered,
             () = gateway.closing.begun() => return,
+            () = over => return,
         };
         drop(awaited);
         if matches!(answered, Ok(Some(approval)) if approval.state == ApprovalState::Approved) {
@@ -51,34 +71,25 @@ pub(super) fn when_answered(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Ar
     });
 }
 
-/// Begins to make the call of a task, unless that is being done here.
+/// Begins to make the call of a task, or to go on with it, unless that is being done here.
 pub(super) fn start(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &HeldTask) {
-    begin(gateway, arrival, desk, &task.id, None);
-}
-
-/// The same for a call that left and was asked something.
-pub(super) fn go_on(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &str, questions: TaskQuestions) {
-    begin(gateway, arrival, desk, task, Some(questions));
-}
-
-fn begin(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>, task: &str, questions: Option<TaskQuestions>) {
     if gateway.closing.has_begun() {
         return;
     }
-    let Some(running) = gateway.runs.begin(task) else { return };
-    let (gateway, desk, task) = (gateway.clone(), desk.clone(), task.to_owned());
+    let session = arrival.session.as_ref().map(|session| session.mark.as_str());
+    let Some(running) = gateway.runs.begin(&task.id, session) else { return };
+    let (gateway, desk, task) = (gateway.clone(), desk.clone(), task.id.clone());
     let arrival = Arrival { course: Course::of(running.run.flight.clone()), ..arrival.clone() };
     let (caller, going) = (identity(&arrival.caller), Going { gateway, arrival, desk, running });
     tokio::spawn(async move {
-        let desk = &going.desk;
         // As of now: somebody may have been faster.
-        let task = match desk.task(&caller, &task).await {
-            Ok(Some(task)) => task,
-            Ok(None) => return,
-            Err(error) => return tracing::error!("the call of a task is not made: {error}"),
+        let found = async {
+            let Some(task) = going.desk.task(&caller, &task).await? else { return Ok(None) };
+            let approval = going.desk.approval_of(&task).await?;
+            Ok::<_, StateError>(approval.map(|approval| (task, approval)))
         };
-        match desk.approval_of(&task).await {
-            Ok(Some(approval)) => going.run(&task, &approval, questions).await,
+        match found.await {
+            Ok(Some((task, approval))) => going.run(&task, &approval).await,
             Ok(None) => {}
             Err(error) => tracing::error!("the call of a task is not made: {error}"),
         }
@@ -100,31 +111,37 @@ struct Made {
     next: Option<Asking>,
 }
 
-impl Made {
-    fn ended(standing: Standing) -> Self {
-        let stage = match standing {
-            Standing::Result(result) => TaskStage::Result(result),
-            Standing::Error(error) => TaskStage::Error(error),
-            _ => TaskStage::Cancelled,
-        };
+impl From<TaskStage> for Made {
+    fn from(stage: TaskStage) -> Self {
         Self { stage, next: None }
     }
 }
 
 impl Going {
-    async fn run(&self, task: &HeldTask, approval: &Approval, questions: Option<TaskQuestions>) {
+    async fn run(&self, task: &HeldTask, approval: &Approval) {
         let is_approved = approval.state == ApprovalState::Approved;
-        let made = match (&task.stage, questions) {
-            (TaskStage::Call, Some(questions)) => self.make(approval, Some(&questions)).await,
-            (TaskStage::Call, None) if is_approved => self.make(approval, None).await,
-            (TaskStage::Review, None) if is_approved => self.take_result(approval).await,
+        let made = match &task.stage {
+            TaskStage::Asks(questions) if words::unanswered(questions).is_none() => {
+                self.make(approval, Some(questions)).await
+            }
+            TaskStage::Call if is_approved => self.make(approval, None).await,
+            TaskStage::Review if is_approved => self.take_result(approval).await,
             _ => return,
         };
-        let Some(made) = made else { return };
-        match self.desk.move_task(task, made.stage, made.next.as_ref()).await {
+        if self.running.run.flight.is_stopped() {
+            // Its caller gave it up; where it never left, nobody else is to make it.
+            self.desk.cancel_returned(&approval.id).await;
+        }
+        let Some(Made { stage, next }) = made else { return };
+        match self.desk.move_task(task, stage, next.as_ref()).await {
             Ok(true) => {}
             Ok(false) => self.keep_less(task).await,
             Err(error) => tracing::error!("what the call of a task gave cannot be kept: {error}"),
+        }
+        if next.is_some()
+            && let Ok(Some(task)) = self.desk.task(&identity(&self.arrival.caller), &task.id).await
+        {
+            when_answered(&self.gateway, &self.arrival, &self.desk, &task);
         }
     }
 
@@ -141,13 +158,13 @@ impl Going {
         let mut trail = None;
         let asked = match self.asked(approval, questions, &mut trail).await {
             Ok(asked) => asked,
-            Err(refusal) => return self.refused(&refusal, trail, None).await,
+            Err(refusal) => return self.refused(approval, &refusal, trail, None).await,
         };
         let course = asked.arrival.course.clone();
         let passed = unless_given_up(course, pin!(pipeline::pass(&self.gateway, &asked, &mut trail))).await;
         let said = match passed {
-            Ok(answer) => last_of(&self.gateway, &self.running.run, answer, &asked.answer_id()).await,
-            Err(refusal) => return self.refused(&refusal, trail, Some(&asked)).await,
+            Ok(answer) => self.last_of(answer, &asked.answer_id()).await,
+            Err(refusal) => return self.refused(approval, &refusal, trail, Some(&asked)).await,
         };
         Some(self.made(&asked, said))
     }
@@ -157,39 +174,62 @@ impl Going {
         let mut trail = None;
         let asked = match self.asked(approval, None, &mut trail).await {
             Ok(asked) => asked,
-            Err(refusal) => return self.refused(&refusal, trail, None).await,
+            Err(refusal) => return self.refused(approval, &refusal, trail, None).await,
         };
         // What is denied by now is not seen, whoever permitted it.
         let given = match decide(&self.gateway, &asked) {
-            Ok(_) => results::waiting(&self.gateway, &asked, &mut trail).await,
+            Ok(_) => results::permitted(&self.gateway, &asked, approval, &mut trail).await,
             Err(refusal) => Err(refusal),
         };
         match given {
-            Ok(Some(answer)) => {
-                let said = last_of(&self.gateway, &self.running.run, answer, &asked.answer_id()).await;
+            Ok(answer) => {
+                let said = self.last_of(answer, &asked.answer_id()).await;
                 Some(self.made(&asked, said))
             }
-            Ok(None) => Some(Made::ended(words::lost())),
-            Err(refusal) => self.refused(&refusal, trail, Some(&asked)).await,
+            Err(refusal) => self.refused(approval, &refusal, trail, None).await,
         }
     }
 
-    /// What a refusal means for the task: nothing where others make the call, or a client that comes back can.
-    async fn refused(&self, refusal: &Refusal, trail: Option<Trail>, asked: Option<&Asked>) -> Option<Made> {
+    /// What a refusal means for the task: nothing where others make the call, or where it can be made later; and where a
+    /// person is asked anew, that is what it waits for.
+    async fn refused(
+        &self,
+        approval: &Approval,
+        refusal: &Refusal,
+        trail: Option<Trail>,
+        asked: Option<&Asked>,
+    ) -> Option<Made> {
         if let Some(trail) = trail {
             trail.refused(refusal).await;
         }
-        let has_left = asked.is_some_and(|asked| asked.under.get().is_some_and(|under| under.is_used()));
-        let is_others = match refusal {
-            Refusal::Denied(denial) => {
-                // What is only over a limit of the moment is made when somebody asks for it next.
-                denial.retry_after.is_some()
-                    || matches!(denial.explanation.reason, Reason::AlreadyRunning | Reason::ApprovalUsed)
+        let ended = || Some(words::refused(refusal, self.era()).into());
+        if asked.is_some_and(|asked| asked.under.get().is_some_and(|under| under.is_used())) {
+            return ended();
+        }
+        let rest = match refusal {
+            Refusal::Denied(denial) => match (denial.retry_after, denial.explanation.reason) {
+                (Some(seconds), _) => Duration::from_secs(seconds),
+                (None, Reason::AlreadyRunning | Reason::ApprovalUsed) => REST,
+                _ => return ended(),
+            },
+            Refusal::Held(denial) => {
+                let id = denial.approval.as_deref().filter(|id| *id != approval.id)?;
+                let next = self.desk.asking(id).await.ok().flatten();
+                return Some(Made { stage: TaskStage::Call, next: Some(next?) });
             }
-            Refusal::SessionGone | Refusal::SessionMissing | Refusal::Unverified | Refusal::NoRecord => true,
-            _ => false,
+            // The exchange belongs to the life of a gateway: another one may go on with it, this one never.
+            Refusal::State(_) if self.desk.is_own(approval) => return ended(),
+            // Its server may come back, its client open another conversation, the record be writable again.
+            Refusal::State(_)
+            | Refusal::Upstream(_)
+            | Refusal::SessionGone
+            | Refusal::SessionMissing
+            | Refusal::Unverified
+            | Refusal::NoRecord => REST,
+            _ => return ended(),
         };
-        (has_left || !is_others).then(|| Made::ended(words::refused(refusal, self.era())))
+        self.running.rest(rest.min(LONGEST_REST));
+        None
     }
 
     fn era(&self) -> Era {
@@ -204,11 +244,15 @@ impl Going {
         trail: &mut Option<Trail>,
     ) -> Result<Arc<Asked>, Refusal> {
         let unfit = |error: toolwarden_core::json::JsonError| Refusal::Upstream(error.into());
-        let mut params = Part::composed(approval.call.params.clone()).map_err(unfit)?;
+        let held = Part::composed(approval.call.params.clone()).map_err(unfit)?;
+        let Message::Request(request) = &self.arrival.message else { return Err(Refusal::ForeignTask) };
+        let mut params = match self.enveloped(&held, request.params.as_ref()) {
+            Some(params) => Part::composed(params).map_err(unfit)?,
+            None => held,
+        };
         if let Some(questions) = questions {
             params = Part::composed(with_answers(&params, questions)).map_err(unfit)?;
         }
-        let Message::Request(request) = &self.arrival.message else { return Err(Refusal::ForeignTask) };
         let mut arrival = self.arrival.clone();
         arrival.size = params.raw().len();
         let call = Request { id: request.id.clone(), method: CALL.into(), params: Some(params) };
@@ -221,6 +265,10 @@ impl Going {
             return Err(Refusal::ForeignTask);
         };
         catalog::know(&self.gateway, &asked).await?;
+        if self.era() == Era::Legacy {
+            // A conversation that is over is found out before anything is taken.
+            forward::link(&asked.arrival, &asked.upstream).await?;
+        }
         let mirrors = (self.era() == Era::Modern).then(|| parameters::mirrors(&self.gateway, &asked));
         if let Some(asked) = Arc::get_mut(&mut asked) {
             asked.arrival.headers = Arc::new(mirrors.unwrap_or_default());
@@ -233,30 +281,45 @@ impl Going {
         Ok(asked)
     }
 
+    /// The call in the envelope of the era it is made in, where it was held in the other: that is no part of the call.
+    fn enveloped(&self, held: &Part, request: Option<&Part>) -> Option<String> {
+        let [version, ..] = ENVELOPE;
+        let own = held.value().get("_meta");
+        let is_modern = own.is_some_and(|meta| meta.get(version).is_some());
+        if is_modern == (self.era() == Era::Modern) {
+            return None;
+        }
+        let theirs = request.and_then(|params| params.value().get("_meta"));
+        let changed = ENVELOPE.map(|key| {
+            let value = theirs.and_then(|meta| meta.get(key)).filter(|_| !is_modern);
+            (key, value.map(Value::raw))
+        });
+        let meta = object_with(own, &changed);
+        Some(object_with(Some(held.value()), &[("_meta", Some(&meta))]))
+    }
+
     /// What a call gave, for its task.
     fn made(&self, asked: &Asked, said: Option<Bytes>) -> Made {
         if let Some(next) = asked.withheld.get() {
             return Made { stage: TaskStage::Review, next: Some(next.clone()) };
         }
         let Some(said) = said else {
-            let stage = match self.running.run.flight.is_stopped() {
-                true => TaskStage::Cancelled,
-                false => TaskStage::Error(words::error("the answer of the call broke off")),
+            return match self.running.run.flight.is_stopped() {
+                true => TaskStage::Cancelled.into(),
+                false => TaskStage::Error(words::error("the answer of the call broke off")).into(),
             };
-            return Made { stage, next: None };
         };
         if said.len() > LARGEST {
             let words =
                 format!("the call was made; what it gave has {} bytes, and {LARGEST} are kept at most", said.len());
-            return Made { stage: TaskStage::Error(words::error(&words)), next: None };
+            return TaskStage::Error(words::error(&words)).into();
         }
         let said = aggregate::shown_to(&asked.arrival, &asked.upstream, said);
-        let stage = match words::outcome(&said) {
-            Some(Ok(result)) => self.stage_of(&result),
-            Some(Err(error)) => TaskStage::Error(error.raw().to_owned()),
-            None => TaskStage::Error(words::error("the answer of the call cannot be read")),
-        };
-        Made { stage, next: None }
+        match words::outcome(&said) {
+            Some(Ok(result)) => self.stage_of(&result).into(),
+            Some(Err(error)) => TaskStage::Error(error.raw().to_owned()).into(),
+            None => TaskStage::Error(words::error("the answer of the call cannot be read")).into(),
+        }
     }
 
     fn stage_of(&self, result: &Part) -> TaskStage {
@@ -273,6 +336,30 @@ impl Going {
                 task(value.get("task")).map_or_else(lost, TaskStage::Passed)
             }
             _ => TaskStage::Result(result.raw().to_owned()),
+        }
+    }
+
+    /// The response that an answer ends with; what comes before is kept for whoever listens.
+    async fn last_of(&self, answer: Answer, id: &Id) -> Option<Bytes> {
+        match answer {
+            Answer::Accepted => None,
+            Answer::Message(reply) => Some(reply.body),
+            Answer::Body(body) => gathered(body).await,
+            Answer::Events { mut events, .. } => {
+                let mut last = None;
+                while let Some(event) = events.next().await {
+                    match message_of(&event) {
+                        Some(Message::Response(response)) if response.id.as_ref() == Some(id) => last = event.data,
+                        Some(message) => {
+                            let related = event.data.as_ref().and_then(|data| words::related(data, &self.running.task));
+                            let event = related.map_or(event, Event::of);
+                            self.running.run.say(event, matches!(message, Message::Request(_)));
+                        }
+                        None => {}
+                    }
+                }
+                last
+            }
         }
     }
 
@@ -305,29 +392,6 @@ fn with_answers(params: &Part, questions: &TaskQuestions) -> String {
     let answers = format!("{{{}}}", answers.join(","));
     let state = questions.state.as_deref().map(quoted);
     object_with(Some(params.value()), &[("inputResponses", Some(&answers)), ("requestState", state.as_deref())])
-}
-
-/// The response that an answer ends with; what comes before is kept for whoever listens.
-async fn last_of(gateway: &Gateway, run: &Run, answer: Answer, id: &Id) -> Option<Bytes> {
-    match answer {
-        Answer::Accepted => None,
-        Answer::Message(reply) => Some(reply.body),
-        Answer::Body(body) => gathered(body).await,
-        Answer::Events { mut events, .. } => {
-            let mut last = None;
-            while let Some(event) = events.next().await {
-                match message_of(&event) {
-                    Some(Message::Response(response)) if response.id.as_ref() == Some(id) => last = event.data,
-                    Some(message) => {
-                        run.say(event, matches!(message, Message::Request(_)));
-                        gateway.runs.tell();
-                    }
-                    None => {}
-                }
-            }
-            last
-        }
-    }
 }
 
 fn message_of(event: &Event) -> Option<Message> {

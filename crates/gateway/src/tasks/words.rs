@@ -1,7 +1,8 @@
 //! Tasks in the words of both eras. What is told of a task is told here, whatever became of it.
 
 use bytes::Bytes;
-use toolwarden_core::json::{Limits, Part, Value};
+use toolwarden_core::json::{Document, Limits, Part, Value, unescape};
+use toolwarden_core::{TaskQuestions, TaskStage};
 use toolwarden_mcp::compose::{self, object_with, push_spliced, quoted};
 use toolwarden_mcp::message::read_one;
 use toolwarden_mcp::{Era, Id, Message};
@@ -30,12 +31,25 @@ pub(super) enum Standing {
     /// What the call gave, as JSON.
     Result(String),
     Error(String),
+    /// Why it gave nothing, as a result.
+    Refused(String),
     Cancelled,
 }
 
 impl Standing {
-    pub(super) fn working(why: &str) -> Self {
-        Self::Working(why.to_owned())
+    /// Of a task that has ended.
+    pub(super) fn ended(stage: &TaskStage) -> Self {
+        match stage {
+            TaskStage::Result(result) => Self::Result(result.clone()),
+            TaskStage::Error(error) => Self::Error(error.clone()),
+            TaskStage::Refused(result) => Self::Refused(result.clone()),
+            _ => Self::Cancelled,
+        }
+    }
+
+    /// Whether it is what the call gave.
+    pub(super) fn gives(&self) -> bool {
+        matches!(self, Self::Result(_) | Self::Error(_))
     }
 
     /// A legacy task with a result that is an error has failed.
@@ -43,8 +57,8 @@ impl Standing {
         match self {
             Self::Working(_) => "working",
             Self::Asks(_) | Self::AsksElsewhere => "input_required",
-            Self::Result(result) if era == Era::Legacy && is_tool_error(result) => "failed",
-            Self::Result(_) => "completed",
+            Self::Result(result) | Self::Refused(result) if era == Era::Legacy && is_tool_error(result) => "failed",
+            Self::Result(_) | Self::Refused(_) => "completed",
             Self::Error(_) => "failed",
             Self::Cancelled => "cancelled",
         }
@@ -76,7 +90,7 @@ pub(super) fn made(task: &HeldTask, era: Era) -> String {
 pub(super) fn shown(task: &HeldTask, standing: &Standing, era: Era) -> String {
     let members = members(task, standing, era);
     let given = match standing {
-        Standing::Result(result) => format!(r#","result":{result}"#),
+        Standing::Result(result) | Standing::Refused(result) => format!(r#","result":{result}"#),
         Standing::Error(error) => format!(r#","error":{error}"#),
         Standing::Asks(requests) => format!(r#","inputRequests":{requests}"#),
         Standing::Working(_) | Standing::AsksElsewhere | Standing::Cancelled => String::new(),
@@ -109,7 +123,7 @@ fn members(task: &HeldTask, standing: &Standing, era: Era) -> String {
 /// A legacy client's answer to whoever asks for what the call gave.
 pub(super) fn given(id: &Id, task: &HeldTask, standing: &Standing) -> Bytes {
     match standing {
-        Standing::Result(result) => {
+        Standing::Result(result) | Standing::Refused(result) => {
             let Ok(result) = Part::composed(result.clone()) else { return unrecorded(id) };
             let related = format!(r#"{{"taskId":{}}}"#, quoted(&task.id));
             let meta = object_with(result.value().get("_meta"), &[(RELATED, Some(&related))]);
@@ -129,11 +143,32 @@ pub(super) fn unrecorded(id: &Id) -> Bytes {
 }
 
 /// A refusal as the call itself would have been answered with it.
-pub(super) fn refused(refusal: &Refusal, era: Era) -> Standing {
-    outcome(&refusal_of(&Id::number(0), refusal, era, true)).map_or_else(lost, |outcome| match outcome {
-        Ok(result) => Standing::Result(result.raw().to_owned()),
-        Err(error) => Standing::Error(error.raw().to_owned()),
-    })
+pub(super) fn refused(refusal: &Refusal, era: Era) -> TaskStage {
+    match outcome(&refusal_of(&Id::number(0), refusal, era, true)) {
+        Some(Ok(result)) => TaskStage::Refused(result.raw().to_owned()),
+        Some(Err(error)) => TaskStage::Error(error.raw().to_owned()),
+        None => TaskStage::Error(lost()),
+    }
+}
+
+/// What a client has to answer still, by key; none where that is nothing.
+pub(super) fn unanswered(questions: &TaskQuestions) -> Option<String> {
+    let requests = Part::composed(questions.requests.clone()).ok()?;
+    let is_open = |key: &str| questions.answers.iter().all(|(answered, _)| *answered != unescape(key));
+    let open = requests.value().entries().filter(|(key, _)| is_open(key));
+    let open: Vec<String> = open.map(|(key, asks)| format!("{key}:{}", asks.raw())).collect();
+    (!open.is_empty()).then(|| format!("{{{}}}", open.join(",")))
+}
+
+/// A message in the course of a legacy task, with the task it belongs to.
+pub(super) fn related(message: &Bytes, task: &str) -> Option<Bytes> {
+    let (key, id) = ("params", format!(r#"{{"taskId":{}}}"#, quoted(task)));
+    let text = std::str::from_utf8(message).ok()?;
+    let document = Document::parse(text, Limits { bytes: text.len(), depth: DEEPEST }).ok()?;
+    let params = document.root().get(key);
+    let meta = object_with(params.and_then(|params| params.get("_meta")), &[(RELATED, Some(&id))]);
+    let params = object_with(params, &[("_meta", Some(&meta))]);
+    Some(Bytes::from(object_with(Some(document.root()), &[(key, Some(&params))])))
 }
 
 pub(super) fn refusal(id: &Id, refusal: &Refusal, era: Era) -> Bytes {
@@ -145,12 +180,12 @@ fn refusal_of(id: &Id, refusal: &Refusal, era: Era, is_tool_call: bool) -> Bytes
     refuse(&shape, refusal).map(|reply| reply.body).unwrap_or_default()
 }
 
-/// A call that ended, and nobody kept what it gave.
-pub(super) fn lost() -> Standing {
-    Standing::Error(error(
-        "the call was made, and what it gave is not there any more: it went to another request, or was \
-        lost with its gateway; the record says how it ended",
-    ))
+/// Of a call that ended, and nobody kept what it gave.
+pub(super) fn lost() -> String {
+    error(
+        "the call was made, and what it gave is not there any more: it went to another request, or was lost with its \
+         gateway; the record says how it ended",
+    )
 }
 
 /// An error of the gateway's own, as JSON.
@@ -181,7 +216,7 @@ pub(super) fn renamed(message: &Bytes, from: &str, to: &str) -> Bytes {
     let limits = Limits { bytes: message.len(), depth: DEEPEST };
     let document = std::str::from_utf8(message)
         .ok()
-        .and_then(|text| toolwarden_core::json::Document::parse(text, limits).ok().map(|document| (text, document)));
+        .and_then(|text| Document::parse(text, limits).ok().map(|document| (text, document)));
     let Some((text, document)) = document else { return message.clone() };
     let mut places = Vec::new();
     for holder in ["result", "params"].into_iter().filter_map(|key| document.root().get(key)) {

@@ -20,6 +20,9 @@ use crate::sql::{Sql, unsigned};
 /// Rows that are sealed again in one transaction: others wait no longer than these take.
 const BATCH: i64 = 100;
 
+/// What tasks gave may be long.
+const BATCH_OF_TASKS: i64 = 4;
+
 /// What was read is what is replaced, or nothing is.
 const SEAL_RECORD: &str = "UPDATE records SET sealed = $1 \
                            WHERE kind = $2 AND owner = $3 AND name = $4 AND version = $5 AND sealed = $6";
@@ -292,7 +295,7 @@ impl State {
             Table::Tasks => {
                 sql.push("id, caller_mark, approval, sealed FROM held_tasks WHERE substr(sealed, 1, ");
                 sql.bind(length).push(") <> ").bind(head).push(" AND id > ").bind(after.name.clone());
-                sql.push(" ORDER BY id LIMIT ").bind(BATCH);
+                sql.push(" ORDER BY id LIMIT ").bind(BATCH_OF_TASKS);
             }
         }
         Ok(sql.query().fetch_all(&self.database.pool).await?)

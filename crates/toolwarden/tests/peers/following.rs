@@ -1,7 +1,5 @@
 //! A real client of tasks (`ext-tasks`) whose calls are held: it follows them, in both eras, until a person has answered.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::house::House;
@@ -9,24 +7,21 @@ use crate::peers::{Client, Seen, Target, ask, everything_over_http, fixture_over
 
 const MODERN: Client = Client { name: "tasks", mode: "modern" };
 const LEGACY: Client = Client { name: "tasks", mode: "legacy" };
-const PATIENCE: Duration = Duration::from_secs(60);
+const LOOKS: usize = 1_000;
 
 fn toolwarden(house: &House, words: &[&str]) -> Value {
     let ran = house.command(env!("CARGO_BIN_EXE_toolwarden")).args(words).arg("--json").output();
     serde_json::from_slice(&ran.map(|output| output.stdout).unwrap_or_default()).unwrap_or_default()
 }
 
-/// The call that waits, once one does.
+/// The call that waits, once one does. Each look is a program of its own, which takes its time.
 fn held(house: &House) -> String {
-    let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    let found = (0..LOOKS).find_map(|_| {
         let found = toolwarden(house, &["approvals", "list"]);
-        if let Some(id) = found.pointer("/0/id").and_then(Value::as_str) {
-            return id.to_owned();
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    unreachable!("no call was held")
+        found.pointer("/0/id").and_then(Value::as_str).map(str::to_owned)
+    });
+    assert!(found.is_some(), "no call was held");
+    found.unwrap_or_default()
 }
 
 /// What the client saw of a call that somebody answers while it follows it.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::caller::{ECHO, ask_modern};
-use crate::held_place::{Place, Stop};
+use crate::held_place::{Journaled, Place, Stop, journaled};
 use crate::house::{Gateway, PATIENCE, report};
 use crate::upstream::bad::SILENT;
 
@@ -111,7 +111,15 @@ async fn meets(place: &mut Place, first: Gateway, second: Option<&Gateway>, mome
         (Some(_), false) => {}
     }
     match (moment.stop, &task) {
-        (Some(_), _) => place.stopped().await?,
+        (Some(stop), _) => {
+            place.stopped().await?;
+            if (stop.table, stop.write) == ("held_tasks", "UPDATE") {
+                // The call has ended, and the journal says so before the task does.
+                let (id, _) = place.row().await?.context("an approval")?;
+                let is_said = || async { Ok((journaled(&place.first, &id) == Journaled::Outcome).then_some(())) };
+                until(is_said).await.context("the journal")?;
+            }
+        }
         (None, _) if moment.tool == SILENT => {
             until(|| async { Ok((place.seen(number) == 1).then_some(())) }).await?;
         }
