@@ -17,7 +17,7 @@ use crate::kit::{Outcome, Place, at, on_both};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn call(text: &str) -> HeldCall {
+pub(crate) fn call(text: &str) -> HeldCall {
     HeldCall {
         server: "notes".to_owned(),
         tool: "write_note".to_owned(),
@@ -39,7 +39,7 @@ fn call(text: &str) -> HeldCall {
     }
 }
 
-fn answer(is_approval: bool, by: &str, seconds: u64) -> HeldAnswer {
+pub(crate) fn answer(is_approval: bool, by: &str, seconds: u64) -> HeldAnswer {
     HeldAnswer {
         is_approval,
         by: by.to_owned(),

@@ -3,6 +3,7 @@
 mod approvals;
 mod crash;
 mod full_disk;
+mod held_tasks;
 mod indexing;
 mod journaling;
 mod kit;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwarden_core::{Bearer, Claims, Keyring, NewToken, Secret, TOKEN_BYTES};
-use toolwarden_store::state::{Author, Counted, Feed, Kind, Place as Spot, Sealed, State, Tokens};
+use toolwarden_core::{Bearer, Claims, Grant, GrantClaims, Keyring, NewToken, Secret, TOKEN_BYTES, TaskStage};
+use toolwarden_store::state::{
+    Author, Counted, Feed, Kind, NewApproval, NewHeldTask, Place as Spot, Sealed, State, Tokens,
+};
 use toolwarden_store::{Database, KeyRow, MasterKey, Phase, Roots, RootsError, Standing, StateError};
 use toolwarden_vault::{
     Asking, KeySource, KeyState, Master, Ring, RingError, Step, StoredKey, Supplies, add_waiting, head_of,
@@ -362,7 +364,39 @@ async fn vault_4_roots_of_another_master_are_refused_and_nothing_changes(place: 
     Ok(())
 }
 
+/// What is kept of held calls is sealed again, too: the calls, the answers, grants and tasks.
+async fn vault_4_held_calls_and_what_belongs_to_them_are_sealed_again(place: Place) -> Outcome {
+    let (state, _) = gateway(&place).await?;
+    let call = crate::approvals::call("one");
+    let (now, expires_at) = (at(1), at(1000));
+    let new = NewApproval { id: "one", call_mark: "m", caller_mark: "ada", call: &call, now, expires_at };
+    state.hold_call(&new).await?;
+    state.answer_approval("one", &crate::approvals::answer(true, "bob", 2), expires_at).await?;
+    let claims = GrantClaims { server: "notes".to_owned(), user: Some("ada".to_owned()), ..GrantClaims::default() };
+    let grant =
+        Grant { id: "grant".to_owned(), claims, issued_at: now, expires_at, calls_left: None, revoked_at: None };
+    state.issue_grant(&grant).await?;
+    let task = NewHeldTask { id: "tw-one", approval: "one", caller_mark: "ada", now, expires_at };
+    let made = state.make_task(task).await?.ok_or("a task")?;
+    let mut given = made.clone();
+    given.stage = TaskStage::Result("{\"content\":[]}".to_owned());
+    assert!(state.move_task(&made, &given).await?);
+    for _ in 0..2 {
+        rotate(&state).await?;
+        let approval = state.approval("one").await?.ok_or("it is kept")?;
+        assert_eq!((approval.call, approval.answer.map(|answer| answer.by)), (call.clone(), Some("bob".to_owned())));
+        assert_eq!(state.grants_for("notes", at(3)).await?, [grant.clone()]);
+        let task = state.held_task("tw-one", "ada", at(3)).await?.ok_or("it is kept")?;
+        assert_eq!(task.stage, given.stage);
+        let inventory = state.inventory().await?;
+        let current = inventory.roots.last().ok_or("there are roots")?;
+        assert_eq!((current.0.state.as_str(), current.1.approvals), ("current", 4));
+    }
+    Ok(())
+}
+
 on_both!(
+    vault_4_held_calls_and_what_belongs_to_them_are_sealed_again,
     vault_4_a_rotation_that_stops_anywhere_goes_on,
     vault_4_whoever_hears_late_reads_and_seals_by_the_new_root,
     vault_4_running_gateways_take_roots_by_themselves,
