@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::Value;
 use toolwarden_conversations::Scope;
-use toolwarden_core::{Caller, Clock, Grant, GrantClaims};
+use toolwarden_core::{Caller, Clock, Grant, GrantClaims, SESSION_ANCHOR};
 use toolwarden_policy::input::AdminInput;
 
-use super::doors::{Speech, walk};
+use super::doors::{Entrance, Reach, Speech, send, walk};
 use super::held::{ASKING, all, house, reason, text};
 use super::house::{Given, House, Noon, ada};
 use super::recorder::Speaks;
@@ -37,6 +37,26 @@ fn text_of(words: &str) -> Option<String> {
 
 fn for_ada() -> GrantClaims {
     GrantClaims { user: text_of("ada"), tool: text_of("write"), ..GrantClaims::default() }
+}
+
+/// A pipe is a conversation: the next one is another, though the same person is at its end.
+#[tokio::test]
+async fn review_7_this_session_on_a_pipe_ends_with_the_pipe() {
+    let house = house(&ASKING, Speaks::Both).await;
+    let call = |number: u8| format!(r#""name":"write","arguments":{{"n":{number}}}"#);
+    for number in 0..2 {
+        let params = call(number);
+        send(&house, Entrance::Stdio(Reach::One), Speech::Legacy, "tools/call", &params).await;
+    }
+    let anchors: Vec<String> = all(&house).await.into_iter().filter_map(|one| one.call.anchor).collect();
+    let [first, second] = anchors.as_slice() else { unreachable!("{anchors:?}") };
+    let marks = [first, second].map(|anchor| anchor.strip_prefix(SESSION_ANCHOR).unwrap_or_default().to_owned());
+    assert!(first != second && marks.iter().all(|mark| mark.len() >= 8), "{anchors:?}");
+    for mark in marks {
+        grant(&house, GrantClaims { session: Some(mark), ..for_ada() }, None).await;
+    }
+    let said = send(&house, Entrance::Stdio(Reach::One), Speech::Legacy, "tools/call", &call(3)).await;
+    assert!(said.contains("not_in_allowlist") && house.recorder.calls().is_empty(), "{said}");
 }
 
 #[tokio::test]

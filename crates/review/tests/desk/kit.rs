@@ -61,6 +61,15 @@ impl Place {
         Ok(Self { cluster, root, keyring, clock: Arc::default() })
     }
 
+    /// The database is away; only one that is a server can be.
+    pub fn stop_database(&mut self) -> Outcome {
+        Ok(self.cluster.as_mut().ok_or("a file is always there")?.stop()?)
+    }
+
+    pub fn restart_database(&mut self) -> Outcome {
+        Ok(self.cluster.as_mut().ok_or("a file is always there")?.restart()?)
+    }
+
     /// Starts a gateway; one of the same name is the same after a restart.
     pub async fn node(&self, name: &str) -> Fallible<Node> {
         let location = match &self.cluster {

@@ -5,3 +5,4 @@ mod engines;
 mod following;
 mod kit;
 mod model;
+mod telling;

@@ -385,7 +385,7 @@ async fn vault_4_held_calls_and_what_belongs_to_them_are_sealed_again(place: Pla
         rotate(&state).await?;
         let approval = state.approval("one").await?.ok_or("it is kept")?;
         assert_eq!((approval.call, approval.answer.map(|answer| answer.by)), (call.clone(), Some("bob".to_owned())));
-        assert_eq!(state.grants_for("notes", at(3)).await?, [grant.clone()]);
+        assert_eq!(state.grants_for("notes", at(3)).await?, std::slice::from_ref(&grant));
         let task = state.held_task("tw-one", "ada", at(3)).await?.ok_or("it is kept")?;
         assert_eq!(task.stage, given.stage);
         let inventory = state.inventory().await?;

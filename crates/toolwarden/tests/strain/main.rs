@@ -10,6 +10,7 @@ mod dying;
 mod held_followed;
 mod held_killed;
 mod held_place;
+mod held_raced;
 mod held_random;
 mod house;
 mod huge;
