@@ -79,13 +79,17 @@ fn logged_in(clerk: &Clerk, visitors: &dyn Visitors, login: &str, id: &str) -> O
 }
 
 async fn looked_at(clerk: &Clerk, visitor: &Visitor, id: &str) -> Response<Bytes> {
-    match clerk
-        .perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id: id.to_owned(), narrowed: false })
-        .await
-    {
+    match viewed(clerk, visitor, id).await {
         Ok(view) => page_of(clerk, visitor, &view, None),
         Err(error) => refused(&error),
     }
+}
+
+/// The call; with what a narrowed answer could ask for, where more than this one call can be answered.
+async fn viewed(clerk: &Clerk, visitor: &Visitor, id: &str) -> Result<ApprovalView, ControlError> {
+    let narrowed = visitor.who == Who::LoggedIn;
+    let request = approvals_show::Request { id: id.to_owned(), narrowed };
+    clerk.perform::<ApprovalsShow>(&visitor.actor, request).await
 }
 
 /// The form that was sent.
@@ -100,8 +104,8 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
     let outcome = match form.answer.as_deref() {
         Some("approve") => {
             let scope = if visitor.who == Who::Linked { Some(AnswerScope::Once) } else { form.scope };
-            let request =
-                approvals_approve::Request { id: id.clone(), scope, note, ..approvals_approve::Request::default() };
+            let html::Narrowed { conditions, free } = form.narrowed;
+            let request = approvals_approve::Request { id: id.clone(), scope, note, again: false, conditions, free };
             clerk.perform::<ApprovalsApprove>(&visitor.actor, request).await
         }
         Some("deny") => {
@@ -117,9 +121,7 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
         }
         Err(error @ (ControlError::BadInput(_) | ControlError::Forbidden(_))) => {
             // What it lacks, or who was faster: beside the call itself.
-            let view =
-                clerk.perform::<ApprovalsShow>(&visitor.actor, approvals_show::Request { id, narrowed: false }).await;
-            match view {
+            match viewed(clerk, &visitor, &id).await {
                 Ok(view) => page_of(clerk, &visitor, &view, Some(&error.to_string())),
                 Err(error) => refused(&error),
             }

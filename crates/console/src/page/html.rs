@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use toolwarden_control::ApprovalView;
+use serde::{Deserialize, Serialize};
+use toolwarden_control::{ApprovalView, NarrowedOffer};
 use toolwarden_core::name::{shown, shown_json};
 use toolwarden_core::{AnswerScope, ApprovalState, MachineVerdict};
 use url::form_urlencoded;
@@ -25,12 +26,25 @@ pub(super) enum Who {
 pub(super) struct Form {
     pub(super) answer: Option<String>,
     pub(super) scope: Option<AnswerScope>,
+    /// What a narrowed answer asks for.
+    pub(super) narrowed: Narrowed,
     pub(super) note: Option<String>,
     pub(super) mark: Option<String>,
     pub(super) token: Option<String>,
     pub(super) next: Option<String>,
     pub(super) login: Option<String>,
 }
+
+/// A narrowed answer, as the form that offered it says it back.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Narrowed {
+    #[serde(rename = "where")]
+    pub(super) conditions: Vec<String>,
+    pub(super) free: Vec<String>,
+}
+
+/// How the value of a narrowed answer begins.
+const NARROWED: &str = "narrowed:";
 
 /// What the form of a page carries back.
 #[derive(Clone, Copy)]
@@ -46,10 +60,7 @@ impl Form {
             let value = Some(value.into_owned()).filter(|value| !value.is_empty() && value.len() <= LONGEST);
             match &*name {
                 "answer" => form.answer = value,
-                "scope" => {
-                    let known = |text: &String| AnswerScope::ALL.into_iter().find(|scope| scope.as_str() == text);
-                    form.scope = value.as_ref().and_then(known);
-                }
+                "scope" => form.choose(value.as_deref().unwrap_or_default()),
                 "note" => form.note = value,
                 "mark" => form.mark = value,
                 "token" => form.token = value,
@@ -59,6 +70,15 @@ impl Form {
             }
         }
         form
+    }
+
+    /// What an answer permits; what is none of what was offered is for this call alone.
+    fn choose(&mut self, text: &str) {
+        let narrowed = text.strip_prefix(NARROWED).and_then(|chosen| serde_json::from_str(chosen).ok());
+        match narrowed {
+            Some(narrowed) => (self.scope, self.narrowed) = (Some(AnswerScope::Narrowed), narrowed),
+            None => self.scope = AnswerScope::ALL.into_iter().find(|scope| scope.as_str() == text),
+        }
     }
 }
 
@@ -207,17 +227,17 @@ fn answers(view: &ApprovalView, who: Who, carried: Carried<'_>) -> String {
             let _ = write!(form, "<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escaped(value));
         }
     }
-    let offers: Vec<_> =
-        view.offers.iter().filter(|offer| who == Who::LoggedIn || offer.scope == AnswerScope::Once).collect();
+    let offers = offered(view, who);
     if offers.len() > 1 {
         form.push_str("<fieldset><legend>If you approve, this permits</legend>");
-        for offer in offers {
-            let (scope, checked) = (offer.scope.as_str(), offer.scope == AnswerScope::Once);
+        for (value, permits) in offers {
+            let checked = if value == AnswerScope::Once.as_str() { " checked" } else { "" };
             let _ = write!(
                 form,
-                "<label class=\"choice\"><input type=\"radio\" name=\"scope\" value=\"{scope}\"{}> {}</label>",
-                if checked { " checked" } else { "" },
-                told(&offer.permits)
+                "<label class=\"choice\"><input type=\"radio\" name=\"scope\" value=\"{}\"{checked}> <span>{}</span>\
+                 </label>",
+                escaped(&value),
+                told(&permits)
             );
         }
         form.push_str("</fieldset>");
@@ -234,6 +254,40 @@ fn answers(view: &ApprovalView, who: Who, carried: Carried<'_>) -> String {
          <button class=\"primary\" name=\"answer\" value=\"approve\">Approve</button></div></form>"
     );
     form
+}
+
+/// What can be chosen, and what each permits: the narrower before the wider.
+fn offered(view: &ApprovalView, who: Who) -> Vec<(String, String)> {
+    let mut offers = Vec::new();
+    for offer in view.offers.iter().filter(|offer| who == Who::LoggedIn || offer.scope == AnswerScope::Once) {
+        if offer.scope == AnswerScope::Tool {
+            offers.extend(view.narrowed.iter().map(|one| narrowed(view, one)));
+        }
+        offers.push((offer.scope.as_str().to_owned(), offer.permits.clone()));
+    }
+    offers
+}
+
+fn narrowed(view: &ApprovalView, offer: &NarrowedOffer) -> (String, String) {
+    let chosen = Narrowed { conditions: offer.conditions.clone(), free: offer.free.clone() };
+    let value = format!("{NARROWED}{}", serde_json::to_string(&chosen).unwrap_or_default());
+    let free = match offer.free.as_slice() {
+        [] => String::new(),
+        free => format!(", whatever {} is", free.join(" and ")),
+    };
+    let denied = match offer.of_them_denied {
+        0 => String::new(),
+        denied => format!(" ({denied} of them were denied)"),
+    };
+    let permits = format!(
+        "calls of {} on {} with {}{free}, from now on: {} of {} earlier calls{denied}",
+        view.tool,
+        view.server,
+        offer.conditions.join(" and "),
+        offer.would_have_allowed,
+        offer.of_earlier_calls
+    );
+    (value, permits)
 }
 
 fn footer(user: &str, who: Who) -> String {

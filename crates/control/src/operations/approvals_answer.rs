@@ -19,6 +19,9 @@ pub struct Outcome {
     pub besides: Option<String>,
     /// What could not be: the answer itself counts.
     pub not_done: Option<String>,
+    /// Its caller follows it as a task: nobody has to make the call again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub followed: bool,
 }
 
 /// What a person says.

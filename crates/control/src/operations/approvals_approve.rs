@@ -77,7 +77,9 @@ impl Operation for ApprovalsApprove {
                 (None, Some(format!("the call is approved once; what else was asked for is not done: {error}")))
             }
         };
-        Ok(Outcome { approval: answered.into(), besides, not_done })
+        // Only for the words: where it cannot be looked up, making the call again is right, too.
+        let followed = clerk.state()?.is_followed(&request.id).await.unwrap_or_default();
+        Ok(Outcome { approval: answered.into(), besides, not_done, followed })
     }
 }
 

@@ -53,7 +53,7 @@ impl Operation for ApprovalsDeny {
             Ok(besides) => (besides.or(stays), None),
             Err(error) => (None, Some(format!("the call is denied; the tool is not blocked: {error}"))),
         };
-        Ok(Outcome { approval: answered.into(), besides, not_done })
+        Ok(Outcome { approval: answered.into(), besides, not_done, followed: false })
     }
 }
 

@@ -212,11 +212,15 @@ impl Going {
                 (None, Reason::AlreadyRunning | Reason::ApprovalUsed) => REST,
                 _ => return ended(),
             },
-            Refusal::Held(denial) => {
-                let id = denial.approval.as_deref().filter(|id| *id != approval.id)?;
-                let next = self.desk.asking(id).await.ok().flatten();
-                return Some(Made { stage: TaskStage::Call, next: Some(next?) });
-            }
+            Refusal::Held(denial) => match denial.approval.as_deref() {
+                None => return ended(),
+                // By the rules of now this answer does not suffice, and nobody else can give another.
+                Some(id) if id == approval.id => LONGEST_REST,
+                Some(id) => match self.desk.asking(id).await {
+                    Ok(next @ Some(_)) => return Some(Made { stage: TaskStage::Call, next }),
+                    Ok(None) | Err(_) => REST,
+                },
+            },
             // The exchange belongs to the life of a gateway: another one may go on with it, this one never.
             Refusal::State(_) if self.desk.is_own(approval) => return ended(),
             // Its server may come back, its client open another conversation, the record be writable again.

@@ -98,6 +98,16 @@ impl State {
         Ok(found.filter(|task| task.caller_mark == caller || weak::is(Weakness::Owners)))
     }
 
+    /// Whether somebody follows a held call as a task.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn is_followed(&self, approval: &str) -> Result<bool, StateError> {
+        let query = sqlx::query("SELECT COUNT(*) FROM held_tasks WHERE approval = $1").bind(approval);
+        let count: i64 = query.fetch_one(&self.database.pool).await?.try_get(0)?;
+        Ok(count > 0)
+    }
+
     /// The tasks of one caller, the newest first.
     ///
     /// # Errors

@@ -104,7 +104,10 @@ fn in_words(outcome: &Outcome) -> String {
     let view = &outcome.approval;
     let what = format!("{}:{}", shown(&view.server), shown(&view.tool));
     let is_approval = view.answer.as_ref().is_some_and(|answer| answer.is_approval);
-    let mut text = if is_approval && view.result.is_some() {
+    let mut text = if is_approval && outcome.followed {
+        let shown = if view.result.is_some() { "gets its result" } else { "runs now" };
+        format!("approved: {what}; its caller follows it as a task, which {shown}\n")
+    } else if is_approval && view.result.is_some() {
         format!("approved: the result of {what}; the same call, made before {}, gets it\n", view.expires_at)
     } else if is_approval {
         format!("approved: {what}; the same call, made before {}, runs once\n", view.expires_at)

@@ -188,3 +188,34 @@ fn review_3_whoever_logs_in_at_the_page_answers_with_the_rights_of_their_token()
     let refused = || open(&server, "POST", &format!("/approve/{other}"), &own, &late).0 == "401";
     assert!(eventually(refused) && state(&house, &other) == "held", "a login ends with its token");
 }
+
+/// Whoever answers at the page can say "such calls, from now on", with how many earlier ones that would have let run.
+#[test]
+fn review_3_the_page_offers_a_narrowed_always() {
+    let house = house("[gateway]\nanonymous_loopback = true\n");
+    let server = Server::start(&house);
+    call(&server, "mine");
+    let id = held(&house);
+    let shown = house.json(&["approvals", "show", &id]);
+    let user = shown.pointer("/caller/user").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (_, own) = issue(&house, &["--person", "--user", &user]);
+    let origin = format!("Origin: http://{}\r\n", server.address());
+    let (status, page) = open(&server, "POST", "/approve/login", &origin, &format!("token={own}&next={id}"));
+    let offers: Vec<String> = page
+        .split("value=\"narrowed:")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .map(|value| format!("narrowed:{}", value.replace("&quot;", "\"")))
+        .collect();
+    assert!(status == "200" && !offers.is_empty() && page.contains("of 0 earlier calls"), "{page}");
+    // By a link nothing but this one call can be answered.
+    let (_, linked) = look(&server, &link(&house, &id, &user), "");
+    assert!(!linked.contains("narrowed:"), "{linked}");
+    let chosen = offers.iter().find(|offer| offer.contains("free\":[\"")).or(offers.first());
+    let scope: String = url::form_urlencoded::byte_serialize(chosen.cloned().unwrap_or_default().as_bytes()).collect();
+    let body = format!("mark={}&login={}&answer=approve&scope={scope}", mark(&page), hidden(&page, "login"));
+    let (status, done) = open(&server, "POST", &format!("/approve/{id}"), &origin, &body);
+    assert!(status == "200" && done.contains("approved (narrowed)"), "{done}");
+    let entries = house.run(&["allowlist", "--json"]).out;
+    assert!(entries.contains("write_note"), "{entries}");
+}

@@ -28,7 +28,8 @@ fn held(house: &House) -> String {
 fn followed(house: &House, client: Client, (tool, arguments): (&str, &str), door: &Target, word: &str) -> Seen {
     std::thread::scope(|scope| {
         let seen = scope.spawn(|| ask(house, client, &["--tool", tool, "--args", arguments], door));
-        toolwarden(house, &["approvals", word, &held(house)]);
+        let answered = toolwarden(house, &["approvals", word, &held(house)]);
+        assert_eq!(answered.get("followed").is_some(), word == "approve", "{answered}");
         let seen = seen.join();
         assert!(seen.is_ok(), "the client ended");
         seen.unwrap_or_else(|_| Seen(Value::Null))

@@ -8,10 +8,11 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use anyhow::Result;
-use toolwarden_control::ApprovalView;
 use toolwarden_control::operations::{
-    ApprovalsApprove, ApprovalsDeny, ApprovalsList, approvals_approve, approvals_deny, approvals_list,
+    ApprovalsApprove, ApprovalsDeny, ApprovalsList, ApprovalsShow, approvals_answer, approvals_approve, approvals_deny,
+    approvals_list, approvals_show,
 };
+use toolwarden_control::{ApprovalView, NarrowedOffer};
 use toolwarden_core::AnswerScope;
 use toolwarden_core::name::shown_json;
 
@@ -23,7 +24,7 @@ use crate::output::{self, Exit, in_one_line, shorten};
 const PAUSE: Duration = Duration::from_millis(500);
 const PAGE: u32 = 200;
 const MOST_PAGES: usize = 25;
-const KEYS: &str = "↑↓ choose · a approve once · s session · t tool always · d deny · q quit";
+const KEYS: &str = "↑↓ choose · a approve once · s session · n such calls · t tool always · d deny · q quit";
 
 pub fn watch(desk: &Desk, json: bool) -> Result<Exit> {
     match RawTerminal::enter().filter(|_| !json) {
@@ -84,6 +85,9 @@ enum Key {
     Up,
     Down,
     Approve(AnswerScope),
+    /// Shows what a narrowed answer could ask for; a number chooses one.
+    Narrow,
+    Number(usize),
     Deny,
     Quit,
 }
@@ -95,6 +99,8 @@ fn key(bytes: &[u8]) -> Option<Key> {
         b"a" => Key::Approve(AnswerScope::Once),
         b"s" => Key::Approve(AnswerScope::Session),
         b"t" => Key::Approve(AnswerScope::Tool),
+        b"n" => Key::Narrow,
+        [number @ b'1'..=b'9'] => Key::Number(usize::from(number - b'1')),
         b"d" => Key::Deny,
         // Ctrl-C and Ctrl-D are keys here.
         b"q" | b"\x03" | b"\x04" => Key::Quit,
@@ -114,7 +120,12 @@ impl Board {
     /// Takes over what waits now. A choice stays with its call, and goes with it.
     fn take(&mut self, calls: Vec<ApprovalView>) {
         let was_empty = self.calls.is_empty();
+        // What was offered for the chosen one stays as it was shown: a number means what it meant.
+        let offered = self.chosen().map(|view| (view.id.clone(), view.narrowed.clone()));
         self.calls = calls;
+        if let Some((id, narrowed)) = offered {
+            self.offers(&id, narrowed);
+        }
         let is_there = |id: &String| self.calls.iter().any(|view| view.id == *id);
         if !self.chosen.as_ref().is_some_and(is_there) {
             self.chosen = self.calls.first().filter(|_| was_empty).map(|view| view.id.clone());
@@ -123,6 +134,12 @@ impl Board {
 
     fn chosen(&self) -> Option<&ApprovalView> {
         self.calls.iter().find(|view| Some(&view.id) == self.chosen.as_ref())
+    }
+
+    fn offers(&mut self, id: &str, narrowed: Vec<NarrowedOffer>) {
+        if let Some(view) = self.calls.iter_mut().find(|view| view.id == id) {
+            view.narrowed = narrowed;
+        }
     }
 
     fn step(&mut self, down: i64) {
@@ -151,6 +168,13 @@ impl Board {
         }
         lines.push(String::new());
         if let Some(view) = self.chosen() {
+            lines.extend(view.narrowed.iter().take(9).enumerate().map(|(place, offer)| {
+                let free = offer.free.iter().map(|name| format!("{name} free"));
+                let asks: Vec<_> = offer.conditions.iter().cloned().chain(free).collect();
+                let (allowed, of) = (offer.would_have_allowed, offer.of_earlier_calls);
+                let asks = in_one_line(&asks.join(", "));
+                format!("  {}  always with {asks}: {allowed} of {of} earlier calls", place + 1)
+            }));
             lines.extend(showing::plain(view).lines().map(str::to_owned));
         }
         let room = height.saturating_sub(2);
@@ -177,32 +201,51 @@ fn by_key(desk: &Desk, terminal: RawTerminal) -> Result<Exit> {
             Some(Key::Quit) => break,
             Some(Key::Up) => board.step(-1),
             Some(Key::Down) => board.step(1),
-            Some(Key::Approve(scope)) => board.message = answer(desk, &board, Some(scope)),
-            Some(Key::Deny) => board.message = answer(desk, &board, None),
+            Some(Key::Approve(scope)) => board.message = approve(desk, &board, scope, None),
+            Some(Key::Narrow) => board.message = narrow(desk, &mut board),
+            Some(Key::Number(place)) => board.message = approve(desk, &board, AnswerScope::Narrowed, Some(place)),
+            Some(Key::Deny) => board.message = deny(desk, &board),
         }
     }
     drop(terminal);
     Ok(Exit::Done)
 }
 
-/// Gives an answer to the chosen call; says what came of it.
-fn answer(desk: &Desk, board: &Board, scope: Option<AnswerScope>) -> String {
-    let Some(id) = board.chosen().map(|view| view.id.clone()) else { return "choose a call first".to_owned() };
-    let done = match scope {
-        Some(scope) => {
-            let scope = Some(scope);
-            desk.ask::<ApprovalsApprove>(approvals_approve::Request {
-                id,
-                scope,
-                ..approvals_approve::Request::default()
-            })
-        }
-        None => {
-            desk.ask::<ApprovalsDeny>(approvals_deny::Request { id, remember: false, note: None, take_back: false })
-        }
-    };
+const CHOOSE: &str = "choose a call first";
+
+/// Permits the chosen call; says what came of it.
+fn approve(desk: &Desk, board: &Board, scope: AnswerScope, place: Option<usize>) -> String {
+    let Some(view) = board.chosen() else { return CHOOSE.to_owned() };
+    let mut request = approvals_approve::Request { id: view.id.clone(), scope: Some(scope), ..<_>::default() };
+    if let Some(place) = place {
+        let Some(offer) = view.narrowed.get(place) else { return "n shows what there is to choose".to_owned() };
+        (request.conditions, request.free) = (offer.conditions.clone(), offer.free.clone());
+    }
+    came_of(desk.ask::<ApprovalsApprove>(request))
+}
+
+fn deny(desk: &Desk, board: &Board) -> String {
+    let Some(id) = board.chosen().map(|view| view.id.clone()) else { return CHOOSE.to_owned() };
+    let request = approvals_deny::Request { id, remember: false, note: None, take_back: false };
+    came_of(desk.ask::<ApprovalsDeny>(request))
+}
+
+fn came_of(done: Result<approvals_answer::Outcome>) -> String {
     match done {
         Ok(outcome) => outcome.not_done.clone().unwrap_or_else(|| in_one_line(&in_words(&outcome))),
+        Err(error) => in_one_line(&format!("{error:#}")),
+    }
+}
+
+/// Looks up what a narrowed answer to the chosen call could ask for.
+fn narrow(desk: &Desk, board: &mut Board) -> String {
+    let Some(id) = board.chosen().map(|view| view.id.clone()) else { return CHOOSE.to_owned() };
+    match desk.ask::<ApprovalsShow>(approvals_show::Request { id: id.clone(), narrowed: true }) {
+        Ok(view) if view.narrowed.is_empty() => "there is nothing to narrow such calls by".to_owned(),
+        Ok(view) => {
+            board.offers(&id, view.narrowed);
+            "a number permits the call, and such calls from now on".to_owned()
+        }
         Err(error) => in_one_line(&format!("{error:#}")),
     }
 }

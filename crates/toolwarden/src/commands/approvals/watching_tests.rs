@@ -1,6 +1,6 @@
 //! The screen of held calls, without a terminal.
 
-use toolwarden_control::ApprovalView;
+use toolwarden_control::{ApprovalView, NarrowedOffer};
 use toolwarden_core::{AnswerScope, ApprovalNeeds, ApprovalState, HeldCaller};
 
 use super::{Board, Key, key};
@@ -58,10 +58,34 @@ fn the_screen_is_as_large_as_the_terminal() {
 }
 
 #[test]
+fn review_3_a_number_means_the_offer_that_was_shown() {
+    let mut board = Board::default();
+    board.take(vec![call("one"), call("two")]);
+    let offer = |condition: &str| NarrowedOffer {
+        conditions: vec![condition.to_owned()],
+        free: vec!["text".to_owned()],
+        entry: String::new(),
+        rule: String::new(),
+        would_have_allowed: 2,
+        of_earlier_calls: 3,
+        of_them_denied: 0,
+    };
+    board.offers("one", vec![offer("path=path:src"), offer("path=equals:src/a")]);
+    let screen = board.lines(120, 40).join("\n");
+    assert!(screen.contains("1  always with path=path:src, text free: 2 of 3 earlier calls"), "{screen}");
+    // Another call comes: what was offered stays with the call it was offered for.
+    board.take(vec![call("zero"), call("one"), call("two")]);
+    assert_eq!(board.chosen().map(|view| view.narrowed.len()), Some(2));
+    board.step(1);
+    assert_eq!(board.chosen().map(|view| (view.id.as_str(), view.narrowed.len())), Some(("two", 0)));
+}
+
+#[test]
 fn keys_mean_what_the_last_line_says() {
     assert_eq!(key(b"a"), Some(Key::Approve(AnswerScope::Once)));
     assert_eq!(key(b"d"), Some(Key::Deny));
     assert_eq!(key(b"\x1b[B"), Some(Key::Down));
     assert_eq!(key(b"\x03"), Some(Key::Quit));
-    assert_eq!(key(b"x"), None);
+    assert_eq!((key(b"n"), key(b"1"), key(b"9")), (Some(Key::Narrow), Some(Key::Number(0)), Some(Key::Number(8))));
+    assert!(key(b"x").is_none() && key(b"0").is_none() && key(b"12").is_none());
 }
