@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
-use toolwarden_core::{Clock, Digest, Keyring, Opinion, VERDICT, token};
+use toolwarden_core::{Clock, Digest, Keyring, MachineVerdict, Opinion, VERDICT, token};
 use toolwarden_net::{Bounds, NetError, Place};
 
 use crate::answer::{self, Answer, Usage};
 use crate::breaker::Breaker;
 use crate::budget::Budget;
 use crate::cache::{Asked, Cache, Found};
+use crate::insistence::Insistence;
 use crate::program::Program;
 use crate::question::{MARK_BYTES, PROMPT_VERSION, Prompt, Question};
 use crate::settings::{Kind, Settings, Unusable};
@@ -40,6 +41,7 @@ pub struct Classifier {
     budget: Budget,
     breaker: Breaker,
     places: Semaphore,
+    insistence: Insistence,
 }
 
 #[derive(Debug)]
@@ -77,6 +79,7 @@ impl Classifier {
             budget: Budget::new(settings.per_hour, settings.money),
             breaker: Breaker::default(),
             places: Semaphore::new(settings.at_once.min(Semaphore::MAX_PERMITS)),
+            insistence: Insistence::default(),
             parts,
         })
     }
@@ -136,6 +139,11 @@ impl Classifier {
     /// One question, if there is room, budget and money for it, and the machine is well.
     async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
         let (settings, clock) = (&self.parts.settings, &self.parts.clock);
+        let subject = question.subject();
+        // Where it pays nothing, nobody gains by asking again.
+        if !settings.shadow {
+            self.insistence.enter(subject, clock.now())?;
+        }
         let mut random = [0; MARK_BYTES];
         self.parts.keyring.random(&mut random).map_err(|_| Failure::Random)?;
         let prompt = question.prompt(&random, &settings.allow, &settings.block)?;
@@ -150,6 +158,9 @@ impl Classifier {
             self.budget.settle(&reserved, usage, clock.now());
             answer::read(&said?, &prompt.mark)
         });
+        if matches!(&answer, Ok(Answer { verdict: MachineVerdict::Hold, .. })) {
+            self.insistence.held(subject, clock.now());
+        }
         match answer {
             Ok(_) => pass.answered(),
             Err(failure) => {

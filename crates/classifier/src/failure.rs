@@ -11,6 +11,8 @@ pub enum Failure {
     OverCost,
     #[error("as many questions are being asked as may be at once")]
     Busy,
+    #[error("it held calls of this tool by this caller again and again, so it is a person's turn")]
+    Insists,
     #[error("it failed again and again, so it is left alone for a while")]
     BreakerOpen,
     #[error("it did not answer in time")]
@@ -42,6 +44,7 @@ impl Failure {
             Self::OverBudget => "over_budget",
             Self::OverCost => "over_cost",
             Self::Busy => "busy",
+            Self::Insists => "insists",
             Self::BreakerOpen => "breaker_open",
             Self::Late => "late",
             Self::Unreachable => "unreachable",
@@ -65,6 +68,7 @@ fn every_failure_has_a_code_of_its_own_that_can_be_counted() {
         F::OverBudget,
         F::OverCost,
         F::Busy,
+        F::Insists,
         F::BreakerOpen,
         F::Late,
         F::Unreachable,

@@ -10,6 +10,7 @@ mod budget;
 mod cache;
 mod classifier;
 mod failure;
+mod insistence;
 mod openai;
 mod payment;
 mod program;

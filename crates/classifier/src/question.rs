@@ -131,6 +131,16 @@ impl Question {
         }
     }
 
+    /// Whose call of what it is about, whatever the arguments.
+    pub(crate) fn subject(&self) -> Digest {
+        let mut bytes = Vec::new();
+        for text in [&self.identity, &self.server, &self.tool, &self.method] {
+            bytes.extend((text.len() as u64).to_be_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        Digest::of_bytes(&bytes)
+    }
+
     /// What tells this question from every other: nothing that could change the answer is left out. The exact call is in its
     /// digest, which knows which spellings are the same one (REVIEW-5).
     pub(crate) fn key(&self, asked: &[&str], allow: &[String], block: &[String]) -> Digest {

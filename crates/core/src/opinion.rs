@@ -49,11 +49,12 @@ pub struct Opinion {
 }
 
 /// Why a machine has no verdict, as records and counts name it.
-pub const NO_VERDICT: [&str; 14] = [
+pub const NO_VERDICT: [&str; 15] = [
     "too_long",
     "over_budget",
     "over_cost",
     "busy",
+    "insists",
     "breaker_open",
     "late",
     "unreachable",

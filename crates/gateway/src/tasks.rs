@@ -302,6 +302,9 @@ impl Followed {
     async fn wait(mut self, id: Id, mut trail: Option<Trail>, told: mpsc::Sender<Event>) {
         let session = self.arrival.session.as_ref().map(|session| session.mark.clone());
         let body = loop {
+            if let TaskStage::Passed(theirs) = self.task.stage.clone() {
+                return self.pass_on(&id, &theirs, trail, &told).await;
+            }
             let standing = self.standing(&mut trail).await;
             match &standing {
                 Standing::Working(_) | Standing::Asks(_) | Standing::AsksElsewhere => {}
@@ -332,6 +335,25 @@ impl Followed {
             }
         };
         drop(told.send(Event::of(body)).await);
+    }
+
+    /// Its server made a task of it meanwhile: what that gives is what is waited for.
+    async fn pass_on(&self, id: &Id, theirs: &str, mut trail: Option<Trail>, told: &mpsc::Sender<Event>) {
+        match passed::carry(self, theirs, &mut trail).await {
+            Ok(Answer::Events { mut events, .. }) => {
+                while let Some(event) = events.next().await {
+                    drop(told.send(event).await);
+                }
+            }
+            Ok(Answer::Message(reply)) => drop(told.send(Event::of(reply.body)).await),
+            Ok(Answer::Body(_) | Answer::Accepted) => {}
+            Err(refusal) => {
+                if let Some(trail) = trail.take() {
+                    trail.refused(&refusal).await;
+                }
+                drop(told.send(Event::of(words::refusal(id, &refusal, self.era()))).await);
+            }
+        }
     }
 
     /// How far it is by now, for somebody who may still know.
@@ -373,7 +395,10 @@ impl Followed {
     async fn cancelled(mut self, id: &Id) -> Result<Answer, Refusal> {
         for _ in 0..TRIES {
             if self.has_ended() {
-                break;
+                return match self.era() {
+                    Era::Modern => Ok(Answer::message(compose::result(id, words::ACKNOWLEDGED))),
+                    Era::Legacy => Err(Refusal::Params("the task has ended".to_owned())),
+                };
             }
             if self.desk.move_task(&self.task, TaskStage::Cancelled, None).await.map_err(unreadable)? {
                 if let Some(run) = self.gateway.runs.of(&self.task.id) {
@@ -386,10 +411,7 @@ impl Followed {
             }
             self.look_again().await?;
         }
-        match self.era() {
-            Era::Modern => Ok(Answer::message(compose::result(id, words::ACKNOWLEDGED))),
-            Era::Legacy => Err(Refusal::Params("the task has ended".to_owned())),
-        }
+        Err(Refusal::Params("the task moves on and on; try again".to_owned()))
     }
 
     fn has_ended(&self) -> bool {

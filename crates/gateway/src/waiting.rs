@@ -42,7 +42,13 @@ pub(crate) fn wait(
     trail: Option<Trail>,
 ) -> Answer {
     let (told, heard) = mpsc::channel(WAITING);
-    let waiter = Waiter { gateway: gateway.clone(), asked: asked.clone(), asking, question, trail, told };
+    // From now on, though nobody listens yet: whoever gives up at once gives up all the same.
+    let given_up = gateway.desk().map(|desk| GivenUp {
+        gateway: gateway.clone(),
+        desk: desk.clone(),
+        id: Some(asking.id.clone()),
+    });
+    let waiter = Waiter { gateway: gateway.clone(), asked: asked.clone(), asking, question, trail, told, given_up };
     let waits = stream::once(waiter.run()).filter_map(|()| ready(None));
     let hears = stream::unfold(heard, |mut heard| async move { heard.recv().await.map(|event| (event, heard)) });
     Answer::Events { events: Box::pin(stream::select(waits, hears)), resumable: false }
@@ -56,6 +62,7 @@ struct Waiter {
     question: Option<Elicitation>,
     trail: Option<Trail>,
     told: mpsc::Sender<Event>,
+    given_up: Option<GivenUp>,
 }
 
 impl Waiter {
@@ -86,8 +93,6 @@ impl Waiter {
 
     /// Ends when the call may be made again: somebody answered.
     async fn answered(&mut self, desk: &Arc<Desk>) -> Result<(), Refusal> {
-        let mut given_up =
-            GivenUp { gateway: self.gateway.clone(), desk: desk.clone(), id: Some(self.asking.id.clone()) };
         let mut changes = self.gateway.live.changes();
         let until = Instant::now() + self.gateway.settings.hold_time;
         let mut ticks = interval(PROGRESS);
@@ -139,7 +144,9 @@ impl Waiter {
                 () = sleep_until(until) => break Err(self.come_back()),
             }
         };
-        given_up.id = None;
+        if let Some(given_up) = &mut self.given_up {
+            given_up.id = None;
+        }
         ended
     }
 

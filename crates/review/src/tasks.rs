@@ -54,6 +54,14 @@ impl Desk {
         self.parts.state.approval(&task.approval).await
     }
 
+    /// A held call by its id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StateError> {
+        self.parts.state.approval(id).await
+    }
+
     /// A call that waits, by the id its caller was told.
     ///
     /// # Errors

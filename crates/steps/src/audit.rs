@@ -89,6 +89,11 @@ impl Trail {
         }
     }
 
+    /// Whether the call left, and is to have an outcome.
+    pub fn has_left(&self) -> bool {
+        self.state == State::Left
+    }
+
     /// Its number in the record.
     pub fn number(&self) -> u64 {
         self.call

@@ -143,7 +143,14 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
         Classified::Held(opinion) => opinion,
     };
     let Some(desk) = desk else { return Err(held(gateway.settings.hold, &pending, None)) };
+    if let Some(refusal) = used_elsewhere(gateway, desk, asked).await {
+        return Err(refusal);
+    }
     match desk.raise(marks, &call).await {
+        // Another one than the task waits for, which would stay: the task waits for this one from now on.
+        Ok(Raised::Approved(approval)) if asked.under.get().is_some_and(|under| under.id != approval.id) => {
+            Err(held(gateway.settings.hold, &pending, Some(&approval.id)))
+        }
         Ok(Raised::Approved(approval)) => {
             // By the rules of now another person is needed, or a reason: whoever may is asked anew.
             let Some(payment) = payment(&approval, &pending) else {
@@ -182,6 +189,23 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
         Err(error) => {
             tracing::error!("a held call cannot be kept, so nobody can answer it: {error}");
             Err(held(gateway.settings.hold, &pending, None))
+        }
+    }
+}
+
+/// Why the call of a task is not made, where somebody used the approval it waits for, or that is over: then nobody is asked
+/// anew about what may have run.
+async fn used_elsewhere(gateway: &Gateway, desk: &Desk, asked: &Asked) -> Option<Refusal> {
+    let under = asked.under.get().filter(|under| asked.is_for_task && !under.is_used())?;
+    match desk.approval(&under.id).await {
+        Ok(Some(approval)) if approval.state == ApprovalState::Approved => {
+            let is_late = approval.expires_at <= gateway.clock.now();
+            is_late.then(|| over(gateway, &under.id, ApprovalState::Expired))
+        }
+        Ok(found) => Some(over(gateway, &under.id, found.map_or(ApprovalState::Expired, |found| found.state))),
+        Err(error) => {
+            tracing::error!("an approval cannot be looked up, so its call is not made: {error}");
+            Some(Refusal::Unverified)
         }
     }
 }

@@ -167,6 +167,23 @@ async fn review_2_over_budget_over_cost_and_busy_hold() {
     assert_eq!(failures(&verdicts(&narrow).await), ["busy"]);
 }
 
+/// An agent that varies its call until one passes: after five that were held it is a person's turn, whatever the machine says.
+#[tokio::test]
+async fn review_2_nobody_finds_out_by_trying_what_passes() {
+    let machine = Machine::start(Says::Verdict("hold")).await;
+    let house = house(&given(&machine), Speaks::Both).await;
+    for number in 0..5 {
+        assert_eq!(reason(&call(&house, &format!(r#"{{"n":{number}}}"#)).await), "not_in_allowlist");
+    }
+    machine.says(Says::Verdict("allow"));
+    assert_eq!(reason(&call(&house, r#"{"n":"please"}"#).await), "not_in_allowlist");
+    assert_eq!((machine.asked().len(), house.recorder.calls().len()), (5, 0));
+    assert_eq!(failures(&verdicts(&house).await), ["insists"]);
+    // What a person permits runs all the same, and others are asked about.
+    let other = call_as(&house, Caller::person("bob"), Speech::Modern, r#"{"n":1}"#).await;
+    assert_eq!(machine.asked().len(), 6, "{other}");
+}
+
 #[tokio::test]
 async fn review_2_a_machine_that_keeps_failing_is_not_asked() {
     let machine = Machine::start(Says::Status(503)).await;

@@ -111,6 +111,22 @@ async fn review_8_a_task_that_its_server_made_is_followed_under_its_first_name()
     }
 }
 
+/// The same for whoever waits for the result already: they get what the server's task gives.
+#[tokio::test]
+async fn review_8_whoever_waits_for_a_result_waits_for_the_servers_task_too() {
+    let house = house(&ASKING, Speaks::Legacy).await;
+    house.recorder.answers(LEGACY_TASK);
+    let task = follow(&house, one(), Speech::Legacy).await;
+    let (given, ()) = tokio::join!(super::held_tasks::result_of(&house, &task), async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        answer(&house, &the_one(&house).await, true, "bob").await;
+    });
+    assert_eq!(given.pointer("/result/content/0/text"), Some(&json!("done")), "{given}");
+    let asked = house.recorder.calls();
+    let results = asked.iter().filter(|(method, text)| method == "tasks/result" && text.contains(r#""t1""#));
+    assert_eq!((results.count(), made(&house)), (1, 1), "{asked:?}");
+}
+
 /// Behind the common door a server hears nothing of tasks: nobody could ask it for one.
 #[tokio::test]
 async fn behind_the_common_door_servers_make_no_tasks() {

@@ -36,6 +36,8 @@ const CALL: &str = "tools/call";
 const KEY_BYTES: usize = 5;
 /// How long a call that could not be made rests.
 const REST: Duration = Duration::from_secs(2);
+/// The same for one whose server is away.
+const AWAY: Duration = Duration::from_secs(10);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 /// What of `_meta` belongs to the request that carries it, and not to the call.
 const ENVELOPE: [&str; 4] = [
@@ -199,21 +201,32 @@ impl Going {
         trail: Option<Trail>,
         asked: Option<&Asked>,
     ) -> Option<Made> {
+        // A trail that somebody took along went with the answer.
+        let has_left = trail.as_ref().map_or(asked.is_some(), Trail::has_left);
         if let Some(trail) = trail {
             trail.refused(refusal).await;
         }
         let ended = || Some(words::refused(refusal, self.era()).into());
-        if asked.is_some_and(|asked| asked.under.get().is_some_and(|under| under.is_used())) {
+        if has_left {
             return ended();
         }
         let rest = match refusal {
             Refusal::Denied(denial) => match (denial.retry_after, denial.explanation.reason) {
                 (Some(seconds), _) => Duration::from_secs(seconds),
                 (None, Reason::AlreadyRunning | Reason::ApprovalUsed) => REST,
+                // Whoever comes back with a credential that counts is the same caller.
+                (
+                    None,
+                    Reason::CredentialUnverified
+                    | Reason::CredentialRevoked
+                    | Reason::CredentialExpired
+                    | Reason::CredentialExhausted,
+                ) => LONGEST_REST,
                 _ => return ended(),
             },
             Refusal::Held(denial) => match denial.approval.as_deref() {
-                None => return ended(),
+                // Nobody could be asked just now.
+                None => LONGEST_REST,
                 // By the rules of now this answer does not suffice, and nobody else can give another.
                 Some(id) if id == approval.id => LONGEST_REST,
                 Some(id) => match self.desk.asking(id).await {
@@ -224,8 +237,8 @@ impl Going {
             // The exchange belongs to the life of a gateway: another one may go on with it, this one never.
             Refusal::State(_) if self.desk.is_own(approval) => return ended(),
             // Its server may come back, its client open another conversation, the record be writable again.
+            Refusal::Upstream(_) => AWAY,
             Refusal::State(_)
-            | Refusal::Upstream(_)
             | Refusal::SessionGone
             | Refusal::SessionMissing
             | Refusal::Unverified
@@ -250,6 +263,8 @@ impl Going {
         let unfit = |error: toolwarden_core::json::JsonError| Refusal::Upstream(error.into());
         let held = Part::composed(approval.call.params.clone()).map_err(unfit)?;
         let Message::Request(request) = &self.arrival.message else { return Err(Refusal::ForeignTask) };
+        // Of its own: on a conversation that is one with its server's, several calls may begin by one question.
+        let id = Id::from_raw(&quoted(&self.running.task)).ok_or(Refusal::ForeignTask)?;
         let mut params = match self.enveloped(&held, request.params.as_ref()) {
             Some(params) => Part::composed(params).map_err(unfit)?,
             None => held,
@@ -259,7 +274,7 @@ impl Going {
         }
         let mut arrival = self.arrival.clone();
         arrival.size = params.raw().len();
-        let call = Request { id: request.id.clone(), method: CALL.into(), params: Some(params) };
+        let call = Request { id, method: CALL.into(), params: Some(params) };
         arrival.message = Message::Request(call);
         arrival.headers = Arc::default();
         let opened = trail.insert(Trail::open(&self.gateway, &arrival, CALL.into()));
@@ -269,10 +284,8 @@ impl Going {
             return Err(Refusal::ForeignTask);
         };
         catalog::know(&self.gateway, &asked).await?;
-        if self.era() == Era::Legacy {
-            // A conversation that is over is found out before anything is taken.
-            forward::link(&asked.arrival, &asked.upstream).await?;
-        }
+        // A server that cannot be reached, and a conversation that is over, are found out before anything is taken.
+        forward::link(&asked.arrival, &asked.upstream).await?;
         let mirrors = (self.era() == Era::Modern).then(|| parameters::mirrors(&self.gateway, &asked));
         if let Some(asked) = Arc::get_mut(&mut asked) {
             asked.arrival.headers = Arc::new(mirrors.unwrap_or_default());
@@ -372,12 +385,13 @@ impl Going {
         let mut random = [0; KEY_BYTES];
         self.gateway.keyring.random(&mut random).ok()?;
         let round = token::letters(&random);
-        let entries = result.get("inputRequests")?.entries();
+        let entries = result.get("inputRequests").into_iter().flat_map(Value::entries);
         let requests: Vec<String> = entries
             .map(|(key, asks)| format!("{}:{}", quoted(&format!("{round}.{}", unescape(key))), asks.raw()))
             .collect();
         let state = result.get("requestState").and_then(Value::as_str).map(std::borrow::Cow::into_owned);
-        (!requests.is_empty()).then(|| TaskQuestions {
+        // One that asks for nothing but to be made again is.
+        (!requests.is_empty() || state.is_some()).then(|| TaskQuestions {
             requests: format!("{{{}}}", requests.join(",")),
             answers: Vec::new(),
             state,

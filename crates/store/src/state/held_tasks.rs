@@ -13,6 +13,8 @@ use crate::sql::{signed, unsigned};
 /// Tasks of one caller that are kept, and the bytes of what they gave.
 const MOST_OF_ONE: i64 = 4_000;
 const MOST_BYTES_OF_ONE: i64 = 64 * 1024 * 1024;
+/// What is no longer than this always has room: that a task was stopped, or why it gave nothing.
+const SMALL: i64 = 4 * 1024;
 
 /// The task of a held call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +47,15 @@ impl State {
     /// The database cannot be written; then there is none.
     pub async fn make_task(&self, new: NewHeldTask<'_>) -> Result<Option<HeldTask>, StateError> {
         let mut writing = self.begin_writing().await?;
-        let query = "SELECT * FROM held_tasks WHERE approval = $1 AND caller_mark = $2 ORDER BY made_us LIMIT 1";
+        let query = "SELECT * FROM held_tasks WHERE approval = $1 AND caller_mark = $2 ORDER BY made_us DESC LIMIT 1";
         let query = sqlx::query(query).bind(new.approval).bind(new.caller_mark);
         if let Some(row) = query.fetch_optional(writing.connection()).await? {
             let found = self.task_of(&row)?;
-            writing.rollback().await?;
-            return Ok(Some(found));
+            // One that was given up while its call could not be taken away is over all the same.
+            if found.stage != TaskStage::Cancelled {
+                writing.rollback().await?;
+                return Ok(Some(found));
+            }
         }
         let query = "SELECT COUNT(*) FROM held_tasks WHERE caller_mark = $1";
         let count: i64 = sqlx::query(query).bind(new.caller_mark).fetch_one(writing.connection()).await?.try_get(0)?;
@@ -136,7 +141,8 @@ impl State {
             "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM held_tasks WHERE caller_mark = $1 AND id <> $2";
         let query = sqlx::query(query).bind(&task.caller_mark).bind(&task.id);
         let kept: i64 = query.fetch_one(writing.connection()).await?.try_get(0)?;
-        if kept.saturating_add(bytes) > MOST_BYTES_OF_ONE && !weak::is(Weakness::Limits) {
+        let is_small = bytes <= SMALL || weak::is(Weakness::Limits);
+        if !is_small && kept.saturating_add(bytes) > MOST_BYTES_OF_ONE {
             writing.rollback().await?;
             return Ok(false);
         }

@@ -11,7 +11,7 @@ use http::Request;
 use serde::{Deserialize, Serialize};
 use toolwarden_console::{Desk, EVENTS_PATH, Peer, Visitors};
 use toolwarden_control::{Clerk, ControlEvent, Listening};
-use toolwarden_core::{Caller, CallerKind, Clock, Keyring, Purpose, Secret};
+use toolwarden_core::{Caller, Clock, Keyring, Purpose, Secret};
 use toolwarden_doors::{Answering, Beside};
 use toolwarden_gateway::{Credential, Events, Gateway, identify};
 use toolwarden_mcp::sse::Event;
@@ -80,7 +80,7 @@ impl Visitors for Logins {
     fn log_in(&self, token: &str, id: &str) -> Option<String> {
         let gateway = self.gateway.upgrade()?;
         let credential = Credential::Token(Secret::new(token.to_owned()));
-        let person = identify(&gateway, &credential, None).ok().filter(|caller| caller.kind == CallerKind::Person)?;
+        let person = identify(&gateway, &credential, None).ok().filter(|caller| !caller.is_agent())?;
         let (token, digest) = (person.token.id.clone()?, person.token.digest.clone()?);
         self.peer(&token, None)?;
         let expires_at = SystemClock.now().checked_add(LOGIN).ok()?;

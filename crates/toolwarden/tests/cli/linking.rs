@@ -200,7 +200,9 @@ fn review_3_the_page_offers_a_narrowed_always() {
     let user = shown.pointer("/caller/user").and_then(Value::as_str).unwrap_or_default().to_owned();
     let (_, own) = issue(&house, &["--person", "--user", &user]);
     let origin = format!("Origin: http://{}\r\n", server.address());
-    let (status, page) = open(&server, "POST", "/approve/login", &origin, &format!("token={own}&next={id}"));
+    let log_in = || open(&server, "POST", "/approve/login", &origin, &format!("token={own}&next={id}"));
+    assert!(eventually(|| log_in().0 == "200"), "{user} {}", log_in().1);
+    let (status, page) = log_in();
     let offers: Vec<String> = page
         .split("value=\"narrowed:")
         .skip(1)

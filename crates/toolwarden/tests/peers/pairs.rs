@@ -131,6 +131,10 @@ fn across(report: &mut Value) {
     }
     if let Some(result) = report.get_mut("result").and_then(Value::as_object_mut) {
         without_server(result);
+        // The Inspector leaves it in the results of whoever knows tasks, as the gateway does.
+        if result.get("resultType").is_some_and(|kind| kind == "complete") {
+            result.remove("resultType");
+        }
     }
     if let Some(tools) = report.get_mut("tools").and_then(Value::as_array_mut) {
         tools.retain(|tool| tool != "simulate-research-query");

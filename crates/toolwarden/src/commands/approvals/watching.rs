@@ -114,6 +114,8 @@ struct Board {
     calls: Vec<ApprovalView>,
     chosen: Option<String>,
     message: String,
+    /// How many offers of the chosen one were on the screen as a whole.
+    offers: usize,
 }
 
 impl Board {
@@ -124,7 +126,7 @@ impl Board {
         let offered = self.chosen().map(|view| (view.id.clone(), view.narrowed.clone()));
         self.calls = calls;
         if let Some((id, narrowed)) = offered {
-            self.offers(&id, narrowed);
+            self.offer(&id, narrowed);
         }
         let is_there = |id: &String| self.calls.iter().any(|view| view.id == *id);
         if !self.chosen.as_ref().is_some_and(is_there) {
@@ -136,7 +138,7 @@ impl Board {
         self.calls.iter().find(|view| Some(&view.id) == self.chosen.as_ref())
     }
 
-    fn offers(&mut self, id: &str, narrowed: Vec<NarrowedOffer>) {
+    fn offer(&mut self, id: &str, narrowed: Vec<NarrowedOffer>) {
         if let Some(view) = self.calls.iter_mut().find(|view| view.id == id) {
             view.narrowed = narrowed;
         }
@@ -153,8 +155,9 @@ impl Board {
         self.chosen = self.calls.get(next).map(|view| view.id.clone());
     }
 
-    /// The lines of the screen, none wider or more than fit.
-    fn lines(&self, width: usize, height: usize) -> Vec<String> {
+    /// The lines of the screen, none wider or more than fit; and how many offers stand there as a whole.
+    fn lines(&self, width: usize, height: usize) -> (Vec<String>, usize) {
+        let (room, mut offers) = (height.saturating_sub(2), 0);
         let mut lines = vec![format!("Toolwarden · {} held", self.calls.len()), String::new()];
         let most = (height / 2).max(3);
         let place = self.calls.iter().position(|view| Some(&view.id) == self.chosen.as_ref()).unwrap_or(0);
@@ -168,16 +171,17 @@ impl Board {
         }
         lines.push(String::new());
         if let Some(view) = self.chosen() {
-            lines.extend(view.narrowed.iter().take(9).enumerate().map(|(place, offer)| {
-                let free = offer.free.iter().map(|name| format!("{name} free"));
-                let asks: Vec<_> = offer.conditions.iter().cloned().chain(free).collect();
-                let (allowed, of) = (offer.would_have_allowed, offer.of_earlier_calls);
-                let asks = in_one_line(&asks.join(", "));
-                format!("  {}  always with {asks}: {allowed} of {of} earlier calls", place + 1)
-            }));
+            for (place, offer) in view.narrowed.iter().take(9).enumerate() {
+                let offered = wrapped(&in_words_of(place, offer), width);
+                // What is not on the screen as a whole cannot be chosen.
+                if lines.len() + offered.len() >= room {
+                    break;
+                }
+                lines.extend(offered);
+                offers = place + 1;
+            }
             lines.extend(showing::plain(view).lines().map(str::to_owned));
         }
-        let room = height.saturating_sub(2);
         if lines.len() > room {
             lines.truncate(room.saturating_sub(1));
             lines.push("  … more: `toolwarden approvals show ID` has all of it".to_owned());
@@ -185,8 +189,26 @@ impl Board {
         lines.resize(room, String::new());
         lines.push(self.message.clone());
         lines.push(KEYS.to_owned());
-        lines.iter().map(|line| shorten(line, width)).collect()
+        (lines.iter().map(|line| shorten(line, width)).collect(), offers)
     }
+}
+
+/// A narrowed answer, what it leaves open first: that is what it permits.
+fn in_words_of(place: usize, offer: &NarrowedOffer) -> String {
+    let free = offer.free.iter().map(|name| format!("any {name}"));
+    let asks: Vec<_> = free.chain(offer.conditions.iter().cloned()).collect();
+    let denied = match offer.of_them_denied {
+        0 => String::new(),
+        denied => format!(", {denied} of them denied"),
+    };
+    let (allowed, of) = (offer.would_have_allowed, offer.of_earlier_calls);
+    format!("  {}  always with {}: {allowed} of {of} earlier calls{denied}", place + 1, in_one_line(&asks.join(", ")))
+}
+
+/// A line in as many as it takes.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let letters: Vec<char> = line.chars().collect();
+    letters.chunks(width.max(20)).map(|chunk| chunk.iter().collect()).collect()
 }
 
 fn by_key(desk: &Desk, terminal: RawTerminal) -> Result<Exit> {
@@ -195,14 +217,19 @@ fn by_key(desk: &Desk, terminal: RawTerminal) -> Result<Exit> {
         if let Some(calls) = held(desk, &mut seen)? {
             board.take(calls);
         }
-        show(&board)?;
+        show(&mut board)?;
         match terminal.key().as_deref().and_then(key) {
             None => {}
             Some(Key::Quit) => break,
             Some(Key::Up) => board.step(-1),
             Some(Key::Down) => board.step(1),
             Some(Key::Approve(scope)) => board.message = approve(desk, &board, scope, None),
-            Some(Key::Narrow) => board.message = narrow(desk, &mut board),
+            Some(Key::Narrow) => {
+                board.message = narrow(desk, &mut board);
+                show(&mut board)?;
+                // What was pressed before anybody could read the offers is no answer to them.
+                let _ = terminal.key();
+            }
             Some(Key::Number(place)) => board.message = approve(desk, &board, AnswerScope::Narrowed, Some(place)),
             Some(Key::Deny) => board.message = deny(desk, &board),
         }
@@ -218,7 +245,9 @@ fn approve(desk: &Desk, board: &Board, scope: AnswerScope, place: Option<usize>)
     let Some(view) = board.chosen() else { return CHOOSE.to_owned() };
     let mut request = approvals_approve::Request { id: view.id.clone(), scope: Some(scope), ..<_>::default() };
     if let Some(place) = place {
-        let Some(offer) = view.narrowed.get(place) else { return "n shows what there is to choose".to_owned() };
+        let Some(offer) = view.narrowed.get(place).filter(|_| place < board.offers) else {
+            return "n shows what there is to choose; what does not fit the screen is for `approvals show`".to_owned();
+        };
         (request.conditions, request.free) = (offer.conditions.clone(), offer.free.clone());
     }
     came_of(desk.ask::<ApprovalsApprove>(request))
@@ -243,17 +272,19 @@ fn narrow(desk: &Desk, board: &mut Board) -> String {
     match desk.ask::<ApprovalsShow>(approvals_show::Request { id: id.clone(), narrowed: true }) {
         Ok(view) if view.narrowed.is_empty() => "there is nothing to narrow such calls by".to_owned(),
         Ok(view) => {
-            board.offers(&id, view.narrowed);
+            board.offer(&id, view.narrowed);
             "a number permits the call, and such calls from now on".to_owned()
         }
         Err(error) => in_one_line(&format!("{error:#}")),
     }
 }
 
-fn show(board: &Board) -> Result<()> {
+fn show(board: &mut Board) -> Result<()> {
     let (width, height) = (environment::terminal_width(), environment::terminal_height());
     let mut text = String::from("\u{1b}[H");
-    for (place, line) in board.lines(width, height).iter().enumerate() {
+    let (lines, offers) = board.lines(width, height);
+    board.offers = offers;
+    for (place, line) in lines.iter().enumerate() {
         // The rest of each line is wiped; no line break after the last, which would scroll.
         text.push_str(if place == 0 { "" } else { "\r\n" });
         text.push_str(line);

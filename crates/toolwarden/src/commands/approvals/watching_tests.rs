@@ -51,7 +51,7 @@ fn the_screen_is_as_large_as_the_terminal() {
     let mut board = Board::default();
     board.take((0..50).map(|number| call(&number.to_string())).collect());
     for (width, height) in [(80, 24), (40, 12), (200, 60)] {
-        let lines = board.lines(width, height);
+        let (lines, _) = board.lines(width, height);
         assert_eq!(lines.len(), height);
         assert!(lines.iter().all(|line| line.chars().count() <= width));
     }
@@ -68,14 +68,22 @@ fn review_3_a_number_means_the_offer_that_was_shown() {
         rule: String::new(),
         would_have_allowed: 2,
         of_earlier_calls: 3,
-        of_them_denied: 0,
+        of_them_denied: 1,
     };
-    board.offers("one", vec![offer("path=path:src"), offer("path=equals:src/a")]);
-    let screen = board.lines(120, 40).join("\n");
-    assert!(screen.contains("1  always with path=path:src, text free: 2 of 3 earlier calls"), "{screen}");
+    let long = format!("path=equals:{}", "a/".repeat(300));
+    board.offer("one", vec![offer("path=path:src"), offer(&long), offer("path=equals:src/a")]);
+    let (lines, offers) = board.lines(120, 40);
+    let screen = lines.join("\n");
+    assert!(
+        screen.contains("1  always with any text, path=path:src: 2 of 3 earlier calls, 1 of them denied"),
+        "{screen}"
+    );
+    assert_eq!(offers, 3);
+    // One that does not fit cannot be chosen, nor one after it.
+    assert_eq!(board.lines(60, 18).1, 1);
     // Another call comes: what was offered stays with the call it was offered for.
     board.take(vec![call("zero"), call("one"), call("two")]);
-    assert_eq!(board.chosen().map(|view| view.narrowed.len()), Some(2));
+    assert_eq!(board.chosen().map(|view| view.narrowed.len()), Some(3));
     board.step(1);
     assert_eq!(board.chosen().map(|view| (view.id.as_str(), view.narrowed.len())), Some(("two", 0)));
 }
