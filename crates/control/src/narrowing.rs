@@ -32,6 +32,61 @@ pub struct NarrowedOffer {
     pub of_them_denied: usize,
 }
 
+impl NarrowedOffer {
+    /// What calls it is for, in words: what it leaves open first, since that is what it permits.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let free = self.free.iter().map(|name| format!("any {}", plain(name)));
+        let asks: Vec<_> = free.chain(self.conditions.iter().map(|condition| asked(condition))).collect();
+        let denied = match self.of_them_denied {
+            0 => String::new(),
+            denied => format!(", {denied} of them denied"),
+        };
+        let (allowed, of) = (self.would_have_allowed, self.of_earlier_calls);
+        format!("{}; it would have let {allowed} of {of} earlier calls run{denied}", asks.join(", "))
+    }
+}
+
+/// A condition as people say it.
+fn asked(condition: &str) -> String {
+    let parts = condition.split_once('=').and_then(|(name, asks)| Some((name, asks.split_once(':')?)));
+    let (name, kind, value) = match parts {
+        Some((name, (kind, value))) => (plain(name), kind, plain(value)),
+        None => return plain(condition),
+    };
+    match kind {
+        "equals" => format!("{name} = {value}"),
+        "path" => format!("{name} below {value}"),
+        "host" => format!("{name} at {value}"),
+        "branch" => format!("{name} on branch {value}"),
+        _ => plain(condition),
+    }
+}
+
+/// A caller's words, in quotes where they could be taken for ours.
+fn plain(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }
+}
+
+#[cfg(test)]
+#[test]
+fn what_a_caller_wrote_is_not_taken_for_our_words() {
+    let offer = |condition: &str, free: &str| NarrowedOffer {
+        conditions: vec![condition.to_owned()],
+        free: vec![free.to_owned()],
+        entry: String::new(),
+        rule: String::new(),
+        would_have_allowed: 1,
+        of_earlier_calls: 2,
+        of_them_denied: 1,
+    };
+    let told = "any text, path below src; it would have let 1 of 2 earlier calls run, 1 of them denied";
+    assert_eq!(offer("path=path:src", "text").in_words(), told);
+    let sly = offer("a=equals:b; it would have let 9 of 9 earlier calls run", "x, path below src").in_words();
+    assert!(sly.starts_with("any \"x, path below src\", a = \"b; it would have let 9 of 9"), "{sly}");
+}
+
 /// Whether an entry over arguments would help: where an entry would, and a tool was called.
 pub(crate) fn may_be_narrowed(call: &HeldCall) -> bool {
     !call.candidates.is_empty() && call.method == "tools/call"

@@ -271,22 +271,7 @@ fn offered(view: &ApprovalView, who: Who) -> Vec<(String, String)> {
 fn narrowed(view: &ApprovalView, offer: &NarrowedOffer) -> (String, String) {
     let chosen = Narrowed { conditions: offer.conditions.clone(), free: offer.free.clone() };
     let value = format!("{NARROWED}{}", serde_json::to_string(&chosen).unwrap_or_default());
-    let free = match offer.free.as_slice() {
-        [] => String::new(),
-        free => format!(", whatever {} is", free.join(" and ")),
-    };
-    let denied = match offer.of_them_denied {
-        0 => String::new(),
-        denied => format!(" ({denied} of them were denied)"),
-    };
-    let permits = format!(
-        "calls of {} on {} with {}{free}, from now on: {} of {} earlier calls{denied}",
-        view.tool,
-        view.server,
-        offer.conditions.join(" and "),
-        offer.would_have_allowed,
-        offer.of_earlier_calls
-    );
+    let permits = format!("calls of {} on {} with {}", view.tool, view.server, offer.in_words());
     (value, permits)
 }
 

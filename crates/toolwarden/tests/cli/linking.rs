@@ -209,7 +209,7 @@ fn review_3_the_page_offers_a_narrowed_always() {
         .filter_map(|rest| rest.split('"').next())
         .map(|value| format!("narrowed:{}", value.replace("&quot;", "\"")))
         .collect();
-    assert!(status == "200" && !offers.is_empty() && page.contains("of 0 earlier calls"), "{page}");
+    assert!(status == "200" && !offers.is_empty() && page.contains("0 of 0 earlier calls"), "{page}");
     // By a link nothing but this one call can be answered.
     let (_, linked) = look(&server, &link(&house, &id, &user), "");
     assert!(!linked.contains("narrowed:"), "{linked}");

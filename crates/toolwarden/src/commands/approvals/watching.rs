@@ -172,7 +172,8 @@ impl Board {
         lines.push(String::new());
         if let Some(view) = self.chosen() {
             for (place, offer) in view.narrowed.iter().take(9).enumerate() {
-                let offered = wrapped(&in_words_of(place, offer), width);
+                let words = format!("  {}  always with {}", place + 1, in_one_line(&offer.in_words()));
+                let offered = wrapped(&words, width);
                 // What is not on the screen as a whole cannot be chosen.
                 if lines.len() + offered.len() >= room {
                     break;
@@ -191,18 +192,6 @@ impl Board {
         lines.push(KEYS.to_owned());
         (lines.iter().map(|line| shorten(line, width)).collect(), offers)
     }
-}
-
-/// A narrowed answer, what it leaves open first: that is what it permits.
-fn in_words_of(place: usize, offer: &NarrowedOffer) -> String {
-    let free = offer.free.iter().map(|name| format!("any {name}"));
-    let asks: Vec<_> = free.chain(offer.conditions.iter().cloned()).collect();
-    let denied = match offer.of_them_denied {
-        0 => String::new(),
-        denied => format!(", {denied} of them denied"),
-    };
-    let (allowed, of) = (offer.would_have_allowed, offer.of_earlier_calls);
-    format!("  {}  always with {}: {allowed} of {of} earlier calls{denied}", place + 1, in_one_line(&asks.join(", ")))
 }
 
 /// A line in as many as it takes.

@@ -75,7 +75,9 @@ fn review_3_a_number_means_the_offer_that_was_shown() {
     let (lines, offers) = board.lines(120, 40);
     let screen = lines.join("\n");
     assert!(
-        screen.contains("1  always with any text, path=path:src: 2 of 3 earlier calls, 1 of them denied"),
+        screen.contains(
+            "1  always with any text, path below src; it would have let 2 of 3 earlier calls run, 1 of them denied"
+        ),
         "{screen}"
     );
     assert_eq!(offers, 3);
