@@ -137,7 +137,7 @@ impl Desk {
     ///
     /// # Errors
     /// The store cannot be written, so nobody can be asked.
-    pub async fn raise(&self, marks: Marks<'_>, call: &HeldCall) -> Result<Raised, StateError> {
+    pub async fn raise(self: &Arc<Self>, marks: Marks<'_>, call: &HeldCall) -> Result<Raised, StateError> {
         if call.params.len() > weak::limit(LONGEST) {
             return Ok(Raised::Turned(Turned::because(Reason::TooLargeToShow)));
         }
@@ -148,13 +148,16 @@ impl Desk {
         let expires_at = later(now, self.parts.times.held);
         let (call_mark, caller_mark) = self.both_marks(marks, call);
         let new = NewApproval { id: &id, call_mark: &call_mark, caller_mark: &caller_mark, call, now, expires_at };
-        let mut holding = self.parts.state.hold_call(&new).await?;
+        let mut laying = Laying { desk: self.clone(), id: Some(id.clone()) };
+        let held = self.parts.state.hold_call(&new).await;
+        let mut holding = held.inspect_err(|_| laying.id = None)?;
         if let Holding::There(there) = &holding
             && self.has_moved_on(there).await
         {
             // It ended a moment ago: the same call, made again, is another one.
             holding = self.parts.state.hold_call(&new).await?;
         }
+        laying.id = None;
         Ok(match holding {
             Holding::Made => {
                 self.tell("approval_held", &id, Some(call), &format!("held for a person: {}", call.reason));
@@ -382,6 +385,21 @@ impl Desk {
             bytes.extend_from_slice(text);
         }
         hex(&self.parts.keyring.mark(Purpose::Approval, &bytes))
+    }
+}
+
+/// A call that is being laid on the desk. Dropped before that is done, its caller has given it up, and it may lie there all the
+/// same: nobody would wait for it.
+struct Laying {
+    desk: Arc<Desk>,
+    id: Option<String>,
+}
+
+impl Drop for Laying {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.desk.spawn(async move |desk| desk.cancel(&id).await);
+        }
     }
 }
 

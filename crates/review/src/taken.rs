@@ -118,7 +118,7 @@ impl Desk {
         self.parts.state.move_own_approval(id, to, node, now).await.map(drop)
     }
 
-    fn spawn<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F)
+    pub(crate) fn spawn<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {

@@ -293,6 +293,28 @@ async fn review_8_a_task_whose_tool_changed_waits_for_another_answer() {
     assert_eq!(made(&house), 1);
 }
 
+/// The same where somebody permitted the call by its new definition already: that is the one approval that is used.
+#[tokio::test]
+async fn review_4_a_task_uses_the_approval_that_pays_and_no_other() {
+    let house = house(&Given { server: "definitions = \"follow\"", ..ASKING }, Speaks::Both).await;
+    let task = follow(&house, one(), Speech::Modern).await;
+    let former = the_one(&house).await;
+    let changed = json!([{ "name": "write", "description": "does more", "inputSchema": { "type": "object" } }]);
+    house.recorder.lists("tools/list", vec![json!({ "tools": changed, "resultType": "complete" })]);
+    house.gateway.pins.forget_looks("notes");
+    let plain = super::held::text(Speech::Modern, r#"{"a":1}"#, "");
+    let held = super::doors::walk(&house, ada(), one(), Speech::Modern, &plain).await;
+    let latter = all(&house).await.into_iter().map(|one| one.id).find(|id| *id != former).unwrap_or_default();
+    assert!(held.contains(&latter) && !latter.is_empty(), "{held}");
+    answer(&house, &latter, true, "bob").await;
+    answer(&house, &former, true, "bob").await;
+    until(&house, one(), Speech::Modern, &task, "completed").await;
+    let left = states(&house, &[ApprovalState::Approved, ApprovalState::Succeeded]).await;
+    assert_eq!(left, [ApprovalState::Approved, ApprovalState::Succeeded]);
+    let again = super::doors::walk(&house, ada(), one(), Speech::Modern, &plain).await;
+    assert!(again.contains("isError") && made(&house) == 1, "{again}");
+}
+
 /// Whoever waits for results keeps no place among the calls, and ends with its gateway.
 #[tokio::test]
 async fn review_8_whoever_waits_for_results_takes_no_place() {
