@@ -19,7 +19,7 @@ use toolwarden_review::{Approval, Asking, Desk, HeldTask, StateError};
 use toolwarden_steps::answer::{Answer, gathered};
 use toolwarden_steps::arrival::{Arrival, Course};
 use toolwarden_steps::audit::Trail;
-use toolwarden_steps::decide::decide;
+use toolwarden_steps::decide::{decide, reach};
 use toolwarden_steps::ending::unless_given_up;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::resolve::{Asked, Resolved, resolve};
@@ -162,6 +162,9 @@ impl Going {
             Ok(asked) => asked,
             Err(refusal) => return self.refused(approval, &refusal, trail, None).await,
         };
+        if let Err(refusal) = self.can_be_sent(&asked).await {
+            return self.refused(approval, &refusal, trail, None).await;
+        }
         let course = asked.arrival.course.clone();
         let passed = unless_given_up(course, pin!(pipeline::pass(&self.gateway, &asked, &mut trail))).await;
         let said = match passed {
@@ -169,6 +172,17 @@ impl Going {
             Err(refusal) => return self.refused(approval, &refusal, trail, Some(&asked)).await,
         };
         Some(self.made(&asked, said))
+    }
+
+    /// Whether its server can be reached and its conversation goes on: found out before anything is taken. Nothing is started
+    /// for whoever may not reach it, and no server that nobody accepted: the judge says so then.
+    async fn can_be_sent(&self, asked: &Asked) -> Result<(), Refusal> {
+        let (server, caller) = (&asked.upstream.name, &asked.arrival.caller);
+        if !self.gateway.pins.may_start(server) {
+            return Ok(());
+        }
+        reach(&self.gateway, caller, server, &asked.query.call.tool)?;
+        forward::link(&asked.arrival, &asked.upstream).await.map(drop)
     }
 
     /// Hands a result over to the task that a person permitted to be seen.
@@ -284,8 +298,6 @@ impl Going {
             return Err(Refusal::ForeignTask);
         };
         catalog::know(&self.gateway, &asked).await?;
-        // A server that cannot be reached, and a conversation that is over, are found out before anything is taken.
-        forward::link(&asked.arrival, &asked.upstream).await?;
         let mirrors = (self.era() == Era::Modern).then(|| parameters::mirrors(&self.gateway, &asked));
         if let Some(asked) = Arc::get_mut(&mut asked) {
             asked.arrival.headers = Arc::new(mirrors.unwrap_or_default());
