@@ -20,6 +20,7 @@ use toolwarden_core::json::Part;
 use toolwarden_mcp::{Direction, Era, Form, Message, Method, Treatment, Version, compose};
 
 pub(crate) use self::opening::conversation;
+pub(crate) use self::routes::mirror;
 use crate::pipeline::{drop_foreign, pass, stop};
 use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::Answer;
@@ -128,7 +129,7 @@ fn named(gateway: &Gateway, arrival: &Arrival) -> Vec<(Alias, Arc<Upstream>)> {
 }
 
 /// The same message with other params.
-fn with_params(arrival: &Arrival, params: Part) -> Arrival {
+pub(crate) fn with_params(arrival: &Arrival, params: Part) -> Arrival {
     let mut changed = arrival.clone();
     match &mut changed.message {
         Message::Request(request) => request.params = Some(params),

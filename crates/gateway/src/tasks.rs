@@ -107,13 +107,14 @@ async fn answered(
     }
     // A place for the look alone: whoever waits for a result keeps none from the call that gives it.
     places::enter(gateway, &Arrival { course: Course::default(), ..arrival.clone() }, None).await?;
-    let task = desk.task(&identity(&arrival.caller), &task).await.map_err(unreadable)?;
+    let task = desk.task(&identity(&arrival.caller), &task).await.map_err(|error| unreadable(&error))?;
     // Whoever it belongs to then, it may be a server's that names its tasks alike.
     let Some(task) = task else { return Ok(None) };
-    let approval = desk.approval_of(&task).await.map_err(unreadable)?.ok_or(Refusal::ForeignTask)?;
+    let approval =
+        desk.approval(&task.approval).await.map_err(|error| unreadable(&error))?.ok_or(Refusal::ForeignTask)?;
     let followed = Followed::new(gateway, arrival, desk, task, approval)?;
     if let Some(trail) = trail.as_mut() {
-        trail.follows(&followed.upstream, &followed.approval.call.tool);
+        trail.names(&followed.upstream, &followed.approval.call.tool, &followed.approval.call.method);
     }
     if method != "tasks/cancel" {
         let tool: Arc<str> = followed.approval.call.tool.as_str().into();
@@ -142,7 +143,7 @@ pub(crate) async fn listed(gateway: &Arc<Gateway>, arrival: &Arrival, answer: An
     let found = desk.tasks_of(&identity(&arrival.caller), MOST_LISTED).await;
     let mut shown = Vec::new();
     for task in found.unwrap_or_default().into_iter().filter(|_| is_first) {
-        let Ok(Some(approval)) = desk.approval_of(&task).await else { continue };
+        let Ok(Some(approval)) = desk.approval(&task.approval).await else { continue };
         let Ok(followed) = Followed::new(gateway, arrival, desk, task, approval) else { continue };
         let tool = followed.approval.call.tool.as_str().into();
         if may_follow(gateway, arrival, &followed.upstream.name, &tool).is_ok() {
@@ -155,8 +156,7 @@ pub(crate) async fn listed(gateway: &Arc<Gateway>, arrival: &Arrival, answer: An
     Answer::Message(reply)
 }
 
-fn unreadable(error: impl Into<StateError>) -> Refusal {
-    let error = error.into();
+fn unreadable(error: &StateError) -> Refusal {
     tracing::error!("a task cannot be looked up: {error}");
     Refusal::Unverified
 }
@@ -363,9 +363,9 @@ impl Followed {
             return Err(Refusal::Unauthorized("the credential counts no more"));
         }
         may_follow(&self.gateway, &self.arrival, &self.upstream.name, &tool)?;
-        let task = self.desk.task(&caller, &self.task.id).await.map_err(unreadable)?;
+        let task = self.desk.task(&caller, &self.task.id).await.map_err(|error| unreadable(&error))?;
         self.task = task.ok_or(Refusal::ForeignTask)?;
-        let approval = self.desk.approval_of(&self.task).await.map_err(unreadable)?;
+        let approval = self.desk.approval(&self.task.approval).await.map_err(|error| unreadable(&error))?;
         self.approval = approval.ok_or(Refusal::ForeignTask)?;
         Ok(())
     }
@@ -378,7 +378,12 @@ impl Followed {
             let TaskStage::Asks(asked) = &self.task.stage else { return Ok(acknowledged) };
             let Some(questions) = with_answers(asked, given) else { return Ok(acknowledged) };
             let is_whole = words::unanswered(&questions).is_none();
-            if self.desk.move_task(&self.task, TaskStage::Asks(questions), None).await.map_err(unreadable)? {
+            if self
+                .desk
+                .move_task(&self.task, TaskStage::Asks(questions), None)
+                .await
+                .map_err(|error| unreadable(&error))?
+            {
                 if is_whole {
                     run::start(&self.gateway, &self.arrival, &self.desk, &self.task);
                 }
@@ -400,7 +405,7 @@ impl Followed {
                     Era::Legacy => Err(Refusal::Params("the task has ended".to_owned())),
                 };
             }
-            if self.desk.move_task(&self.task, TaskStage::Cancelled, None).await.map_err(unreadable)? {
+            if self.desk.move_task(&self.task, TaskStage::Cancelled, None).await.map_err(|error| unreadable(&error))? {
                 if let Some(run) = self.gateway.runs.of(&self.task.id) {
                     run.flight.stop();
                 }

@@ -13,6 +13,8 @@ use crate::versions::{Era, Version};
 
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The extension that tasks are part of in the modern era.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 pub const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The request that listens, in everything it hears.
 pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::json;
 use toolwarden_conversations::Failure;
 use toolwarden_core::{Decision, Reason, name};
-use toolwarden_mcp::ladder::Rung;
+use toolwarden_mcp::ladder::{Rung, TASKS_EXTENSION};
 use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
 
 use crate::refusal::{Denial, Refusal};
@@ -29,8 +29,6 @@ pub const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// Our own refusals: outside every range the protocol reserves.
 const NOT_PERMITTED: i64 = 4030;
-/// The extension that tasks are part of.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
 /// Where a decision is said: in the `_meta` of a result, in the `data` of an error.
 const DECISION: &str = "toolwarden/decision";
 /// Where the id of a held call is said.
@@ -74,7 +72,7 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Option<Reply> {
             return reply(shape, StatusCode::BAD_REQUEST, body);
         }
         Refusal::Tasks => {
-            let data = json!({ "requiredCapabilities": { "extensions": { TASKS: {} } } });
+            let data = json!({ "requiredCapabilities": { "extensions": { TASKS_EXTENSION: {} } } });
             let words = "Missing required client capability: tasks";
             let body = compose::error(shape.id.as_ref(), MISSING_CAPABILITY, words, Some(&data));
             return reply(shape, StatusCode::BAD_REQUEST, body);

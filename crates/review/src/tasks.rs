@@ -46,29 +46,12 @@ impl Desk {
         self.parts.state.tasks_of(&self.caller_mark(caller), self.parts.clock.now(), most).await
     }
 
-    /// What a task waits for.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub async fn approval_of(&self, task: &HeldTask) -> Result<Option<Approval>, StateError> {
-        self.parts.state.approval(&task.approval).await
-    }
-
     /// A held call by its id.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StateError> {
         self.parts.state.approval(id).await
-    }
-
-    /// A call that waits, by the id its caller was told.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub async fn asking(&self, id: &str) -> Result<Option<Asking>, StateError> {
-        let found = self.parts.state.approval(id).await?;
-        Ok(found.map(|approval| Asking { id: approval.id, expires_at: approval.expires_at }))
     }
 
     /// Whether it was this gateway that took an approval, in whatever life.

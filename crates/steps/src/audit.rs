@@ -133,13 +133,7 @@ impl Trail {
         self.caller = speaker;
     }
 
-    /// What task of a held call it is about.
-    pub fn follows(&mut self, server: &Arc<Upstream>, tool: &str) {
-        self.server = Some(server.clone());
-        self.tool = Some(bounded(tool).into());
-    }
-
-    /// What a call at the common door names, before it is known whether it can be asked for.
+    /// What a call at the common door names, before it is known whether it can be asked for; or what a task is of.
     pub fn names(&mut self, server: &Arc<Upstream>, own: &str, method: &str) {
         self.server = Some(server.clone());
         self.tool = (method == "tools/call").then(|| bounded(own).into());

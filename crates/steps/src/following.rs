@@ -6,6 +6,7 @@ use toolwarden_conversations::Scope;
 use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::compose::object_with;
+use toolwarden_mcp::ladder::TASKS_EXTENSION as TASKS;
 use toolwarden_mcp::{Era, Version};
 use toolwarden_review::TASK_PREFIX;
 
@@ -13,8 +14,6 @@ use crate::gateway::Gateway;
 use crate::resolve::Asked;
 use crate::settings::Hold;
 
-/// The extension that tasks are part of in the modern era.
-pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 const EXTENSIONS: &str = "extensions";
 
 /// Whether a task is, by its id, one that the gateway itself made.

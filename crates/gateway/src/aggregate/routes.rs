@@ -181,7 +181,7 @@ fn by_uri(
 }
 
 /// The header that mirrors the name must say what the body says now.
-fn mirror(arrival: &mut Arrival, own: &str) {
+pub(crate) fn mirror(arrival: &mut Arrival, own: &str) {
     if arrival.headers.contains_key(toolwarden_mcp::headers::NAME) {
         let mut headers = (*arrival.headers).clone();
         headers.insert(toolwarden_mcp::headers::NAME, toolwarden_mcp::headers::encode(own));

@@ -10,7 +10,7 @@ use toolwarden_conversations::sessions::identity;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{ApprovalState, Reason, TaskQuestions, TaskStage, token};
 use toolwarden_mcp::compose::{object_with, quoted};
-use toolwarden_mcp::ladder::META_CAPABILITIES;
+use toolwarden_mcp::ladder::{META_CAPABILITIES, META_LOG_LEVEL, META_VERSION};
 use toolwarden_mcp::message::{Request, read_one};
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Era, Id, Message};
@@ -40,12 +40,7 @@ const REST: Duration = Duration::from_secs(2);
 const AWAY: Duration = Duration::from_secs(10);
 const LONGEST_REST: Duration = Duration::from_secs(60);
 /// What of `_meta` belongs to the request that carries it, and not to the call.
-const ENVELOPE: [&str; 4] = [
-    "io.modelcontextprotocol/protocolVersion",
-    "io.modelcontextprotocol/clientInfo",
-    META_CAPABILITIES,
-    "io.modelcontextprotocol/logLevel",
-];
+const ENVELOPE: [&str; 4] = [META_VERSION, "io.modelcontextprotocol/clientInfo", META_CAPABILITIES, META_LOG_LEVEL];
 
 /// Makes the call of a task as soon as somebody permits it. Where too many wait, its caller's next question does; and so it
 /// does where the conversation is over in which it was made.
@@ -87,7 +82,7 @@ pub(super) fn start(gateway: &Arc<Gateway>, arrival: &Arrival, desk: &Arc<Desk>,
         // As of now: somebody may have been faster.
         let found = async {
             let Some(task) = going.desk.task(&caller, &task).await? else { return Ok(None) };
-            let approval = going.desk.approval_of(&task).await?;
+            let approval = going.desk.approval(&task.approval).await?;
             Ok::<_, StateError>(approval.map(|approval| (task, approval)))
         };
         match found.await {
@@ -243,8 +238,10 @@ impl Going {
                 None => LONGEST_REST,
                 // By the rules of now this answer does not suffice, and nobody else can give another.
                 Some(id) if id == approval.id => LONGEST_REST,
-                Some(id) => match self.desk.asking(id).await {
-                    Ok(next @ Some(_)) => return Some(Made { stage: TaskStage::Call, next }),
+                Some(id) => match self.desk.approval(id).await {
+                    Ok(Some(Approval { id, expires_at, .. })) => {
+                        return Some(Made { stage: TaskStage::Call, next: Some(Asking { id, expires_at }) });
+                    }
                     Ok(None) | Err(_) => REST,
                 },
             },
@@ -312,9 +309,8 @@ impl Going {
 
     /// The call in the envelope of the era it is made in, where it was held in the other: that is no part of the call.
     fn enveloped(&self, held: &Part, request: Option<&Part>) -> Option<String> {
-        let [version, ..] = ENVELOPE;
         let own = held.value().get("_meta");
-        let is_modern = own.is_some_and(|meta| meta.get(version).is_some());
+        let is_modern = own.is_some_and(|meta| meta.get(META_VERSION).is_some());
         if is_modern == (self.era() == Era::Modern) {
             return None;
         }

@@ -181,7 +181,12 @@ impl Board {
                 lines.extend(offered);
                 offers = place + 1;
             }
-            lines.extend(showing::plain(view).lines().map(str::to_owned));
+            if offers > 0 {
+                lines.push(String::new());
+            }
+            // What has a number is not said twice.
+            let view = ApprovalView { narrowed: Vec::new(), ..view.clone() };
+            lines.extend(showing::plain(&view).lines().map(str::to_owned));
         }
         if lines.len() > room {
             lines.truncate(room.saturating_sub(1));
