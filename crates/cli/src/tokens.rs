@@ -84,16 +84,16 @@ pub struct IssueArguments {
     /// The directory its calls happen in
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// A right of the person: admin, approver, auditor, user, viewer; may be given several times
+    /// A control right: admin, approver, auditor, user, viewer; may be given several times [default: none, so that it calls tools and nothing else]
     #[arg(long = "right", value_name = "RIGHT")]
     pub rights: Vec<String>,
-    /// Answers that this client gives for its person count
+    /// Show approval forms in this client, and count its answers
     #[arg(long, requires = "person")]
     pub may_answer: bool,
     /// How long it is good, as 30m, 1h or 7d, or until when
     #[arg(long, value_name = "SPAN")]
     pub expires: Option<When>,
-    /// How many calls it is good for
+    /// Number of calls it is good for; every round of a call with questions counts
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u64>,
     #[command(flatten)]

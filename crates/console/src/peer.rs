@@ -1,6 +1,7 @@
 //! Who asks: the owner of the data directory or root at the control socket, or a person whose token was verified.
 
-use toolwarden_control::{Actor, Clerk, Role, Via};
+use toolwarden_control::{Actor, Clerk, Role, TokenInUse, Via};
+use toolwarden_core::Claims;
 
 /// Who asks, as a door vouches for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,7 @@ enum Who {
         roles: Vec<Role>,
         groups: Vec<String>,
         via: Via,
+        token: TokenInUse,
     },
 }
 
@@ -28,22 +30,22 @@ impl Peer {
         (is_owner || user_id == 0).then_some(Self(Who::Socket { user_id, is_owner }))
     }
 
-    /// A person whose token was found good. One that says nothing of rights is a user's; none where a right is not
-    /// known here, since nobody can say what it forbids.
+    /// A person whose token of this id was found good. A token without rights may do nothing here (SELF-5); none where a
+    /// right is not known, since nobody can say what it forbids, and for tokens of nobody.
     #[must_use]
-    pub fn of_person(user: &str, rights: &[String], groups: &[String]) -> Option<Self> {
-        let mut roles = rights.iter().map(|right| Role::parse(right)).collect::<Option<Vec<_>>>()?;
-        if roles.is_empty() {
-            roles.push(Role::User);
-        }
-        Some(Self(Who::Person { user: user.to_owned(), roles, groups: groups.to_vec(), via: Via::Token }))
+    pub fn of_person(id: &str, claims: &Claims) -> Option<Self> {
+        let roles = claims.rights.iter().map(|right| Role::parse(right)).collect::<Option<Vec<_>>>()?;
+        let (user, groups) = (claims.user.clone()?, claims.groups.clone());
+        Some(Self(Who::Person { user, roles, groups, via: Via::Token, token: TokenInUse::of(id, claims) }))
     }
 
     /// The same person, logged in at a page.
     #[must_use]
     pub fn at_page(self) -> Self {
         match self.0 {
-            Who::Person { user, roles, groups, .. } => Self(Who::Person { user, roles, groups, via: Via::Page }),
+            Who::Person { user, roles, groups, token, .. } => {
+                Self(Who::Person { user, roles, groups, via: Via::Page, token })
+            }
             other => Self(other),
         }
     }
@@ -53,9 +55,13 @@ impl Peer {
             Who::Socket { is_owner: true, .. } => Actor::owner(clerk.owner(), Via::ControlSocket),
             Who::Socket { user_id: 0, .. } => Actor::owner("root", Via::ControlSocket),
             Who::Socket { user_id, .. } => Actor::owner(user_id.to_string(), Via::ControlSocket),
-            Who::Person { user, roles, groups, via } => {
-                Actor { user: user.clone(), via: *via, roles: roles.clone(), groups: groups.clone() }
-            }
+            Who::Person { user, roles, groups, via, token } => Actor {
+                user: user.clone(),
+                via: *via,
+                roles: roles.clone(),
+                groups: groups.clone(),
+                token: Some(token.clone()),
+            },
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Nobody but the owner and root is admitted at the socket; rights that are not known make nobody.
 
+use toolwarden_core::{Bearer, Claims};
+
 use super::{Peer, Who};
 
 #[test]
@@ -17,7 +19,21 @@ fn only_the_owner_and_root_are_admitted() {
 
 #[test]
 fn a_right_that_is_not_known_makes_nobody() {
-    assert!(Peer::of_person("ada", &[], &[]).is_some());
-    assert!(Peer::of_person("ada", &["auditor".to_owned()], &[]).is_some());
-    assert_eq!(Peer::of_person("ada", &["admin".to_owned(), "emperor".to_owned()], &[]), None);
+    let of = |rights: &[&str]| {
+        let rights = rights.iter().map(|&right| right.to_owned()).collect();
+        Peer::of_person("t1", &Claims { user: Some("ada".to_owned()), rights, ..Claims::of(Bearer::Person) })
+    };
+    assert!(of(&["auditor"]).is_some());
+    assert_eq!(of(&["admin", "emperor"]), None);
+    assert_eq!(Peer::of_person("t1", &Claims::of(Bearer::Person)), None);
+}
+
+#[test]
+fn self_5_a_token_without_rights_has_no_role() {
+    let claims = Claims { user: Some("ada".to_owned()), may_answer: true, ..Claims::of(Bearer::Person) };
+    let roles = match Peer::of_person("t1", &claims) {
+        Some(Peer(Who::Person { roles, .. })) => Some(roles),
+        _ => None,
+    };
+    assert_eq!(roles, Some(Vec::new()));
 }

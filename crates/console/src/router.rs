@@ -74,9 +74,15 @@ async fn act<O: Operation>(
     let Some(Extension(peer)) = peer else {
         return refuse(StatusCode::FORBIDDEN, "forbidden", "nobody vouches for who asks");
     };
+    let actor = peer.actor(clerk);
+    let unreadable = |message| Err(ControlError::BadInput(format!("the request cannot be read: {message}")));
     let outcome = match request {
-        Ok(request) => clerk.perform::<O>(&peer.actor(clerk), request).await,
-        Err(message) => Err(ControlError::BadInput(format!("the request cannot be read: {message}"))),
+        Ok(request) => clerk.perform::<O>(&actor, request).await,
+        // Whoever may not ask is told so, and not how to ask.
+        Err(message) => match clerk.admit::<O>(&actor).await {
+            Ok(()) => unreadable(message),
+            Err(refused) => Err(refused),
+        },
     };
     match outcome {
         Ok(outcome) => json(StatusCode::OK, &outcome),

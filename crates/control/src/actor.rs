@@ -1,5 +1,8 @@
 //! Who asks for an operation, how they got here, and what they may do.
 
+use jiff::Timestamp;
+use toolwarden_core::{ActingToken, Claims};
+
 use crate::ControlError;
 
 /// Where an actor stands.
@@ -70,13 +73,35 @@ pub struct Actor {
     pub roles: Vec<Role>,
     /// The groups they proved to be in.
     pub groups: Vec<String>,
+    /// The token they act with; none at the machine itself and for integrations.
+    pub token: Option<TokenInUse>,
+}
+
+/// A token that is used at the control side, and what it can hand on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TokenInUse {
+    pub acting: ActingToken,
+    pub may_answer: bool,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl TokenInUse {
+    /// The token of this id.
+    #[must_use]
+    pub fn of(id: &str, claims: &Claims) -> Self {
+        Self {
+            acting: ActingToken { id: id.to_owned(), ancestors: claims.ancestors.clone() },
+            may_answer: claims.may_answer,
+            expires_at: claims.expires_at,
+        }
+    }
 }
 
 impl Actor {
     /// The owner of the data directory.
     #[must_use]
     pub fn owner(user: impl Into<String>, via: Via) -> Self {
-        Self { user: user.into(), via, roles: vec![Role::Admin], groups: Vec::new() }
+        Self { user: user.into(), via, roles: vec![Role::Admin], groups: Vec::new(), token: None }
     }
 
     /// Whether this one has the role an operation is for. Everybody who is somebody sees; an admin may everything.
@@ -108,6 +133,50 @@ impl Actor {
         if self.is_admin() { Ok(()) } else { Err(self.refused(what)) }
     }
 
+    /// The token an answer or a grant of this one is given with.
+    pub(crate) fn acting_token(&self) -> Option<ActingToken> {
+        self.token.as_ref().map(|token| token.acting.clone())
+    }
+
+    /// Why this one may not ask for what is for those with other rights (SELF-5), and what helps.
+    pub(crate) fn lacks_rights(&self, rights: &str) -> String {
+        let first = rights.split(' ').next().unwrap_or(rights);
+        let help = format!("issue one with `toolwarden tokens issue --person --right {first}`");
+        match self.roles.is_empty() {
+            true => format!(
+                "this token has no control rights: it may call tools and nothing else. This is for those with the \
+                 right `{rights}`; {help}"
+            ),
+            false => format!("this is for those with the right `{rights}`; {help}"),
+        }
+    }
+
+    /// Whether this one may learn the secret of a token with these claims: with a token nobody gets a token that is good
+    /// for more than that token.
+    ///
+    /// # Errors
+    /// It would be.
+    pub(crate) fn must_cover(&self, claims: &Claims) -> Result<(), ControlError> {
+        let Some(own) = &self.token else { return Ok(()) };
+        let is_within = |right: &String| Role::parse(right).is_some_and(|role| self.is(role));
+        if !claims.rights.iter().all(is_within) {
+            return Err(too_much("has rights that yours lacks"));
+        }
+        if claims.may_answer && !own.may_answer {
+            return Err(too_much("may answer in the client, and yours may not"));
+        }
+        let is_powerful = claims.may_answer || !claims.rights.is_empty();
+        let outlives = match (claims.expires_at, own.expires_at) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(end), Some(own)) => end > own,
+        };
+        if is_powerful && outlives {
+            return Err(too_much("has rights for longer than yours: give it an end"));
+        }
+        Ok(())
+    }
+
     fn refused(&self, what: &str) -> ControlError {
         ControlError::Forbidden(format!("{what} are for those with the right `admin`"))
     }
@@ -124,4 +193,11 @@ impl Actor {
             Via::Webhook => "webhook",
         }
     }
+}
+
+fn too_much(why: &str) -> ControlError {
+    ControlError::Forbidden(format!(
+        "with a token nobody gets a token that is good for more: this one {why}. Use `toolwarden tokens` at the machine \
+         itself"
+    ))
 }

@@ -64,18 +64,27 @@ impl Clerk {
     /// # Errors
     /// They may not, or it cannot be done.
     pub async fn perform<O: Operation>(&self, actor: &Actor, request: O::Request) -> Result<O::Outcome, ControlError> {
-        if !O::is_for(actor) {
-            let what = format!("refused: this is for those with the right `{}`", O::rights());
-            if self.parts.journal.is_some() {
-                self.record(actor, O::PATH, &what).await?;
-            }
-            return Err(ControlError::Forbidden(what));
-        }
+        self.admit::<O>(actor).await?;
         let done = O::run(self, actor, request).await;
         if let (Err(ControlError::Forbidden(why)), true) = (&done, self.parts.journal.is_some()) {
             self.record(actor, O::PATH, &format!("refused: {why}")).await?;
         }
         done
+    }
+
+    /// Whether this one may ask for an operation at all, whatever the request says; a refusal is recorded.
+    ///
+    /// # Errors
+    /// They may not.
+    pub async fn admit<O: Operation>(&self, actor: &Actor) -> Result<(), ControlError> {
+        if O::is_for(actor) {
+            return Ok(());
+        }
+        let what = format!("refused: {}", actor.lacks_rights(&O::rights()));
+        if self.parts.journal.is_some() {
+            self.record(actor, O::PATH, &what).await?;
+        }
+        Err(ControlError::Forbidden(what))
     }
 
     #[must_use]

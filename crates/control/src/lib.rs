@@ -25,7 +25,7 @@ mod servers;
 mod sessions;
 mod watching;
 
-pub use actor::{Actor, Role, Via};
+pub use actor::{Actor, Role, TokenInUse, Via};
 pub use approvals::{ApprovalView, Offer};
 pub use changes::{Changes, Follower};
 pub use clerk::{AnswerTimes, Clerk, ClerkParts};

@@ -6,12 +6,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::digest::hex;
-use toolwarden_core::{Keyring, Purpose};
+use toolwarden_core::{ActingToken, Keyring, Purpose};
 
 use toolwarden_store::state::Approval;
 
 use crate::operations::approvals_link::link_for;
-use crate::{Actor, Clerk, ControlError, Role, Via};
+use crate::{Actor, Clerk, ControlError, Role, TokenInUse, Via};
 
 /// How a link is told from the id of a held call.
 pub const LINK_MARK: &str = "l.";
@@ -27,6 +27,9 @@ pub(crate) struct Link {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) groups: Vec<String>,
     pub(crate) expires_at: Timestamp,
+    /// The token it was asked for with: answers by the link are answers of that token, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<ActingToken>,
 }
 
 impl Link {
@@ -52,7 +55,8 @@ impl Clerk {
         let keyring = self.keyring().ok()?;
         let link = Link::opened(&*keyring, text).filter(|link| link.expires_at > self.parts.clock.now())?;
         // Whoever gave it made this person an approver of this one call.
-        let actor = Actor { user: link.user, via: Via::Link, roles: vec![Role::Approver], groups: link.groups };
+        let token = link.token.map(|acting| TokenInUse { acting, ..TokenInUse::default() });
+        let actor = Actor { user: link.user, via: Via::Link, roles: vec![Role::Approver], groups: link.groups, token };
         Some((actor, link.approval))
     }
 
@@ -65,7 +69,7 @@ impl Clerk {
     /// The address of a held call for one person, without a login; none where they may not answer it.
     #[must_use]
     pub fn link_to(&self, approval: &Approval, user: &str, groups: &[String]) -> Option<String> {
-        link_for(self, approval, user.to_owned(), groups.to_vec()).ok().map(|link| link.url)
+        link_for(self, approval, (user.to_owned(), groups.to_vec()), None).ok().map(|link| link.url)
     }
 
     /// What a form of ours carries, so that an answer comes from whoever was shown the page, and for what it showed.

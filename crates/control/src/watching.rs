@@ -56,8 +56,7 @@ impl Clerk {
     /// They may not, or no gateway runs here.
     pub fn listen(self: &Arc<Self>, actor: &Actor) -> Result<Listening, ControlError> {
         if !ApprovalsList::is_for(actor) {
-            let rights = ApprovalsList::rights();
-            return Err(ControlError::Forbidden(format!("events are for those with the right `{rights}`")));
+            return Err(ControlError::Forbidden(actor.lacks_rights(&ApprovalsList::rights())));
         }
         let feed = self.parts.feed.as_ref().ok_or(ControlError::Without("the feed of a running gateway"))?;
         let (news, _attending) = (feed.bells().listen(), feed.bells().attendance.attend());

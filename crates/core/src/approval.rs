@@ -5,9 +5,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::acting_token::ActingToken;
 use crate::caller::{Caller, CallerKind};
 use crate::opinion::Opinion;
 use crate::payment::Payer;
+use crate::weak::{self, Weakness};
 
 /// How far a held call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -165,6 +167,12 @@ impl ApprovalNeeds {
     /// What an approval lacks to count; none where it lacks nothing.
     #[must_use]
     pub fn lacks(&self, caller: &HeldCaller, answer: &HeldAnswer) -> Option<&'static str> {
+        if answer.is_by_token_of(caller) && !weak::is(Weakness::Approvals) {
+            return Some(
+                "the token that made a call does not answer it, whatever its rights: answer by command, at the page \
+                 with another token, or with another token that has the right `user` or `approver`",
+            );
+        }
         if !self.names(&answer.by, &answer.groups) {
             return Some("others are named to answer calls of this tool");
         }
@@ -270,6 +278,19 @@ pub struct HeldAnswer {
     pub scope: AnswerScope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The token it was given with. None at the machine itself, by an integration, and in the form of a client whose
+    /// token says `may_answer` (REVIEW-6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<ActingToken>,
+}
+
+impl HeldAnswer {
+    /// Whether the token that made the call gave the answer (SELF-5).
+    #[must_use]
+    pub fn is_by_token_of(&self, caller: &HeldCaller) -> bool {
+        let (Some(acting), Some(made)) = (&self.token, &caller.token) else { return false };
+        acting.comes_from(made)
+    }
 }
 
 #[cfg(test)]

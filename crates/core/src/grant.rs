@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::acting_token::ActingToken;
 use crate::caller::Caller;
 
 /// What a grant permits. Fixed when it is issued.
@@ -31,6 +32,9 @@ pub struct GrantClaims {
     pub by: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// The token it was given with: it does not count for calls of that token (SELF-5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_token: Option<ActingToken>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

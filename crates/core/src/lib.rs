@@ -2,6 +2,7 @@
 //!
 //! Data only. Nothing here decides, waits, reads a file or knows the time; the judge is in `policy`.
 
+pub mod acting_token;
 pub mod address;
 pub mod approval;
 pub mod audit;
@@ -28,6 +29,7 @@ pub mod stage;
 pub mod token;
 pub mod weak;
 
+pub use acting_token::ActingToken;
 pub use approval::{
     AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, SESSION_ANCHOR, TOKEN_ANCHOR,
 };

@@ -67,6 +67,9 @@ pub struct Claims {
     pub expires_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
+    /// The tokens it was issued or rotated with; empty for tokens issued at the machine itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<String>,
 }
 
 impl Claims {
@@ -90,6 +93,7 @@ impl Claims {
             may_answer: false,
             expires_at: None,
             max_calls: None,
+            ancestors: Vec::new(),
         }
     }
 }

@@ -102,7 +102,7 @@ impl Answers {
         }
         let said: Said = serde_json::from_slice(body).map_err(|_| NotAnswered::Unreadable)?;
         let (user, groups) = (voice.user.clone(), voice.groups.clone());
-        let actor = Actor { user, via: Via::Webhook, roles: vec![Role::Approver], groups };
+        let actor = Actor { user, via: Via::Webhook, roles: vec![Role::Approver], groups, token: None };
         let outcome = perform(clerk, &actor, said).await;
         if outcome.as_ref().is_err_and(NotAnswered::is_passing) {
             // Whoever says the same once more is heard.

@@ -42,6 +42,7 @@ impl Desk {
                 at: grant.issued_at,
                 scope: toolwarden_core::AnswerScope::Session,
                 note: grant.claims.note.clone(),
+                token: grant.claims.by_token.clone(),
             };
             grant.counts(now) && grant.claims.covers(call) && pending.needs().lacks(&caller, &answer).is_none()
         };

@@ -334,6 +334,7 @@ fn in_client(caller: &Caller, user: &str, at: Timestamp, answer: &str) -> HeldAn
         at,
         scope: AnswerScope::Once,
         note: None,
+        token: None,
     }
 }
 

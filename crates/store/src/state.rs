@@ -17,6 +17,7 @@ mod roots;
 mod seals;
 mod standing;
 mod tokens;
+mod upgrades;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub use roots::{Inventory, Sealed, SealedAgain};
 use seals::Seals;
 pub use standing::Standing;
 pub use tokens::{Counted, StoredToken, Tokens};
+pub use upgrades::UpgradeNotice;
 
 /// Where PostgreSQL tells of changes. Only a hint: the counters are the truth.
 const CHANNEL: &str = "toolwarden";

@@ -9,6 +9,7 @@ mod output;
 mod serving;
 mod store;
 mod table;
+mod upgrading;
 mod wire;
 
 use std::process::ExitCode;

@@ -32,7 +32,7 @@ use self::taking::Start;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
 use crate::wire::House;
-use crate::{keys, store};
+use crate::{keys, store, upgrading};
 
 /// Where the demo server is configured.
 pub const DEMO: &str = "--demo";
@@ -148,6 +148,7 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         times,
     });
     recover(&desk, &index, &locations).await?;
+    upgrading::tell(&state, &feed.known().tokens).await;
     tokio::spawn(desk.clone().keep());
     let gateway = Gateway::new(Parts {
         policy,

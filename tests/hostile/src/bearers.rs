@@ -41,6 +41,12 @@ impl Who {
         }
     }
 
+    /// The id of their token.
+    #[must_use]
+    pub fn id(self) -> String {
+        self.token().id
+    }
+
     /// A request of theirs.
     #[must_use]
     pub fn asks(self, ask: Ask) -> Ask {
@@ -72,6 +78,7 @@ pub fn answer(is_approval: bool) -> HeldAnswer {
         at: Noon.now(),
         scope: AnswerScope::Once,
         note: None,
+        token: None,
     }
 }
 
@@ -81,9 +88,17 @@ impl House {
     /// # Errors
     /// It is not held, or nothing is kept here.
     pub async fn answers(&self, id: &str, is_approval: bool) -> Result<(), Fault> {
+        self.answers_with(id, &answer(is_approval)).await
+    }
+
+    /// The same with this answer.
+    ///
+    /// # Errors
+    /// It is not held, or nothing is kept here.
+    pub async fn answers_with(&self, id: &str, said: &HeldAnswer) -> Result<(), Fault> {
         let until = Noon.now().checked_add(std::time::Duration::from_secs(60))?;
         let state = self.state.as_ref().ok_or("nothing is kept here")?;
-        match state.answer_approval(id, &answer(is_approval), until).await? {
+        match state.answer_approval(id, said, until).await? {
             Moved::Done(_) => Ok(()),
             other => Err(format!("{id} cannot be answered: {other:?}").into()),
         }

@@ -55,6 +55,7 @@ pub(super) async fn answer(
         at: clerk.parts.clock.now(),
         scope,
         note: note.filter(|note| !note.trim().is_empty()),
+        token: actor.acting_token(),
     };
     actor.must_answer(&approval.call, &given)?;
     let (operation, transition) = match is_approval {

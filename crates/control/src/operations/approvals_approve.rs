@@ -146,6 +146,7 @@ async fn this_session(
         user: call.caller.user.clone(),
         by: actor.user.clone(),
         groups: actor.groups.clone(),
+        by_token: actor.acting_token(),
         note,
         ..GrantClaims::default()
     };

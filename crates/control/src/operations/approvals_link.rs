@@ -1,8 +1,8 @@
 //! A link by which one named person can answer one held call, once, without logging in.
 
 use serde::{Deserialize, Serialize};
-use toolwarden_core::ApprovalState;
 use toolwarden_core::name::shown;
+use toolwarden_core::{ActingToken, ApprovalState};
 use toolwarden_store::state::Approval;
 
 use super::approvals_show::find;
@@ -50,7 +50,7 @@ impl Operation for ApprovalsLink {
         let user = request.user.unwrap_or_else(|| clerk.whom(actor));
         let words = format!("give {} a link to answer it", shown(&user));
         clerk.record_approval(actor, "approvals_link", &words, &approval).await?;
-        link_for(clerk, &approval, user, request.groups)
+        link_for(clerk, &approval, (user, request.groups), actor.acting_token())
     }
 }
 
@@ -58,8 +58,8 @@ impl Operation for ApprovalsLink {
 pub(crate) fn link_for(
     clerk: &Clerk,
     approval: &Approval,
-    user: String,
-    groups: Vec<String>,
+    (user, groups): (String, Vec<String>),
+    token: Option<ActingToken>,
 ) -> Result<Outcome, ControlError> {
     let base = clerk.parts.page.as_ref().ok_or(ControlError::Without("a running gateway with an address"))?;
     let call = &approval.call;
@@ -70,8 +70,13 @@ pub(crate) fn link_for(
     if call.needs.second_person && call.caller.user.as_ref() == Some(&user) {
         return Err(ControlError::BadInput("this call needs the answer of another person than its caller".to_owned()));
     }
+    let made = call.caller.token.as_deref();
+    if token.as_ref().zip(made).is_some_and(|(token, made)| token.comes_from(made)) {
+        let why = "the token that made a call gives nobody a link to answer it: ask at the machine itself";
+        return Err(ControlError::Forbidden(why.to_owned()));
+    }
     let expires_at = approval.expires_at;
-    let link = Link { approval: approval.id.clone(), user, groups, expires_at };
+    let link = Link { approval: approval.id.clone(), user, groups, expires_at, token };
     let url = format!("{base}{}", link.sealed(&*clerk.keyring()?)?);
     Ok(Outcome { id: link.approval, user: link.user, url, expires_at: expires_at.to_string() })
 }

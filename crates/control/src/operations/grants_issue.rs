@@ -99,6 +99,7 @@ async fn claims(clerk: &Clerk, actor: &Actor, request: &Request) -> Result<Grant
         run: request.run.clone(),
         by: actor.user.clone(),
         groups: actor.groups.clone(),
+        by_token: actor.acting_token(),
         note: request.note.clone(),
         ..GrantClaims::default()
     };

@@ -9,6 +9,7 @@ use toolwarden_core::name::{self, shown};
 use toolwarden_core::{Bearer, Claims, NewToken, TOKEN_BYTES};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::Scope;
+use toolwarden_store::state::Tokens;
 
 use crate::clerk::blocking;
 use crate::place::{self, Place};
@@ -50,6 +51,9 @@ pub struct Outcome {
     pub token: ShownOnce,
     #[serde(flatten)]
     pub claims: Claims,
+    /// Until now clients on this machine needed no token, and from now on they do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_anonymous_loopback: bool,
 }
 
 /// A token on its way to whoever asked for it.
@@ -75,17 +79,26 @@ impl Operation for TokensIssue {
         let locations = request.place.locations(&clerk.parts.locations, actor);
         let now = clerk.parts.clock.now();
         let store = clerk.records().await?;
-        let claims = blocking(move || {
+        let (mut claims, anonymous) = blocking(move || {
             let opened = place::open(&locations, &[], &store)?;
-            request.claims(&opened.policy, &locations.user, now)
+            let anonymous = opened.loaded.config.gateway.anonymous_loopback;
+            Ok((request.claims(&opened.policy, &locations.user, now)?, anonymous))
         })
         .await?;
+        actor.must_cover(&claims)?;
+        claims.ancestors = actor.acting_token().map(|token| token.line()).unwrap_or_default();
+        if claims.ancestors.len() > MOST_NAMES {
+            return Err(ControlError::BadInput("too many tokens were issued one with the other".to_owned()));
+        }
         let token = new_token(clerk)?;
+        let mut before = Tokens::default();
+        clerk.state()?.catch_up_tokens(&mut before).await?;
+        let ends_anonymous_loopback = anonymous.is_none() && !before.any_was_issued();
         clerk.record(actor, "tokens_issue", &format!("{} for {}", token.id, words(&claims))).await?;
         clerk.state()?.issue_token(&clerk.author(actor), &token.id, token.digest, &claims).await?;
         clerk.caught_up().await;
         let text = ShownOnce(token.text.reveal_to_upstream().to_owned());
-        Ok(Outcome { id: token.id, token: text, claims })
+        Ok(Outcome { id: token.id, token: text, claims, ends_anonymous_loopback })
     }
 }
 
@@ -158,6 +171,7 @@ impl Request {
             may_answer: self.may_answer,
             expires_at: self.expires_at,
             max_calls: self.max_calls,
+            ancestors: Vec::new(),
         })
     }
 

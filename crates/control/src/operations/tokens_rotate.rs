@@ -29,7 +29,11 @@ impl Operation for TokensRotate {
         // The id stays, so that records of the same token belong together: only the secret is new.
         let fresh = new_token(clerk)?.with_id(&request.id);
         clerk.record(actor, "tokens_rotate", &shown(&request.id)).await?;
-        let rotated = clerk.state()?.rotate_token(&request.id, fresh.digest).await?;
+        if let Some(token) = clerk.state()?.token_of(&request.id).await? {
+            actor.must_cover(&token.claims)?;
+        }
+        let line = actor.acting_token().map(|token| token.line()).unwrap_or_default();
+        let rotated = clerk.state()?.rotate_token(&request.id, fresh.digest, &line).await?;
         clerk.caught_up().await;
         if !rotated {
             clerk.nothing_changed(actor, "tokens_rotate", &shown(&request.id)).await?;

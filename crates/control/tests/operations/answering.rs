@@ -45,7 +45,7 @@ async fn hold(office: &Office, id: &str, user: &str, approvers: &[&str]) {
 
 fn person(user: &str, groups: &[&str]) -> Actor {
     let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-    Actor { user: user.to_owned(), via: Via::Token, roles: [Role::User].into_iter().collect(), groups }
+    Actor { user: user.to_owned(), via: Via::Token, roles: [Role::User].into_iter().collect(), groups, token: None }
 }
 
 async fn listed(office: &Office, actor: &Actor, request: approvals_list::Request) -> (Vec<String>, Option<String>) {

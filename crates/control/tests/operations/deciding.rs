@@ -281,7 +281,8 @@ async fn a_file_that_comes_first_is_named_and_nothing_is_written(engine: Engine)
 
 async fn a_user_changes_what_is_theirs_and_nothing_else(engine: Engine) {
     let mut office = office_on(engine).await;
-    office.actor = Actor { user: "bob".to_owned(), via: Via::Token, roles: vec![Role::User], groups: Vec::new() };
+    office.actor =
+        Actor { user: "bob".to_owned(), via: Via::Token, roles: vec![Role::User], groups: Vec::new(), token: None };
     let forbidden = |outcome: Result<(), ControlError>| {
         assert!(outcome.as_ref().is_err_and(|error| error.code() == "forbidden"), "{outcome:?}");
     };
@@ -329,7 +330,8 @@ async fn mode_8_a_session_is_put_in_another_mode_by_whose_it_is_and_that_is_reco
     assert_eq!(ids(office.run::<SessionsList>(Nothing {}).await), ["one", "two"]);
     let wish =
         |id: &str, mode: Option<&str>| sessions_mode::Request { id: id.to_owned(), mode: mode.map(str::to_owned) };
-    office.actor = Actor { user: "bob".to_owned(), via: Via::Token, roles: vec![Role::User], groups: Vec::new() };
+    office.actor =
+        Actor { user: "bob".to_owned(), via: Via::Token, roles: vec![Role::User], groups: Vec::new(), token: None };
     assert_eq!(ids(office.run::<SessionsList>(Nothing {}).await), ["two"]);
     let others = office.run::<SessionsMode>(wish("one", Some("review"))).await;
     assert!(others.is_err_and(|error| error.code() == "not_found"), "what is another's is not there");

@@ -7,9 +7,10 @@ use toolwarden_control::{Actor, ControlError, Kind, Operation, Role, Via};
 use crate::{Office, office};
 
 /// The columns: each has only that role. Agents and whoever is nobody have none.
-const COLUMNS: [(&str, Option<Role>); 7] = [
+const COLUMNS: [(&str, Option<Role>); 8] = [
     ("anonymous", None),
     ("agent token", None),
+    ("client token", None),
     ("viewer", Some(Role::Viewer)),
     ("user", Some(Role::User)),
     ("auditor", Some(Role::Auditor)),
@@ -28,6 +29,7 @@ impl Visitor for Table {
                 via: Via::Token,
                 roles: role.into_iter().collect(),
                 groups: Vec::new(),
+                token: None,
             };
             if O::is_for(&actor) { "yes" } else { "-" }
         };
@@ -102,6 +104,7 @@ impl Visitor for Asking<'_> {
                 via: Via::Token,
                 roles: role.into_iter().collect(),
                 groups: Vec::new(),
+                token: None,
             };
             let Some(request) = read("{}").or_else(|| read(r#"{"id":""}"#)).filter(|_| !O::is_for(&actor)) else {
                 continue;

@@ -66,6 +66,7 @@ pub(super) async fn answer(house: &House, id: &str, is_approval: bool, by: &str)
         at: Noon.now(),
         scope: AnswerScope::Once,
         note: Some("because I say so".to_owned()),
+        token: None,
     };
     let until = Noon.now().checked_add(std::time::Duration::from_secs(60)).ok()?;
     match house.state.as_ref()?.answer_approval(id, &given, until).await.ok()? {

@@ -166,6 +166,7 @@ impl Node {
             at,
             scope: AnswerScope::Once,
             note: None,
+            token: None,
         };
         Ok((answer, at.checked_add(std::time::Duration::from_secs(3_600))?))
     }

@@ -119,16 +119,34 @@ impl State {
         Ok(true)
     }
 
-    /// Gives a token another secret; the former one counts no more. False where there is no such token in use.
+    /// A token as it is now; none where there is none of that id.
+    ///
+    /// # Errors
+    /// The database cannot be read, or the token was changed there.
+    pub async fn token_of(&self, id: &str) -> Result<Option<StoredToken>, StateError> {
+        let mut transaction = self.begin_reading().await?;
+        let found =
+            sqlx::query("SELECT * FROM tokens WHERE id = $1").bind(id).fetch_optional(&mut *transaction).await?;
+        transaction.commit().await?;
+        found.map(|row| self.token(&row)).transpose()
+    }
+
+    /// Gives a token another secret; the former one counts no more. False where there is no such token in use. The new
+    /// secret is `shown_to` these tokens: from now on it comes from them.
     ///
     /// # Errors
     /// The database cannot be written.
-    pub async fn rotate_token(&self, id: &str, digest: Digest) -> Result<bool, StateError> {
+    pub async fn rotate_token(&self, id: &str, digest: Digest, shown_to: &[String]) -> Result<bool, StateError> {
         let mut writing = self.begin_writing().await?;
         let found = sqlx::query("SELECT * FROM tokens WHERE id = $1 AND revoked_us IS NULL").bind(id);
         let Some(row) = found.fetch_optional(writing.connection()).await? else { return Ok(false) };
-        let token = self.token(&row)?;
-        let sealed = self.seals.seal_token(id, &digest.to_string(), &token.claims)?;
+        let StoredToken { mut claims, .. } = self.token(&row)?;
+        for ancestor in shown_to {
+            if ancestor != id && !claims.ancestors.contains(ancestor) {
+                claims.ancestors.push(ancestor.clone());
+            }
+        }
+        let sealed = self.seals.seal_token(id, &digest.to_string(), &claims)?;
         let version = next(writing.connection()).await?;
         sqlx::query("UPDATE tokens SET digest = $1, sealed = $2, version = $3 WHERE id = $4")
             .bind(digest.to_string())

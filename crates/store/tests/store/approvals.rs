@@ -48,6 +48,7 @@ pub(crate) fn answer(is_approval: bool, by: &str, seconds: u64) -> HeldAnswer {
         at: at(seconds),
         scope: AnswerScope::Once,
         note: Some("because".to_owned()),
+        token: None,
     }
 }
 

@@ -12,3 +12,4 @@ mod roots;
 mod state;
 mod tampering;
 mod tokens;
+mod upgrades;

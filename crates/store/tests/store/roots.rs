@@ -306,7 +306,7 @@ async fn vault_4_changes_meanwhile_are_kept(place: Place) -> Outcome {
             let id = NewToken::of_random(&[number; TOKEN_BYTES]).id;
             // Another secret, whose digest is part of the seal; and a call, which is counted beside it.
             let fresh = NewToken::of_random(&[number.wrapping_add(20); TOKEN_BYTES]).digest;
-            let rotated = other.rotate_token(&id, fresh).await.unwrap_or_default();
+            let rotated = other.rotate_token(&id, fresh, &[]).await.unwrap_or_default();
             let counted = other.count_call(&id, 1000).await.ok();
             last.push((id, fresh.to_string(), rotated && counted == Some(Counted::Taken(1))));
         }

@@ -58,12 +58,12 @@ async fn gate_3_a_token_is_kept_rotated_and_revoked(place: Place) -> Outcome {
     assert_eq!((&kept.claims, kept.digest.clone()), (&worker(), token.digest.to_string()));
     assert_eq!((kept.issued_at, kept.issued_by.as_str(), kept.revoked_at), (at(1), "ada", None));
     let other = NewToken::of_random(&[9; TOKEN_BYTES]);
-    assert!(state.rotate_token(&token.id, other.digest).await?);
+    assert!(state.rotate_token(&token.id, other.digest, &[]).await?);
     let rotated = all(&state).await?.by_id.get(&token.id).cloned().ok_or("it is kept")?;
     assert_eq!((&rotated.claims, rotated.digest.clone()), (&worker(), other.digest.to_string()));
     assert!(state.revoke_token(&token.id, at(5)).await?);
     assert!(!state.revoke_token(&token.id, at(6)).await? && !state.revoke_token("nobody", at(6)).await?);
-    assert!(!state.rotate_token(&token.id, token.digest).await?, "what is revoked does not come back");
+    assert!(!state.rotate_token(&token.id, token.digest, &[]).await?, "what is revoked does not come back");
     let revoked = all(&state).await?;
     assert_eq!(revoked.by_id.get(&token.id).and_then(|token| token.revoked_at), Some(at(5)));
     assert!(revoked.any_was_issued());

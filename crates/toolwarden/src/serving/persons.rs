@@ -72,7 +72,7 @@ impl Logins {
         if token.revoked_at.is_some() || is_over || !is_same {
             return None;
         }
-        Peer::of_person(token.claims.user.as_deref()?, &token.claims.rights, &token.claims.groups)
+        Peer::of_person(&token.id, &token.claims)
     }
 }
 
@@ -101,7 +101,7 @@ impl Persons {
     fn peer(&self, person: &Caller) -> Option<Peer> {
         let known = self.logins.feed.known();
         let token = known.tokens.by_id.get(person.token.id.as_ref()?)?;
-        Peer::of_person(person.user.as_deref()?, &token.claims.rights, &token.claims.groups)
+        Peer::of_person(&token.id, &token.claims)
     }
 }
 

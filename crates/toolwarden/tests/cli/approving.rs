@@ -132,7 +132,7 @@ fn review_4_who_may_answer_is_said_by_rules_and_rights() {
     );
     let server = Server::start(&house);
     let (_, bob) = issue(&house, &["--person", "--user", "bob", "--right", "approver"]);
-    let (_, eve) = issue(&house, &["--person", "--user", "eve"]);
+    let (_, eve) = issue(&house, &["--person", "--user", "eve", "--right", "user"]);
     let (_, agent) = issue(&house, &["--role", "worker", "--task", "t", "--job", "j", "--user", "bob"]);
     call(&server, "mine");
     let id = held(&house);
@@ -231,7 +231,7 @@ fn review_3_persons_hear_of_held_calls_as_they_happen() {
     let house = house("[gateway]\nanonymous_loopback = true\n");
     let server = Server::start(&house);
     let (id, bob) = issue(&house, &["--person", "--user", "bob", "--right", "approver"]);
-    let (_, eve) = issue(&house, &["--person", "--user", "eve"]);
+    let (_, eve) = issue(&house, &["--person", "--user", "eve", "--right", "user"]);
     let listen = |token: &str| {
         let Ok(mut stream) = server.connect() else { unreachable!("it listens") };
         assert!(stream.set_read_timeout(Some(Duration::from_secs(30))).is_ok());

@@ -417,22 +417,31 @@ fn gate_2_the_control_side_is_for_persons_with_a_token_and_their_rights() {
     let (_, agent) = issue(&house, &worker(&[]));
     let person = |user: &str, right: &str| issue(&house, &["--person", "--user", user, "--right", right]).1;
     let (viewer, auditor, admin) = (person("vera", "viewer"), person("otto", "auditor"), person("anna", "admin"));
-    let (id, user) = issue(&house, &["--person", "--user", "uma"]);
+    let (id, user) = issue(&house, &["--person", "--user", "uma", "--right", "user"]);
+    let (_, client) = issue(&house, &["--person", "--user", "uma", "--may-answer"]);
     let status = |token: Option<&str>, method: &str, path: &str, body: &str| ask(&server, token, method, path, body).0;
     let off = r#"{"tool":"notes:read_note","enabled":false}"#;
     let list = r#"{"entry":"notes:list_notes"}"#;
     for (method, path, body, expected) in [
-        // Nobody, an agent, somebody's guess; then viewer, user, auditor and admin.
-        ("GET", "/api/v1/status", "", ["401", "403", "401", "200", "200", "200", "200"]),
-        ("GET", "/api/v1/audit", "", ["401", "403", "401", "403", "403", "200", "200"]),
-        ("GET", "/api/v1/tokens/list", "", ["401", "403", "401", "403", "403", "403", "200"]),
-        ("POST", "/api/v1/allowlist/add", list, ["401", "403", "401", "403", "200", "403", "200"]),
-        ("POST", "/api/v1/tools/set", off, ["401", "403", "401", "403", "403", "403", "200"]),
-        ("GET", "/api/v1/nothing", "", ["401", "403", "401", "404", "404", "404", "404"]),
+        // Nobody, an agent, somebody's guess, a client's token; then viewer, user, auditor and admin.
+        ("GET", "/api/v1/status", "", ["401", "403", "401", "403", "200", "200", "200", "200"]),
+        ("GET", "/api/v1/audit", "", ["401", "403", "401", "403", "403", "403", "200", "200"]),
+        ("GET", "/api/v1/tokens/list", "", ["401", "403", "401", "403", "403", "403", "403", "200"]),
+        ("POST", "/api/v1/allowlist/add", list, ["401", "403", "401", "403", "403", "200", "403", "200"]),
+        ("POST", "/api/v1/tools/set", off, ["401", "403", "401", "403", "403", "403", "403", "200"]),
+        ("GET", "/api/v1/nothing", "", ["401", "403", "401", "404", "404", "404", "404", "404"]),
     ] {
         let guess = "tw_0123456789abc_0000000000000000000000000000000000000000000";
-        let everybody =
-            [None, Some(&*agent), Some(guess), Some(&*viewer), Some(&*user), Some(&*auditor), Some(&*admin)];
+        let everybody = [
+            None,
+            Some(&*agent),
+            Some(guess),
+            Some(&*client),
+            Some(&*viewer),
+            Some(&*user),
+            Some(&*auditor),
+            Some(&*admin),
+        ];
         assert_eq!(everybody.map(|token| status(token, method, path, body)), expected, "{method} {path}");
     }
     // What a person decided over HTTP acts, is theirs, and stands in the record with their name.

@@ -17,7 +17,7 @@ fn link(house: &House, id: &str, user: &str) -> String {
 }
 
 /// A browser, as far as it counts: status and everything that came.
-fn open(server: &Server, method: &str, path: &str, headers: &str, body: &str) -> (String, String) {
+pub fn open(server: &Server, method: &str, path: &str, headers: &str, body: &str) -> (String, String) {
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Type: application/x-www-form-urlencoded\r\n\
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
@@ -33,7 +33,7 @@ fn look(server: &Server, path: &str, headers: &str) -> (String, String) {
 }
 
 /// What the form of a page carries.
-fn hidden(page: &str, name: &str) -> String {
+pub fn hidden(page: &str, name: &str) -> String {
     let after = page.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap_or_default();
     after.split('"').next().unwrap_or_default().to_owned()
 }
@@ -144,7 +144,7 @@ fn review_3_whoever_logs_in_at_the_page_answers_with_the_rights_of_their_token()
     let house = house("[gateway]\nanonymous_loopback = true\n");
     let server = Server::start(&house);
     let (token_id, bob) = issue(&house, &["--person", "--user", "bob", "--right", "approver"]);
-    let (_, eve) = issue(&house, &["--person", "--user", "eve"]);
+    let (_, eve) = issue(&house, &["--person", "--user", "eve", "--right", "user"]);
     let (_, agent) = issue(&house, &["--role", "worker", "--task", "t", "--job", "j", "--user", "bob"]);
     call(&server, "mine");
     let id = held(&house);
@@ -198,7 +198,7 @@ fn review_3_the_page_offers_a_narrowed_always() {
     let id = held(&house);
     let shown = house.json(&["approvals", "show", &id]);
     let user = shown.pointer("/caller/user").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (_, own) = issue(&house, &["--person", "--user", &user]);
+    let (_, own) = issue(&house, &["--person", "--user", &user, "--right", "user"]);
     let origin = format!("Origin: http://{}\r\n", server.address());
     let log_in = || open(&server, "POST", "/approve/login", &origin, &format!("token={own}&next={id}"));
     assert!(eventually(|| log_in().0 == "200"), "{user} {}", log_in().1);

@@ -2,6 +2,7 @@
 
 mod allowing;
 mod approving;
+mod approving_own;
 mod beside;
 mod breaking;
 mod classifying;

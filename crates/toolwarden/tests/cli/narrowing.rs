@@ -174,6 +174,7 @@ fn review_3_nobody_narrows_the_lists_of_others() {
     let house = house("[gateway]\nanonymous_loopback = true\n");
     let server = Server::start(&house);
     let (_, bob) = issue(&house, &["--person", "--user", "bob", "--right", "approver"]);
+    let (_, answers) = issue(&house, &["--person", "--user", "eve", "--right", "user"]);
     let (_, eve) = issue(&house, &["--person", "--user", "eve"]);
     server.call_as(&eve, "write_note", &json!({ "name": "plan", "text": "hers" }));
     let id = held(&house);
@@ -182,7 +183,7 @@ fn review_3_nobody_narrows_the_lists_of_others() {
     let refused = post(&bob);
     assert!(refused.0 == "403", "{refused:?}");
     assert!(is_held(&server.call_as(&eve, "write_note", &json!({ "name": "plan", "text": "hers" }))));
-    let done = post(&eve);
+    let done = post(&answers);
     assert!(done.0 == "200" && done.1.contains(" where "), "{done:?}");
     let said = server.call_as(&eve, "write_note", &json!({ "name": "plan", "text": "more" }));
     assert!(said.contains("wrote plan"), "{said}");

@@ -8,10 +8,10 @@ use toolwarden_core::Keyring;
 use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::index::{Filter, ship};
 use toolwarden_store::journal::verify;
-use toolwarden_store::{Database, Index, Location};
+use toolwarden_store::{Database, Index, Location, State};
 
 use super::Check;
-use crate::{environment, keys, store};
+use crate::{environment, keys, store, upgrading};
 
 /// A larger record is left to `audit verify`: doctor should answer within seconds.
 const LARGEST_RECORD: u64 = 256 * 1024 * 1024;
@@ -30,11 +30,27 @@ pub(super) fn check(locations: &Locations) -> Vec<Check> {
         let index = opened.as_ref().map(|opened| &opened.index);
         let journal = journal(&root, keyring.as_deref(), index).await;
         let clock = clock(&root, index).await;
+        let upgrade = match (opened.as_ref(), keyring) {
+            (Some(opened), Some(keyring)) => upgrade(State::over(opened.database.clone(), keyring)).await,
+            _ => None,
+        };
         if let Some(opened) = opened {
             opened.database.close().await;
         }
-        vec![store_check, key_check, journal, clock]
+        [store_check, key_check, journal, clock].into_iter().chain(upgrade).collect()
     })
+}
+
+/// What the last upgrade changed for those who were here before.
+async fn upgrade(state: State) -> Option<Check> {
+    match upgrading::recent(&state, environment::now()).await {
+        Ok(words) if words.is_empty() => None,
+        Ok(words) => {
+            let next = "see CHANGELOG.md; this is said for a week after the first start";
+            Some(Check::warning("upgrade", words.join("\n  "), next))
+        }
+        Err(error) => Some(Check::warning("upgrade", format!("{error:#}"), "see that the store can be read")),
+    }
 }
 
 /// The store, where there is one.

@@ -1,0 +1,47 @@
+//! Only persons' tokens in use that were issued without rights lost something.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolwarden_core::{Bearer, Claims};
+use toolwarden_store::state::{StoredToken, Tokens};
+
+use super::{CHANGES, client_rights, words};
+
+fn tokens(kept: &[(&str, Claims, bool)]) -> Tokens {
+    let token = |(id, claims, is_revoked): &(&str, Claims, bool)| {
+        let token = StoredToken {
+            id: (*id).to_owned(),
+            digest: String::new(),
+            claims: claims.clone(),
+            issued_at: Timestamp::UNIX_EPOCH,
+            issued_by: "ada".to_owned(),
+            calls: 0,
+            revoked_at: is_revoked.then_some(Timestamp::UNIX_EPOCH),
+        };
+        ((*id).to_owned(), Arc::new(token))
+    };
+    Tokens { by_id: kept.iter().map(token).collect(), ..Tokens::default() }
+}
+
+#[test]
+fn self_5_the_notice_names_the_tokens_that_lost_rights() {
+    let (person, agent) = (Claims::of(Bearer::Person), Claims::of(Bearer::Agent));
+    let user = Claims { rights: vec!["user".to_owned()], ..person.clone() };
+    let said = client_rights(&tokens(&[
+        ("lost1", person.clone(), false),
+        ("revoked1", person, true),
+        ("agent1", agent.clone(), false),
+        ("user1", user.clone(), false),
+    ]));
+    let said = said.unwrap_or_default();
+    assert!(said.contains("lost1") && said.contains("--right user"), "{said}");
+    assert!(!["revoked1", "agent1", "user1"].iter().any(|id| said.contains(id)), "{said}");
+    assert_eq!(client_rights(&tokens(&[("agent1", agent, false), ("user1", user, false)])), None);
+}
+
+#[test]
+fn a_notice_of_another_version_says_nothing() {
+    assert_eq!(words("of a newer version", &Tokens::default()), None);
+    assert!(CHANGES.iter().any(|change| change.name == "client_rights"));
+}
