@@ -2,6 +2,9 @@
 //!
 //! A state is bound to its principal, its server and its call, counts its rounds, expires, and opens
 //! once. It proves that an exchange goes on, never that a call is permitted: every round is judged.
+//!
+//! Answers (`inputResponses`) are no part of the call that a person is shown and permits. They count only with the state
+//! of the questions they answer, and only for these questions: `open` is the one way to a state, and checks both.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -10,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
-use toolwarden_core::json::{Kind, Part};
+use toolwarden_core::json::{Kind, Part, Value, unescape};
 use toolwarden_core::{Caller, Digest, Keyring, Purpose, Weakness, weak};
 use toolwarden_mcp::headers;
 
@@ -29,6 +32,12 @@ const MOST_USED_BY_ONE: usize = 10_000;
 const TOO_MANY: &str = "100000 of all callers were used in the last 30 minutes, which is the most; try again later";
 const TOO_MANY_BY_ONE: &str = "10000 of yours were used in the last 30 minutes, which is the most; try again later";
 
+const ANSWERS: &str = "inputResponses";
+const STATE: &str = "requestState";
+const UNSOLICITED: &str = "it is missing: `inputResponses` count only together with the `requestState` of the questions \
+                           they answer; make the call without them";
+const NOT_ASKED: &str = "`inputResponses` must be an object with answers to the questions of this state alone";
+
 /// Why a state cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -39,7 +48,7 @@ pub struct Unusable(pub &'static str);
 pub enum Carried {
     /// The server's own state, byte for byte.
     Server(String),
-    /// The server asks without a state; the call left under an approval, which the client has to bring back.
+    /// The server asks without a state of its own. The answers need one all the same.
     Stateless,
     /// A call that waits at a legacy server.
     Parked(String),
@@ -53,6 +62,14 @@ pub enum Carried {
         #[serde(default)]
         by_page: bool,
     },
+}
+
+/// What a client is asked, and what it brings back with the answers.
+#[derive(Debug, Clone)]
+pub struct Asks {
+    pub carried: Carried,
+    /// The keys of the questions: answers to others are refused.
+    pub questions: Vec<String>,
 }
 
 /// What a state says, before it is sealed.
@@ -69,6 +86,9 @@ struct Plain {
     /// Milliseconds since this gateway started.
     expires: u64,
     carried: Carried,
+    /// The keys of the questions that were asked.
+    #[serde(default)]
+    questions: Vec<String>,
     /// The approval its call left under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
@@ -176,13 +196,8 @@ impl States {
     }
 
     /// Seals what a client is to bring back; `round` is how often this exchange has asked, this time included.
-    pub fn seal(
-        &self,
-        keyring: &dyn Keyring,
-        bound: Bound<'_>,
-        round: u8,
-        carried: Carried,
-    ) -> Result<String, Failure> {
+    pub fn seal(&self, keyring: &dyn Keyring, bound: Bound<'_>, round: u8, asks: Asks) -> Result<String, Failure> {
+        let Asks { carried, questions } = asks;
         if usize::from(round) > weak::limit(usize::from(MOST_ROUNDS)) {
             return Err(Failure::Protocol(format!("it asked more than {MOST_ROUNDS} times")));
         }
@@ -195,6 +210,7 @@ impl States {
             round,
             expires: self.after(self.life),
             carried,
+            questions,
             approval: bound.approval.map(str::to_owned),
         };
         let text = serde_json::to_vec(&plain).map_err(|_| unsealable())?;
@@ -203,12 +219,13 @@ impl States {
         if sealed.len() > LONGEST { Err(Failure::TooLarge) } else { Ok(sealed) }
     }
 
-    /// Opens what a client brought back; none where it brought nothing.
+    /// Opens what a client brought back; none where it brought nothing. Refuses answers to what was not asked.
     pub fn open(&self, keyring: &dyn Keyring, bound: Bound<'_>) -> Result<Option<Opened>, Unusable> {
-        let Some(given) = bound.params.and_then(|params| params.value().get("requestState")) else { return Ok(None) };
-        if given.kind() == Kind::Null {
-            return Ok(None);
-        }
+        let member = |name: &str| bound.params.and_then(|params| params.value().get(name));
+        let answers = member(ANSWERS).filter(|answers| answers.kind() != Kind::Null);
+        let Some(given) = member(STATE).filter(|given| given.kind() != Kind::Null) else {
+            return if answers.is_some() && !weak::is(Weakness::Seals) { Err(Unusable(UNSOLICITED)) } else { Ok(None) };
+        };
         let text = given.as_str().filter(|text| text.len() <= LONGEST).ok_or_else(foreign)?;
         let sealed = headers::base64(&text).ok_or_else(foreign)?;
         let opened = keyring.open(Purpose::RequestState, principal(bound.caller).as_bytes(), &sealed);
@@ -230,6 +247,9 @@ impl States {
         }
         if self.lock().numbers.contains(&plain.number) {
             return Err(Unusable("it was used before"));
+        }
+        if answers.is_some_and(|answers| !answers_only(answers, &plain.questions)) {
+            return Err(Unusable(NOT_ASKED));
         }
         Ok(Some(plain.opened()))
     }
@@ -256,6 +276,26 @@ impl States {
     fn lock(&self) -> std::sync::MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a request brings answers or a state, in an era that has neither. They would reach the server without being part
+/// of the call that a person is shown.
+pub fn is_foreign_to_era(params: Option<&Part>) -> bool {
+    let is_given =
+        |name: &str| params.and_then(|params| params.value().get(name)).is_some_and(|it| it.kind() != Kind::Null);
+    (is_given(ANSWERS) || is_given(STATE)) && !weak::is(Weakness::Seals)
+}
+
+/// Whether answers are to these questions alone.
+pub fn answers_only(answers: Value<'_>, questions: &[String]) -> bool {
+    let is_asked = |key: &str| questions.iter().any(|question| *question == unescape(key));
+    answers.kind() == Kind::Object && answers.entries().all(|(key, _)| is_asked(key))
+}
+
+/// The keys of the questions that a result asks.
+pub fn questions_of(result: Value<'_>) -> Vec<String> {
+    let requests = result.get("inputRequests").into_iter().flat_map(Value::entries);
+    requests.map(|(key, _)| unescape(key).into_owned()).collect()
 }
 
 fn foreign() -> Unusable {

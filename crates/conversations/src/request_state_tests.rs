@@ -6,7 +6,7 @@ use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Keyring};
 use toolwarden_vault::FileKeyring;
 
-use super::{Bound, Carried, MOST_ROUNDS, MOST_USED, MOST_USED_BY_ONE, States, Unusable};
+use super::{Asks, Bound, Carried, MOST_ROUNDS, MOST_USED, MOST_USED_BY_ONE, States, Unusable};
 
 fn params(text: &str) -> Part {
     let document = Document::parse(text, Limits::DEFAULT);
@@ -16,6 +16,11 @@ fn params(text: &str) -> Part {
 
 fn server(own: &str) -> Carried {
     Carried::Server(own.to_owned())
+}
+
+/// With the questions `q1` and `q"2`.
+fn asks(carried: Carried) -> Asks {
+    Asks { carried, questions: vec!["q1".to_owned(), "q\"2".to_owned()] }
 }
 
 struct Desk {
@@ -42,7 +47,7 @@ impl Desk {
             params: Some(call),
             approval: None,
         };
-        self.states.seal(&self.keyring, bound, 1, carried).unwrap_or_default()
+        self.states.seal(&self.keyring, bound, 1, asks(carried)).unwrap_or_default()
     }
 
     fn why(&self, caller: &Caller, server: &str, method: &str, call: &str) -> &'static str {
@@ -148,8 +153,8 @@ fn states_end_with_the_gateway_and_after_many_rounds() -> Result<(), Box<dyn std
     assert!(matches!(next.open(&desk.keyring, bound), Err(Unusable(why)) if why.contains("restarted")));
     let otherwise = desk.states.open(&desk.keyring, Bound { definition: 2, ..bound });
     assert!(matches!(otherwise, Err(Unusable(why)) if why.contains("reached otherwise")), "{otherwise:?}");
-    assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS, Carried::Again).is_ok());
-    assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS + 1, Carried::Again).is_err());
+    assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS, asks(Carried::Again)).is_ok());
+    assert!(desk.states.seal(&desk.keyring, bound, MOST_ROUNDS + 1, asks(Carried::Again)).is_err());
     Ok(())
 }
 
@@ -217,5 +222,48 @@ async fn what_was_used_is_forgotten_when_it_has_expired() -> Result<(), Box<dyn 
     assert!(desk.states.consume(&opened(2), &desk.ada).is_ok());
     let used = desk.states.lock();
     assert_eq!((used.numbers.len(), used.order.len(), used.counts.values().sum::<usize>()), (1, 1, 1));
+    Ok(())
+}
+
+/// REVIEW-4: an approval is of the call that was shown, and answers are no part of that.
+#[test]
+fn review_4_answers_count_with_the_state_of_their_questions_alone() -> Result<(), Box<dyn std::error::Error>> {
+    let desk = desk()?;
+    let call = params(r#"{"name":"t"}"#);
+    let open = |members: &str| desk.why(&desk.ada, "notes", "tools/call", &format!(r#"{{"name":"t"{members}}}"#));
+    let missing = "it is missing";
+    for unsolicited in [
+        r#","inputResponses":{}"#,
+        r#","inputResponses":{"q1":{"action":"accept"}}"#,
+        r#","inputResponses":[]"#,
+        r#","inputResponses":"text""#,
+        r#","inputResponses":{"q1":1},"requestState":null"#,
+        r#","input\u0052esponses":{"q1":1}"#,
+    ] {
+        let why = open(unsolicited);
+        assert!(why.starts_with(missing), "{unsolicited}: {why}");
+    }
+    for (answers, expected) in [
+        ("{}", "opened"),
+        ("null", "opened"),
+        (r#"{"q1":1}"#, "opened"),
+        (r#"{"\u00711":1,"q\"2":2}"#, "opened"),
+        (r#"{"q1":1,"other":2}"#, "refused"),
+        (r#"{"Q1":1}"#, "refused"),
+        (r#"{"":1}"#, "refused"),
+        ("[]", "refused"),
+        (r#""q1""#, "refused"),
+        ("7", "refused"),
+    ] {
+        let state = desk.sealed(&call, server("own"));
+        let why = open(&format!(r#","inputResponses":{answers},"requestState":"{state}""#));
+        let is_as_expected = match expected {
+            "opened" => why == "opened",
+            _ => why.contains("questions of this state alone"),
+        };
+        assert!(is_as_expected, "{answers}: {why}");
+    }
+    let state = desk.sealed(&call, server("own"));
+    assert_eq!(open(&format!(r#","requestState":"{state}""#)), "opened", "a state without answers asks again");
     Ok(())
 }

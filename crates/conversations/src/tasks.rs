@@ -13,6 +13,7 @@ use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::{Id, Notification};
 
 use crate::failure::Failure;
+use crate::request_state::answers_only;
 use crate::sessions::principal;
 
 /// So many tasks of one server are remembered; the oldest are forgotten first.
@@ -36,6 +37,8 @@ struct Table {
 struct Made {
     owner: String,
     tool: Arc<str>,
+    /// The keys of its questions that were shown to its owner and not answered.
+    open: Vec<String>,
 }
 
 /// Who will own the task that an answer may make, and of what it is one.
@@ -75,10 +78,30 @@ impl Tasks {
         {
             table.owners.remove(&oldest);
         }
-        let made = Made { owner: maker.owner.clone(), tool: maker.tool.clone() };
+        let made = Made { owner: maker.owner.clone(), tool: maker.tool.clone(), open: Vec::new() };
         table.owners.insert(id.clone(), made);
         table.order.push_back(id);
         Ok(())
+    }
+
+    /// Remembers what a task asks, as its owner is shown it.
+    pub fn asks(&self, id: &str, questions: Vec<String>) {
+        if let Some(made) = self.lock().owners.get_mut(id) {
+            made.open = questions;
+        }
+    }
+
+    /// Whether these are answers to open questions of a task alone; each question is answered once. An approval of the
+    /// call that made the task is none of data that nobody asked for.
+    pub fn take_answers(&self, id: &str, answers: Value<'_>) -> bool {
+        let mut table = self.lock();
+        let Some(made) = table.owners.get_mut(id) else { return weak::is(Weakness::Owners) };
+        if !answers_only(answers, &made.open) {
+            return weak::is(Weakness::Seals);
+        }
+        let is_answered = |key: &String| answers.get(key).is_some();
+        made.open.retain(|key| !is_answered(key));
+        true
     }
 
     pub fn is_of(&self, id: &str, caller: &Caller) -> bool {

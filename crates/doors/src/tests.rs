@@ -51,3 +51,4 @@ mod tracing;
 mod transparency;
 mod unheard;
 mod wire;
+mod unsolicited;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use toolwarden_conversations::request_state::Carried;
+use toolwarden_conversations::request_state::{Asks, Carried};
 use toolwarden_core::json::Part;
 use toolwarden_core::{ApprovalState, Call, token};
 use toolwarden_mcp::Id;
@@ -32,7 +32,8 @@ pub(crate) async fn ask(
     gateway.keyring.random(&mut random).map_err(|_| Refusal::NoRecord)?;
     let key = token::letters(&random);
     let carried = Carried::Held { approval: asking.id.clone(), key: key.clone(), by_page: question.by_page };
-    let state = gateway.states.seal(&*gateway.keyring, asked.bound(), 1, carried).map_err(Refusal::Upstream)?;
+    let asks = Asks { carried, questions: vec![key.clone()] };
+    let state = gateway.states.seal(&*gateway.keyring, asked.bound(), 1, asks).map_err(Refusal::Upstream)?;
     let result = format!(
         r#"{{"resultType":"input_required","inputRequests":{{{}:{{"method":"elicitation/create","params":{}}}}},"requestState":{},"_meta":{{"toolwarden/approval":{}}}}}"#,
         quoted(&key),

@@ -16,6 +16,7 @@ use futures_util::future::ready;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::mpsc;
 use toolwarden_conversations::Scope;
+use toolwarden_conversations::request_state::answers_only;
 use toolwarden_conversations::sessions::identity;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::{Part, Value, unescape};
@@ -45,6 +46,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const WAITING: usize = 16;
 /// How often somebody may be faster.
 const TRIES: usize = 8;
+const NOT_ASKED: &str = "`inputResponses` must be answers to open questions of the task alone";
 /// Tasks that a list shows at most.
 const MOST_LISTED: u32 = 100;
 
@@ -375,8 +377,12 @@ impl Followed {
         let given = params.and_then(|params| params.value().get("inputResponses"));
         for _ in 0..TRIES {
             let acknowledged = Answer::message(compose::result(id, words::ACKNOWLEDGED));
-            let TaskStage::Asks(asked) = &self.task.stage else { return Ok(acknowledged) };
-            let Some(questions) = with_answers(asked, given) else { return Ok(acknowledged) };
+            let (asked, given) = match (&self.task.stage, given) {
+                (_, None) => return Ok(acknowledged),
+                (TaskStage::Asks(asked), Some(given)) if is_asked(asked, given) => (asked, given),
+                (_, Some(_)) => return Err(Refusal::Params(NOT_ASKED.to_owned())),
+            };
+            let Some(questions) = with_answers(asked, Some(given)) else { return Ok(acknowledged) };
             let is_whole = words::unanswered(&questions).is_none();
             if self
                 .desk
@@ -428,6 +434,16 @@ impl Followed {
             }
         }
     }
+}
+
+/// Whether all of the answers are to what was asked. One that was given before counts for nothing, so that whoever is not
+/// sure that it arrived can say it again.
+fn is_asked(asked: &TaskQuestions, given: Value<'_>) -> bool {
+    let requests = Part::composed(asked.requests.clone());
+    requests.is_ok_and(|requests| {
+        let questions: Vec<_> = requests.value().entries().map(|(key, _)| unescape(key).into_owned()).collect();
+        answers_only(given, &questions)
+    })
 }
 
 /// What of the answers is to questions that are open; none where nothing is.

@@ -3,7 +3,7 @@
 
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::{self, wants_addresses};
-use toolwarden_conversations::request_state::Carried;
+use toolwarden_conversations::request_state::{Asks, Carried, questions_of};
 use toolwarden_conversations::whole::check_words;
 use toolwarden_core::json::{Part, Value, unescape};
 use toolwarden_core::{Weakness, weak};
@@ -11,7 +11,7 @@ use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::{object_with, quoted};
 
 use crate::gateway::Gateway;
-use crate::resolve::{Asked, What};
+use crate::resolve::{Asked, What, text_member};
 use crate::roots;
 use toolwarden_refusals::Refusal;
 
@@ -39,21 +39,30 @@ pub async fn outgoing(gateway: &Gateway, asked: &Asked, result: &Part) -> Result
             let own = state.as_str().ok_or_else(|| Failure::Protocol("its state is no text".to_owned()))?;
             Some(Carried::Server(own.into_owned()))
         }
-        // Without one the client would come back with a call that nobody approved.
-        None => (asks && asked.under.get().is_some()).then_some(Carried::Stateless),
+        // Without one nobody could tell its answers from what was never asked.
+        None => (asks && matches!(asked.what, What::Call)).then_some(Carried::Stateless),
     };
     let sealed = match carried {
         None => None,
         Some(carried) => {
             let round = asked.state.as_ref().map_or(0, |state| state.round) + 1;
-            let sealed = gateway.states.seal(&*gateway.keyring, asked.bound(), round, carried)?;
+            let asks = Asks { carried, questions: questions_of(value) };
+            let sealed = gateway.states.seal(&*gateway.keyring, asked.bound(), round, asks)?;
             Some(quoted(&sealed))
         }
     };
+    if let (What::Task(Some(_)), Some(task)) = (&asked.what, task_of(asked)) {
+        asked.upstream.tasks.asks(&task, questions_of(value));
+    }
     let mut changed = Vec::new();
     changed.extend(shown.as_deref().map(|shown| ("inputRequests", Some(shown))));
     changed.extend(sealed.as_deref().map(|sealed| ("requestState", Some(sealed))));
     Ok((!changed.is_empty()).then(|| object_with(Some(value), &changed)))
+}
+
+/// The task that a message speaks of.
+fn task_of(asked: &Asked) -> Option<String> {
+    text_member(asked.query.call.params.as_ref(), "taskId")
 }
 
 /// What becomes of the answers a modern request brings.
@@ -72,6 +81,11 @@ pub async fn incoming(gateway: &Gateway, asked: &Asked) -> Result<Answers, Refus
     let brings = is_modern_call || &*asked.method == "tasks/update";
     let given = asked.query.call.params.as_ref().and_then(|params| params.member("inputResponses"));
     let Some(given) = given.filter(|_| brings) else { return Ok(Answers::None) };
+    if let (What::Task(_), Some(task)) = (&asked.what, task_of(asked))
+        && !asked.upstream.tasks.take_answers(&task, given.value())
+    {
+        return Err(Refusal::Params("`inputResponses` must be answers to open questions of the task alone".to_owned()));
+    }
     let caller = &asked.arrival.caller;
     let mut kept = Vec::new();
     for (key, answer) in given.value().entries() {

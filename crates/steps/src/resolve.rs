@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use toolwarden_conversations::bounds::CallBounds;
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::questions::Whom;
-use toolwarden_conversations::request_state::{Bound, Opened};
+use toolwarden_conversations::request_state::{Bound, Opened, is_foreign_to_era};
 use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Question};
 use toolwarden_conversations::tasks::Maker;
 use toolwarden_conversations::upstreams::{Link, Upstream};
@@ -29,6 +29,9 @@ use toolwarden_refusals::Refusal;
 
 pub const FOREIGN_CANCEL: &str = "a cancellation of no request of its own";
 pub const FOREIGN_ANSWER: &str = "an answer to nothing that was asked of it";
+
+const UNKNOWN_MEMBERS: &str = "`inputResponses` and `requestState` do not exist in this protocol version; make the call \
+                              without them";
 
 /// A message with everything known that the judge needs.
 #[derive(Debug)]
@@ -135,6 +138,7 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
         }
         _ => None,
     };
+        What::Call if is_foreign_to_era(params.as_ref()) => return Err(Refusal::Params(UNKNOWN_MEMBERS.to_owned())),
     let call = call(server, &method, params)?;
     let bounds = match what {
         What::Call => upstream.bounds().narrowed(&gateway.limiter.of_tool(server, &call.tool).unwrap_or_default()),

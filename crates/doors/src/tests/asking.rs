@@ -172,14 +172,21 @@ async fn only_calls_may_be_answered_with_questions() {
 #[tokio::test]
 async fn gate_18_answers_are_recorded_and_roots_are_judged() {
     let roots = json!({"roots": [{"uri": "file:///srv/work"}, {"uri": "file:///"}]});
-    let brings = json!({"inputResponses": {"r": roots, "f": {"action": "accept", "content": {"x": "y"}}}});
+    let brings = json!({"r": roots, "f": {"action": "accept", "content": {"x": "y"}}});
     let form = json!({"action": "accept", "content": {"x": "y"}});
     for (server, wanted) in [
-        ("may_ask = [\"roots\"]", json!({"r": {"roots": [{"uri": "file:///srv/work"}]}, "f": form})),
+        ("may_ask = [\"roots\", \"elicitation\"]", json!({"r": {"roots": [{"uri": "file:///srv/work"}]}, "f": form})),
         ("", json!({"f": form})),
     ] {
         let house = house(server).await;
+        // What an answer is shows in its form, whatever was asked.
+        let questions = json!({"r": self::form("where?"), "f": self::form("who?")});
+        let asking = json!({"resultType": "input_required", "inputRequests": questions, "requestState": "own"});
+        house.recorder.answers(&asking.to_string());
+        let said = say(&house, ada(), &call("write", &json!({}))).await;
+        let state = said.pointer("/result/requestState").cloned().unwrap_or_default();
         house.recorder.answers(r#"{"resultType":"complete","content":[]}"#);
+        let brings = json!({"inputResponses": brings, "requestState": state});
         say(&house, ada(), &call("write", &brings)).await;
         let sent = house.recorder.calls().pop().map(|(_, text)| text).unwrap_or_default();
         let sent: Value = serde_json::from_str(&sent).unwrap_or_default();

@@ -15,7 +15,7 @@ const DONE: &str = r#"{"resultType":"complete","content":[{"type":"text","text":
 const LEGACY_TASK: &str = r#"{"task":{"taskId":"t1","status":"working"}}"#;
 const MODERN_TASK: &str = r#"{"resultType":"task","taskId":"t1","status":"working"}"#;
 /// A client that can be asked, besides knowing tasks.
-const CAPABLE: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
+pub(super) const CAPABLE: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
 
 async fn approved(house: &House, speech: Speech) -> String {
     let task = follow(house, one(), speech).await;

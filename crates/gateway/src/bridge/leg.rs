@@ -10,7 +10,7 @@ use http::StatusCode;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_conversations::Failure;
 use toolwarden_conversations::questions::{self, Declined, wants_addresses};
-use toolwarden_conversations::request_state::Carried;
+use toolwarden_conversations::request_state::{Asks, Carried, questions_of};
 use toolwarden_conversations::sessions::principal;
 use toolwarden_conversations::upstreams::{Link, Turn};
 use toolwarden_conversations::whole;
@@ -296,12 +296,11 @@ impl Leg {
         if let Some(under) = self.asked.under.get() {
             under.set_pause(true);
         }
-        let state = self.gateway.states.seal(keyring, self.asked.bound(), self.round + 1, carried)?;
-        let result = format!(
-            r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":{}}}"#,
-            entries.join(","),
-            quoted(&state)
-        );
+        let asking = format!(r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#, entries.join(","));
+        let asking = Part::composed(asking)?;
+        let asks = Asks { carried, questions: questions_of(asking.value()) };
+        let state = self.gateway.states.seal(keyring, self.asked.bound(), self.round + 1, asks)?;
+        let result = object_with(Some(asking.value()), &[("requestState", Some(&quoted(&state)))]);
         Ok(Sent { status: StatusCode::OK, body: compose::result(&self.id, &result), session: None })
     }
 
