@@ -17,7 +17,7 @@ use toolwarden_core::{
     token, weak,
 };
 use toolwarden_store::state::{Approval, Bells, Feed, Holding, Moved, NewApproval, StateError};
-use toolwarden_store::{Journal, State};
+use toolwarden_store::{Journal, JournalError, State};
 
 use crate::taken::{NotTaken, Taken};
 
@@ -73,6 +73,15 @@ pub struct Desk {
     is_unheard: AtomicBool,
     /// How persons and a classifier agree, as it was last looked up.
     pub(crate) agreement: Mutex<Agreement>,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    #[error("it cannot be recorded: {0}")]
+    Record(#[from] JournalError),
+    #[error(transparent)]
+    Store(#[from] StateError),
 }
 
 /// What tells one call from every other (REVIEW-4).
@@ -240,11 +249,12 @@ impl Desk {
         }
     }
 
-    /// Keeps what a person said where the call was made; false where somebody was faster, or it is over.
+    /// Keeps what a person said where the call was made; false where somebody was faster, or it is over. It is recorded
+    /// before it counts.
     ///
     /// # Errors
     /// It cannot be recorded or written; then nothing was said.
-    pub async fn answer(&self, id: &str, answer: &HeldAnswer) -> Result<bool, StateError> {
+    pub async fn answer(&self, id: &str, answer: &HeldAnswer) -> Result<bool, NotKept> {
         let Some(approval) = self.parts.state.approval(id).await? else { return Ok(false) };
         let (what, word, counts) = match answer.is_approval {
             true => ("approval_approved", "approved (once), in the client", self.parts.times.approved),
@@ -255,10 +265,17 @@ impl Desk {
         if lacks.is_some() || approval.state != ApprovalState::Held {
             return Ok(false);
         }
+        let (operation, said) = match answer.is_approval {
+            true => ("approvals_approve", "approve (once), in the client"),
+            false => ("approvals_deny", "deny, in the client"),
+        };
+        self.parts.journal.record(&self.record(operation, id, Some(&approval.call), said)).await?;
         let moved = self.parts.state.answer_approval(id, answer, later(answer.at, counts)).await?;
         let is_done = matches!(moved, Moved::Done(_));
         if is_done {
             self.tell(what, id, Some(&approval.call), word);
+        } else {
+            self.tell(operation, id, Some(&approval.call), "nothing changed: somebody was faster, or it is over");
         }
         Ok(is_done)
     }

@@ -12,7 +12,7 @@ mod standing;
 mod taken;
 mod tasks;
 
-pub use desk::{Asking, Desk, Marks, Parts, Raised, Times, Turned};
+pub use desk::{Asking, Desk, Marks, NotKept, Parts, Raised, Times, Turned};
 pub use grants::may_be_granted;
 pub use keeping::RecoveryError;
 pub use payment::{goes_on, payment};

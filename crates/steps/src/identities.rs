@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use toolwarden_conversations::request_state::Carried;
 use toolwarden_core::{Caller, Decision, Reason, ShownToken, Stage, Standing, Weakness, weak};
 use toolwarden_policy::Explanation;
 use toolwarden_refusals::{Denial, Refusal};
@@ -168,14 +169,18 @@ impl Known {
     }
 }
 
-/// Counts a call of a token that is good for so many, right before it is recorded and leaves. A call that goes on in
-/// another request was counted when it began.
+/// Counts a call of a token that is good for so many, right before it is recorded and leaves. It counts each time it is
+/// sent to its server: the first time, and with the answers of each further round, in whichever era. What goes on at the
+/// server without being sent again is not counted: a call that waits there, and messages about tasks.
 ///
 /// # Errors
 /// None is left, or it cannot be counted.
 pub async fn count(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let token = &asked.arrival.caller.token;
-    let (Some(id), Some(most), None) = (&token.id, token.calls_left, &asked.state) else { return Ok(()) };
+    let (Some(id), Some(most)) = (&token.id, token.calls_left) else { return Ok(()) };
+    if matches!(asked.state.as_ref().map(|state| &state.carried), Some(Carried::Parked(_))) {
+        return Ok(());
+    }
     let Some(known) = gateway.identities.known.as_ref().filter(|_| matches!(asked.what, What::Call)) else {
         return Ok(());
     };

@@ -48,6 +48,8 @@ pub struct Asked {
     pub bounds: CallBounds,
     /// The policy it was judged by: every later step of the call uses the same.
     pub judged_by: OnceLock<Arc<PolicySet>>,
+    /// The policy it was judged by once more when somebody answered a hold: from then on that one is used.
+    pub settled_by: OnceLock<Arc<PolicySet>>,
     /// How many changes of the server were heard of before it left (GATE-12).
     pub after: OnceLock<u64>,
     /// The approval it is made under, where it was held.
@@ -136,9 +138,9 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
             let bound = Bound { caller, server, definition, method: &method, params: params.as_ref(), approval: None };
             gateway.states.open(&*gateway.keyring, bound)?
         }
+        What::Call if is_foreign_to_era(params.as_ref()) => return Err(Refusal::Params(UNKNOWN_MEMBERS.to_owned())),
         _ => None,
     };
-        What::Call if is_foreign_to_era(params.as_ref()) => return Err(Refusal::Params(UNKNOWN_MEMBERS.to_owned())),
     let call = call(server, &method, params)?;
     let bounds = match what {
         What::Call => upstream.bounds().narrowed(&gateway.limiter.of_tool(server, &call.tool).unwrap_or_default()),
@@ -160,6 +162,7 @@ pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result
         state,
         bounds,
         judged_by,
+        settled_by: OnceLock::new(),
         after,
         under,
         was_asked: false,
@@ -293,6 +296,7 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
         state: None,
         bounds,
         judged_by,
+        settled_by: OnceLock::new(),
         after: OnceLock::new(),
         under: OnceLock::new(),
         was_asked: false,
@@ -340,6 +344,7 @@ impl Asked {
             state: self.state.clone(),
             bounds: self.bounds,
             judged_by: OnceLock::new(),
+            settled_by: OnceLock::new(),
             after: OnceLock::new(),
             under: self.under.get().map_or_else(OnceLock::new, |under| OnceLock::from(under.clone())),
             was_asked: self.was_asked,
@@ -350,7 +355,7 @@ impl Asked {
 
     /// The policy it was judged by; before that, the one in force.
     pub fn policy(&self, gateway: &Gateway) -> Arc<PolicySet> {
-        self.judged_by.get().cloned().unwrap_or_else(|| gateway.live.snapshot())
+        self.settled_by.get().or(self.judged_by.get()).cloned().unwrap_or_else(|| gateway.live.snapshot())
     }
 
     /// What the client said it can be asked: on this request, or when it opened its session.

@@ -348,7 +348,7 @@ pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, an
         return;
     }
     if let Err(error) = desk.answer(approval, &in_client(&caller, user, gateway.clock.now(), answer)).await {
-        tracing::error!("an answer given in the client cannot be kept: {error}");
+        tracing::error!("an answer given in the client does not count: {error}");
     }
 }
 
@@ -369,6 +369,8 @@ pub(crate) fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: 
     match settle(&policy, pending, payment, gateway.clock.now()) {
         Verdict::Allow(permit) => {
             flow::meets(gateway, &policy, asked);
+            // Every later step checks by the policy that let it through.
+            asked.settled_by.get_or_init(|| policy.clone());
             Ok(permit)
         }
         Verdict::Hold(still) => Err(held(gateway.settings.hold, &still, None)),

@@ -29,12 +29,23 @@ impl Pipe {
 
     /// The same for a client with these capabilities.
     pub(super) async fn open_as(house: &House, scope: Scope, speech: Speech, capabilities: &Value) -> Self {
+        Self::open_with(house, scope, speech, capabilities, Credential::Local).await
+    }
+
+    /// The same for a client that shows this.
+    pub(super) async fn open_with(
+        house: &House,
+        scope: Scope,
+        speech: Speech,
+        capabilities: &Value,
+        credential: Credential,
+    ) -> Self {
         let (client, server) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(server);
         let gateway = house.gateway.clone();
         let serving = tokio::spawn(async move {
             let never = std::future::pending();
-            let _ = stdio::serve(&gateway, scope, &Credential::Local, None, input, output, never).await;
+            let _ = stdio::serve(&gateway, scope, &credential, None, input, output, never).await;
         });
         let (read, write) = tokio::io::split(client);
         let mut pipe = Self { write, lines: BufReader::new(read).lines(), serving };

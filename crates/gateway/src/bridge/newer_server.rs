@@ -35,9 +35,9 @@ use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{
     Check, filtered_list, list_kind, pinned_list, receipt_is_wanted, told_refusal, with_receipt,
 };
-use toolwarden_steps::parameters;
 use toolwarden_steps::resolve::{Asked, What, query};
 use toolwarden_steps::review::held;
+use toolwarden_steps::{identities, parameters};
 
 /// How often a server may ask in one call.
 const MOST_ROUNDS: usize = 8;
@@ -278,10 +278,14 @@ impl Errand {
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
             again.query = query(&self.gateway, &self.session.caller(), again.query.call);
-            let judged = match decide(&self.gateway, &again)? {
+            // From here on everything goes by this judgement: what is sent, and how its result is checked.
+            self.asked = Arc::new(again);
+            let judged = match decide(&self.gateway, &self.asked)? {
                 Decided::May(judged) => judged,
                 Decided::Held(pending) => return Err(held(self.gateway.settings.hold, &pending, None)),
             };
+            identities::count(&self.gateway, &self.asked).await?;
+            self.asked.after.get_or_init(|| self.gateway.pins.changes_heard(&self.asked.upstream.name));
             if let (toolwarden_steps::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
                 trail.goes_under(&self.asked);
                 trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;

@@ -48,7 +48,7 @@ pub struct Place {
 pub struct Node {
     pub desk: Arc<Desk>,
     pub state: State,
-    journal: Journal,
+    pub journal: Journal,
     index: Index,
     root: PathBuf,
 }
@@ -179,6 +179,19 @@ impl Node {
             }
         };
         Ok(tokio::time::timeout(std::time::Duration::from_secs(20), telling).await?)
+    }
+
+    /// The methods of the journal's records, in their order.
+    pub fn recorded(&self) -> Fallible<Vec<String>> {
+        let mut methods = Vec::new();
+        for file in std::fs::read_dir(self.root.join(&**self.journal.node()))? {
+            for line in std::fs::read_to_string(file?.path())?.lines() {
+                let record = line.split_once(' ').map(|(_, record)| record).unwrap_or_default();
+                let record: serde_json::Value = serde_json::from_str(record).unwrap_or_default();
+                methods.extend(record.get("method").and_then(serde_json::Value::as_str).map(str::to_owned));
+            }
+        }
+        Ok(methods)
     }
 
     pub async fn state_of(&self, id: &str) -> Fallible<ApprovalState> {
