@@ -37,6 +37,9 @@ pub trait Beside: Debug + Send + Sync {
     /// Answers whoever opens a page of a held call: who that is, they find out themselves.
     fn page(&self, request: Request<Bytes>) -> Answering;
 
+    /// The origins of its own pages, as browsers write them: `scheme://host[:port]`. No other page may speak to it.
+    fn origins(&self) -> &[String];
+
     /// What such a person hears at the address of events, if this is it and they may.
     fn events(&self, person: &Arc<Caller>, path: &str) -> Option<Events>;
 }
@@ -52,7 +55,8 @@ where
     B: Body<Data = Bytes> + Send + Unpin,
 {
     let (mut parts, body) = request.into_parts();
-    if let Err(error) = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts) {
+    let checked = hosts::check(&parts.headers, &parts.uri, &gateway.settings().allowed_hosts);
+    if let Err(error) = checked.and_then(|()| hosts::check_own(&parts.headers, beside.origins())) {
         observing::turn_away(gateway, observing::why_host(error));
         return fault(StatusCode::FORBIDDEN, "forbidden", &error.to_string());
     }

@@ -43,6 +43,21 @@ pub fn check(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), H
     Ok(())
 }
 
+/// Checks that a request to the control side comes from a page of its own, or from no page: every other page, also of
+/// another port of this machine, belongs to somebody else.
+///
+/// # Errors
+/// An Origin that is none of `own`, or several.
+pub fn check_own(headers: &HeaderMap, own: &[String]) -> Result<(), HostError> {
+    let mut origins = headers.get_all(ORIGIN).iter();
+    let is_own = match (origins.next(), origins.next()) {
+        (None, _) => true,
+        (Some(origin), None) => own.iter().any(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes())),
+        (Some(_), Some(_)) => false,
+    };
+    if is_own || weak::is(Weakness::Hosts) { Ok(()) } else { Err(HostError::Origin) }
+}
+
 fn is_allowed(authority: &str, allowed: &[String]) -> bool {
     let Some(host) = host_of(authority) else { return false };
     let is_loopback = ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| host.eq_ignore_ascii_case(name));

@@ -3,7 +3,7 @@
 use http::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 use http::{HeaderMap, Uri};
 
-use super::{HostError, check};
+use super::{HostError, check, check_own};
 
 fn checked(pairs: &[(HeaderName, &'static str)]) -> Result<(), HostError> {
     let mut headers = HeaderMap::new();
@@ -37,4 +37,38 @@ fn origins() {
     {
         assert_eq!(from(origin), Err(HostError::Origin), "{origin}");
     }
+}
+
+#[test]
+fn review_3_only_pages_of_its_own_speak_to_the_control_side() {
+    let own = ["http://127.0.0.1:8665".to_owned(), "https://gate.example".to_owned()];
+    let from = |origins: &[&'static str]| {
+        let mut headers = HeaderMap::new();
+        for origin in origins {
+            headers.append(ORIGIN, HeaderValue::from_static(origin));
+        }
+        check_own(&headers, &own)
+    };
+    for origins in [&[][..], &["http://127.0.0.1:8665"], &["https://gate.example"], &["https://Gate.example"]] {
+        assert_eq!(from(origins), Ok(()), "{origins:?}");
+    }
+    for origin in [
+        "null",
+        "",
+        "http://127.0.0.1:8666",
+        "http://127.0.0.1",
+        "https://127.0.0.1:8665",
+        "http://localhost:8665",
+        "http://[::1]:8665",
+        "http://127.0.0.1:8665.evil.example",
+        "http://127.0.0.1:8665/",
+        "http://evil@127.0.0.1:8665",
+        "http://gate.example",
+        "https://gate.example:8443",
+        "https://sub.gate.example",
+        "file://",
+    ] {
+        assert_eq!(from(&[origin]), Err(HostError::Origin), "{origin}");
+    }
+    assert_eq!(from(&["http://127.0.0.1:8665", "http://127.0.0.1:8665"]), Err(HostError::Origin));
 }

@@ -34,6 +34,8 @@ pub struct Persons {
     pub desk: Desk,
     pub logins: Arc<Logins>,
     pub hooks: Hooks,
+    /// Of the pages that are served here.
+    pub origins: Vec<String>,
 }
 
 /// Integrations that may answer.
@@ -116,6 +118,10 @@ impl Beside for Persons {
             return Box::pin(webhooks::answer(self.hooks.answers.clone(), self.hooks.clerk.clone(), request));
         }
         Box::pin(self.desk.clone().page(self.logins.clone(), request))
+    }
+
+    fn origins(&self) -> &[String] {
+        &self.origins
     }
 
     fn events(&self, person: &Arc<Caller>, path: &str) -> Option<Events> {
