@@ -28,6 +28,16 @@ pub enum Purpose {
     Link,
 }
 
+/// How long values of a purpose count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Life {
+    /// Kept for years: every root there was opens and verifies them.
+    Lasting,
+    /// Given out for minutes or hours and brought back: only the root in use opens them, and for a short while the one
+    /// that it replaced (SELF-7).
+    Passing,
+}
+
 impl Purpose {
     pub const ALL: [Self; 10] = [
         Self::Session,
@@ -41,6 +51,17 @@ impl Purpose {
         Self::Approval,
         Self::Link,
     ];
+
+    /// How long its values count. A new purpose does not compile before it is said here.
+    #[must_use]
+    pub fn life(self) -> Life {
+        match self {
+            Self::Session | Self::RequestState | Self::Cursor | Self::Link => Life::Passing,
+            Self::ArgumentDigest | Self::Checkpoint | Self::Launch | Self::Record | Self::Token | Self::Approval => {
+                Life::Lasting
+            }
+        }
+    }
 
     /// The stable name that goes into key derivation.
     #[must_use]
@@ -85,13 +106,14 @@ pub trait Keyring: Send + Sync + std::fmt::Debug {
     /// The key cannot be used.
     fn seal(&self, purpose: Purpose, bound_to: &[u8], plain: &[u8]) -> Result<Vec<u8>, KeyringError>;
 
-    /// Opens what `seal` made.
+    /// Opens what `seal` made. Values of passing purposes open only by the root in use, and for a short while by the one
+    /// that it replaced.
     ///
     /// # Errors
     /// Another key, purpose or binding, or changed bytes.
     fn open(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, KeyringError>;
 
-    /// A keyed mark of some bytes (HMAC-SHA-256).
+    /// A keyed mark of some bytes (HMAC-SHA-256); of passing purposes, by the root in use.
     fn mark(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32];
 
     /// Signs with the key of a purpose (Ed25519).

@@ -42,7 +42,7 @@ pub use digest::Digest;
 pub use entry::{Entry, EntryFault, Side};
 pub use grant::{Grant, GrantClaims, GrantedCall};
 pub use held_task::{TaskQuestions, TaskStage};
-pub use keyring::{Keyring, KeyringError, Purpose};
+pub use keyring::{Keyring, KeyringError, Life, Purpose};
 pub use name::{NameFault, ToolIdentity};
 pub use opinion::{Agreement, MachineVerdict, NO_VERDICT, Opinion, VERDICT};
 pub use origin::{Layer, Origin, Sourced};

@@ -216,7 +216,7 @@ impl Followed {
         match self.approval.state {
             ApprovalState::Held => {
                 let what = if self.task.stage == TaskStage::Review { "its result waits" } else { "held" };
-                working(&format!("{what} for a person: toolwarden approvals show {}", self.approval.id))
+                working(&format!("{what} for a person: {}", words::ask_to_approve(&self.approval.id)))
             }
             ApprovalState::Approved => Look::Due,
             ApprovalState::Consumed | ApprovalState::Dispatched => working("the call is on its way"),

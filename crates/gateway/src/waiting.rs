@@ -189,7 +189,7 @@ impl Waiter {
         let params = self.asked.query.call.params.as_ref();
         let token = params.and_then(|params| params.value().get("_meta")?.get("progressToken"));
         let Some(token) = token else { return };
-        let message = format!("held for a person: toolwarden approvals show {}", self.asking.id);
+        let message = format!("held for a person: ask the user to approve call {} in Toolwarden", self.asking.id);
         let params =
             format!(r#"{{"progressToken":{},"progress":{waited},"message":{}}}"#, token.raw(), quoted(&message));
         let Ok(params) = Part::composed(params) else { return };

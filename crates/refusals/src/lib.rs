@@ -2,6 +2,8 @@
 
 mod refusal;
 mod wire;
+mod words;
 
 pub use refusal::{Denial, Refusal};
 pub use wire::{MISSING_CAPABILITY, Reply, Shape, failure_message, refuse};
+pub use words::{ask_for_approval, without_commands};

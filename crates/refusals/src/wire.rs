@@ -9,6 +9,7 @@ use toolwarden_mcp::ladder::{Rung, TASKS_EXTENSION};
 use toolwarden_mcp::{Era, Id, MessageError, Version, compose};
 
 use crate::refusal::{Denial, Refusal};
+use crate::words::{ask_for_approval, without_commands};
 
 /// One message with the status it travels under.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ pub fn refuse(shape: &Shape, refusal: &Refusal) -> Option<Reply> {
         other => codes(shape.era, other),
     };
     let data = if let Refusal::Upstream(failure) = refusal { over(failure) } else { None };
-    reply(shape, status, compose::error(shape.id.as_ref(), code, &message, data.as_ref()))
+    reply(shape, status, compose::error(shape.id.as_ref(), code, &without_commands(&message), data.as_ref()))
 }
 
 fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
@@ -99,9 +100,7 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
             let reason = Reason::CredentialUnverified;
             (StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, format!("{}; {}", reason.sentence(), reason.remedy()))
         }
-        Refusal::UnknownMode(mode) => {
-            (bad, INVALID_REQUEST, format!("no mode is called `{}`; see `toolwarden modes list`", name::shown(mode)))
-        }
+        Refusal::UnknownMode(mode) => (bad, INVALID_REQUEST, format!("no mode is called `{}`", name::shown(mode))),
         Refusal::Malformed(error @ (MessageError::NotUtf8 | MessageError::NotJson(_))) => {
             (bad, PARSE_ERROR, error.to_string())
         }
@@ -185,25 +184,11 @@ fn in_words(denial: &Denial) -> String {
     let mut text =
         format!("{verb}: {}{detail}. Reason: {}.", denial.message.trim_end_matches('.'), explanation.reason.code());
     if let (Decision::Hold, Some(approval)) = (explanation.decision, &denial.approval) {
-        text.push_str(&format!(
-            " It waits for a person as approval {approval}: `toolwarden approvals approve {approval}` permits it, \
-             `toolwarden approvals deny {approval}` does not. Then make exactly the same call again."
-        ));
+        text.push_str(&format!(" It waits for a person: {}, exactly as it is.", ask_for_approval(approval)));
+    } else if !explanation.reason.remedy().is_empty() {
+        text.push_str(&format!(" What helps: {}.", explanation.reason.remedy()));
     }
-    let remedy = remedy(explanation.reason, &explanation.candidates);
-    if !remedy.is_empty() {
-        text.push(' ');
-        text.push_str(&remedy);
-    }
-    text
-}
-
-fn remedy(reason: Reason, candidates: &[String]) -> String {
-    match candidates.first() {
-        Some(entry) => format!("A person can permit it for good with: toolwarden allow '{}'", name::shown(entry)),
-        None if reason.remedy().is_empty() => String::new(),
-        None => format!("What helps: {}.", reason.remedy()),
-    }
+    without_commands(&text).into_owned()
 }
 
 /// What programs read of a decision.
@@ -240,5 +225,5 @@ fn over(failure: &Failure) -> Option<serde_json::Value> {
 /// A server's failure as the response to a request.
 #[must_use]
 pub fn failure_message(id: Option<&Id>, failure: &Failure) -> Bytes {
-    compose::error(id, INTERNAL_ERROR, &failure.to_string(), over(failure).as_ref())
+    compose::error(id, INTERNAL_ERROR, &without_commands(&failure.to_string()), over(failure).as_ref())
 }

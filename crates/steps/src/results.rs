@@ -14,7 +14,7 @@ use toolwarden_core::{
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::{Era, Id};
 use toolwarden_policy::{Explanation, PolicySet, RuleRef};
-use toolwarden_refusals::{Denial, Refusal};
+use toolwarden_refusals::{Denial, Refusal, ask_for_approval};
 use toolwarden_review::{Desk, Marks, Raised, Turned};
 use toolwarden_store::state::Approval;
 
@@ -154,9 +154,9 @@ impl Named {
 /// In the words of the server's era: what is told goes the way its result would have gone.
 fn told(id: &str, era: Era) -> Result<Part, Failure> {
     let text = format!(
-        "Toolwarden: the call was made, and its result waits for a person as approval {id}: `toolwarden approvals show \
-         {id}` shows it. Make exactly the same call again once it is approved: it is not made a second time, and you get \
-         the result. Reason: {}.",
+        "Toolwarden: the call was made, and its result waits for a person: {}, exactly as it is. It is not made a second \
+         time, and you get the result. Reason: {}.",
+        ask_for_approval(id),
         Reason::ResultReview.code()
     );
     let kind = if era == Era::Modern { r#""resultType":"complete","# } else { "" };

@@ -2,21 +2,29 @@
 //!
 //! Takes a master and the stored keys it sealed, gives a `Keyring`. Purpose keys are derived once for
 //! each root; a newer list is taken over while others seal and open. A wrong master changes nothing.
+//!
+//! Whoever got hold of a former root can read what it sealed, and no more: of passing purposes (links, logins, states,
+//! cursors) it opens nothing once `OVERLAP` is over, and nothing at all after a restart.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use toolwarden_core::keyring::Signature;
-use toolwarden_core::{Keyring, KeyringError, Purpose};
+use toolwarden_core::{Keyring, KeyringError, Life, Purpose};
 
 use crate::key_text::KeyBytes;
 use crate::master::Master;
 use crate::purpose_keys::{AllKeys, identity};
 use crate::sealed;
 use crate::stored_key::{KeyState, SealedBy, StoredKey, in_order};
+
+/// How long a root that was replaced still opens passing values: as long as a request state lives. A gateway that goes on
+/// through a rotation disappoints nobody then.
+const OVERLAP: Duration = Duration::from_secs(30 * 60);
 
 /// Why keys cannot be used. Says nothing of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +58,9 @@ struct Roots {
     all: Vec<Arc<Root>>,
     oldest: Arc<Root>,
     current: Arc<Root>,
+    /// Since when this process knows of roots that they were replaced. Not kept: what was replaced before it started
+    /// opens no passing value.
+    replaced: Vec<(u32, Instant)>,
 }
 
 struct Root {
@@ -78,7 +89,12 @@ impl Ring {
     /// A ring whose one root is this key.
     pub(crate) fn only(root: &KeyBytes) -> Result<Self, RingError> {
         let root = Root::new(1, root, &[])?;
-        Ok(Self::of(Roots { all: vec![Arc::clone(&root)], oldest: Arc::clone(&root), current: root }))
+        Ok(Self::of(Roots {
+            all: vec![Arc::clone(&root)],
+            oldest: Arc::clone(&root),
+            current: root,
+            replaced: Vec::new(),
+        }))
     }
 
     /// The ring of stored keys.
@@ -101,7 +117,11 @@ impl Ring {
     pub fn take(&self, master: &Master, stored: &[StoredKey]) -> Result<bool, RingError> {
         let _turn = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let used = self.roots.load_full();
-        let new = Roots::open(master, stored, &used.all)?;
+        let mut new = Roots::open(master, stored, &used.all)?;
+        new.replaced.clone_from(&used.replaced);
+        if new.current.id > used.current.id {
+            new.replaced.push((used.current.id, now()));
+        }
         // Rotation only ever adds a root or moves on to a later one.
         let is_newer = new.all.len() >= used.all.len() && new.current.id >= used.current.id;
         if is_newer {
@@ -121,6 +141,12 @@ impl Ring {
     pub fn latest(&self) -> u32 {
         self.roots.load().all.last().map_or(0, |root| root.id)
     }
+}
+
+/// For how long a root is replaced alone, which no clock that people set may change.
+fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "the keyring has no clock, and this one decides on ages alone")]
+    Instant::now()
 }
 
 pub(crate) fn fresh_root() -> Result<KeyBytes, RingError> {
@@ -159,12 +185,29 @@ impl Roots {
         let (Some(oldest), Some(current)) = (all.first().map(Arc::clone), current) else {
             return Err(RingError::Incomplete { why: "there is no current one" });
         };
-        Ok(Self { all, oldest, current })
+        Ok(Self { all, oldest, current, replaced: Vec::new() })
     }
 
     fn by_id(&self, id: u32) -> Option<&Root> {
         let index = usize::try_from(id.checked_sub(1)?).ok()?;
         self.all.get(index).map(Arc::as_ref)
+    }
+
+    /// Whether a root opens and verifies values of a purpose at this moment. Those that wait do: another gateway may seal
+    /// with them already.
+    fn serves(&self, id: u32, purpose: Purpose, now: Instant) -> bool {
+        let is_recent =
+            |(replaced, since): &(u32, Instant)| *replaced == id && now.saturating_duration_since(*since) < OVERLAP;
+        match purpose.life() {
+            Life::Lasting => true,
+            Life::Passing => id >= self.current.id || self.replaced.iter().any(is_recent),
+        }
+    }
+
+    fn open_at(&self, now: Instant, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, KeyringError> {
+        let id = sealed::root_of(sealed).ok_or(KeyringError::NotAuthentic)?;
+        let root = self.by_id(id).filter(|_| self.serves(id, purpose, now)).ok_or(KeyringError::NotAuthentic)?;
+        sealed::open(&root.keys.of(purpose).sealing, id, purpose, bound_to, sealed)
     }
 }
 
@@ -182,16 +225,18 @@ impl Keyring for Ring {
     }
 
     fn open(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, KeyringError> {
-        let id = sealed::root_of(sealed).ok_or(KeyringError::NotAuthentic)?;
-        let roots = self.roots.load();
-        let root = roots.by_id(id).ok_or(KeyringError::NotAuthentic)?;
-        sealed::open(&root.keys.of(purpose).sealing, id, purpose, bound_to, sealed)
+        self.roots.load().open_at(now(), purpose, bound_to, sealed)
     }
 
-    /// Always with the oldest root: marks are compared for years, with others that cannot be made again,
+    /// Marks of lasting purposes always with the oldest root: they are compared for years, with others that cannot be made again,
     /// and they hide guesses, not data. A rotation that changed them would make every pinned thing look new.
     fn mark(&self, purpose: Purpose, bytes: &[u8]) -> [u8; 32] {
-        let tag = hmac::sign(&self.roots.load().oldest.keys.of(purpose).marking, bytes);
+        let roots = self.roots.load();
+        let root = match purpose.life() {
+            Life::Lasting => &roots.oldest,
+            Life::Passing => &roots.current,
+        };
+        let tag = hmac::sign(&root.keys.of(purpose).marking, bytes);
         let mut mark = [0; 32];
         for (to, from) in mark.iter_mut().zip(tag.as_ref()) {
             *to = *from;
@@ -209,7 +254,11 @@ impl Keyring for Ring {
 
     fn verifies(&self, purpose: Purpose, bytes: &[u8], signature: &Signature) -> bool {
         let roots = self.roots.load();
-        let is_ours = roots.all.iter().any(|root| root.keys.of(purpose).public == signature.public_key);
+        let at = now();
+        let is_ours = roots
+            .all
+            .iter()
+            .any(|root| root.keys.of(purpose).public == signature.public_key && roots.serves(root.id, purpose, at));
         is_ours && UnparsedPublicKey::new(&ED25519, signature.public_key).verify(bytes, &signature.bytes).is_ok()
     }
 

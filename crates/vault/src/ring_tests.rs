@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
-use toolwarden_core::{Keyring, KeyringError, Purpose};
+use toolwarden_core::{Keyring, KeyringError, Life, Purpose};
 
-use super::{Ring, RingError};
+use super::{OVERLAP, Ring, RingError};
 use crate::kit::{KNOWN, Outcome, Process, known_master, master, tells_of};
 use crate::{
-    Backend, FileKeyring, KEY_FILE, KeySource, Master, StoredKey, add_waiting, head_of, make_current, root_of,
+    Backend, FileKeyring, KEY_FILE, KeySource, Master, StoredKey, add_waiting, head_of, make_current, retire, root_of,
 };
 
 /// A ring whose third root is current, and what it was made of.
@@ -79,6 +79,53 @@ fn vault_4_values_of_every_former_root_open_verify_and_mark_alike() -> Outcome {
     assert!(!signatures.iter().any(|signature| ring.verifies(Purpose::Session, b"head", signature)));
     assert_eq!(ring.mark(Purpose::Record, b"a"), mark);
     assert_eq!(ring.current(), 6);
+    Ok(())
+}
+
+/// Every purpose, by roots before and after their time: lasting values open for ever, passing ones by the root in use and
+/// for a while by the one that it replaced.
+#[test]
+fn self_7_a_former_root_opens_no_new_link_login_session_state_or_cursor() -> Outcome {
+    let master = master()?;
+    let (ring, first) = Ring::first(&master)?;
+    let made = |ring: &Ring| {
+        Purpose::ALL.map(|purpose| {
+            (purpose, ring.seal(purpose, b"anna", b"x").unwrap_or_default(), ring.sign(purpose, b"x").ok())
+        })
+    };
+    let of_first = made(&ring);
+    let waiting = add_waiting(&master, &[first])?;
+    let two = make_current(&waiting, 2)?;
+    let early = made(&Ring::open(&master, &two)?);
+    let opens = |ring: &Ring, values: &[_], lasting_only: bool| {
+        values.iter().all(|(purpose, value, signature): &(Purpose, Vec<u8>, Option<_>)| {
+            let wanted = !lasting_only || purpose.life() == Life::Lasting;
+            let verifies = signature.as_ref().is_some_and(|it| ring.verifies(*purpose, b"x", it));
+            ring.open(*purpose, b"anna", value).is_ok() == wanted && verifies == wanted
+        })
+    };
+    assert!(ring.take(&master, &waiting)?);
+    assert!(opens(&ring, &early, false), "another gateway may be first to use the new root");
+    let form = ring.mark(Purpose::Link, b"form");
+    assert!(ring.take(&master, &two)?);
+    assert!(opens(&ring, &of_first, false), "for a while, in a process that saw it replaced");
+    assert_ne!(ring.mark(Purpose::Link, b"form"), form, "forms are marked by the root in use");
+    let roots = ring.roots.load();
+    let late = roots.replaced.first().map(|(_, since)| *since + OVERLAP).ok_or("it is remembered")?;
+    for (purpose, value, _) in &of_first {
+        let is_open = roots.open_at(late, *purpose, b"anna", value).is_ok();
+        assert_eq!(is_open, purpose.life() == Life::Lasting, "{purpose:?}");
+    }
+    // A process that starts later, whatever the state of the rows: former, and retired.
+    for stored in [two.clone(), retire(&two)?] {
+        let ring = Ring::open(&master, &stored)?;
+        assert!(opens(&ring, &of_first, true) && opens(&ring, &early, false));
+        let forged = Ring::open(&master, &waiting)?;
+        assert!(opens(&ring, &made(&forged), true), "made now with the former root");
+    }
+    // Nor does a root that was replaced twice come back.
+    let three = make_current(&add_waiting(&master, &two)?, 3)?;
+    assert!(ring.take(&master, &three)? && opens(&ring, &early, false) && ring.current() == 3);
     Ok(())
 }
 

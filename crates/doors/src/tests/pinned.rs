@@ -90,7 +90,10 @@ async fn gate_12_no_change_of_a_tool_is_shown_or_runs_before_it_is_accepted() {
                     let listed = send(&house, entrance, speech, "tools/list", "").await;
                     assert!(listed.contains("Writes.") && !listed.contains(POISON), "{place}: {listed}");
                     let held = send(&house, entrance, speech, "tools/call", &call(entrance, "write")).await;
-                    assert!(held.contains("definition_changed") && held.contains("tools diff"), "{place}: {held}");
+                    assert!(
+                        held.contains("definition_changed") && held.contains("a person compares the definitions"),
+                        "{place}: {held}"
+                    );
                     assert_eq!(house.recorder.calls(), [], "{place}");
                     let other = send(&house, entrance, speech, "tools/call", &call(entrance, "other")).await;
                     assert!(other.contains("done") && house.recorder.calls().len() == 1, "{place}: {other}");

@@ -70,9 +70,14 @@ fn is_tool_error(result: &str) -> bool {
     result.is_ok_and(|result| result.value().get("isError").is_some_and(|flag| flag.raw() == "true"))
 }
 
+/// What the follower of a task is told that waits for a person: nothing has to be repeated.
+pub(super) fn ask_to_approve(approval: &str) -> String {
+    format!("ask the user to approve call {approval} in Toolwarden")
+}
+
 /// The answer to the call that became a task.
 pub(super) fn made(task: &HeldTask, era: Era) -> String {
-    let waits = format!("held for a person: toolwarden approvals show {}", task.approval);
+    let waits = format!("held for a person: {}", ask_to_approve(&task.approval));
     let members = members(task, &Standing::Working(waits), era);
     let approval = quoted(&task.approval);
     match era {

@@ -56,7 +56,8 @@ fn review_3_a_call_is_held_shown_approved_and_runs_once() {
     let server = Server::start(&house);
     let said = call(&server, "mine");
     let id = held(&house);
-    assert!(said.contains(&id) && said.contains("approvals approve"), "{said}");
+    assert!(said.contains(&format!("ask the user to approve call {id} in Toolwarden, then repeat it")), "{said}");
+    assert!(!said.contains("toolwarden approvals") && !said.contains("toolwarden allow"), "{said}");
     let shown = house.run(&["approvals", "show", &id]);
     for words in ["notes:write_note", "\"text\": \"mine\"", "not_in_allowlist", "Write a note", "--scope tool"] {
         assert!(shown.out.contains(words), "{words}: {}", shown.out);

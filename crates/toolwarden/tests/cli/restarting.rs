@@ -135,7 +135,7 @@ fn where_nobody_is_asked_what_would_be_held_is_denied() {
     house.write(CONFIG, "[gateway]\nhold = \"deny\"\n");
     let server = Server::start(&house);
     let said = server.read_note();
-    assert!(said.contains("Denied by Toolwarden") && !said.contains("A person can permit it"), "{said}");
+    assert!(said.contains("Denied by Toolwarden") && !said.contains("ask the user to approve"), "{said}");
     let row = house.json(&["audit", "query", "--tool", "notes:read_note"]);
     assert_eq!(row.pointer("/0/decision"), Some(&json!("deny")), "{row}");
     assert_eq!(row.pointer("/0/status"), Some(&json!("denied")), "{row}");

@@ -26,13 +26,15 @@ fn with_policy(policy: &str, permissions: &str, test: impl Fn(&House, &dyn Fn(&s
     house.audited()
 }
 
-/// A call is answered with a result that says how to permit it.
+/// A call is answered with a result that says whom to ask, and for programs which entry would permit it.
 fn is_held(house: &House, client: Client, tool: &str, target: &Target, entry: &str) {
     let seen = ask(house, client, &["--tool", tool, "--args", r#"{"text": "a"}"#], target);
     assert!(seen.at("/error").is_null(), "{client:?} at {target:?}: {}", seen.0);
     assert_eq!(seen.at("/result/isError"), &json!(true), "{client:?} at {target:?}: {}", seen.0);
-    let remedy = format!("toolwarden allow '{entry}'");
-    assert!(seen.text().contains(&remedy), "{client:?} at {target:?}: {}", seen.text());
+    let candidates = seen.at("/result/_meta/toolwarden~1decision/candidates").to_string();
+    assert!(candidates.contains(entry), "{client:?} at {target:?}: {}", seen.0);
+    assert!(seen.text().contains("ask the user to approve call"), "{client:?} at {target:?}: {}", seen.text());
+    assert!(!seen.text().contains("toolwarden "), "no command line: {}", seen.text());
 }
 
 fn count(records: &[Value], kind: &str) -> usize {
