@@ -46,7 +46,7 @@ where
     let oldest = scope_of(path, "/sse");
     let Some(scope) = oldest.clone().or_else(|| scope_of(path, "/mcp")) else {
         let page = observing::page(gateway, &parts.method, path).await;
-        return page.unwrap_or_else(nothing_here);
+        return page.unwrap_or_else(|| if is_of_oauth(path) { no_oauth() } else { nothing_here() });
     };
     let mode = parts.uri.query().and_then(mode_of);
     let caller = match identify(gateway, &credential(&parts.headers), mode.as_deref()) {
@@ -112,6 +112,29 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// Where clients look for an authorization server once they are refused: each reads JSON there, also when nothing is.
+fn is_of_oauth(path: &str) -> bool {
+    const DOCUMENTS: [&str; 3] = ["oauth-protected-resource", "oauth-authorization-server", "openid-configuration"];
+    let document = path.split_once("/.well-known/").map(|(_, document)| document);
+    let is_document = document.is_some_and(|document| {
+        DOCUMENTS
+            .iter()
+            .any(|name| document.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    });
+    is_document || matches!(path, "/register" | "/authorize" | "/token")
+}
+
+fn no_oauth() -> Response<AnswerBody> {
+    let body = serde_json::json!({
+        "error": "not_found",
+        "error_description": "this gateway has no OAuth authorization server: send a token that its user was given as \
+                              `Authorization: Bearer TOKEN`",
+    });
+    let mut response = plain(StatusCode::NOT_FOUND, &body.to_string());
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
 fn nothing_here() -> Response<AnswerBody> {
     plain(
         StatusCode::NOT_FOUND,
@@ -129,6 +152,9 @@ pub(crate) fn plain(status: StatusCode, text: &str) -> Response<AnswerBody> {
 /// A refusal before any message was read.
 pub(crate) fn refused(gateway: &Gateway, refusal: &Refusal) -> Response<AnswerBody> {
     observing::turn_away(gateway, observing::why(refusal));
+    if let Refusal::Unauthorized(why) = refusal {
+        gateway.say_refused_credential(why);
+    }
     let shape = Shape { id: None, wants_answer: true, is_tool_call: false, era: Era::Legacy };
     let mut response = respond(answer::refuse(&shape, refusal));
     if matches!(refusal, Refusal::Unauthorized(_)) {

@@ -38,5 +38,12 @@ pub fn identify(gateway: &Gateway, credential: &Credential, mode: Option<&str>) 
     Ok(Arc::new(caller))
 }
 
-const NEEDED: &str = "tokens were issued here, so a credential is needed: `toolwarden tokens issue --person` makes one \
-                      for a person's client";
+impl Gateway {
+    /// Says in the log that a client was refused for its credential.
+    pub fn say_refused_credential(&self, why: &str) {
+        self.identities.say_refused(why, self.clock.now());
+    }
+}
+
+const NEEDED: &str = "tokens were issued here, so a credential is needed: ask the user for a token of Toolwarden, and send it \
+                      as `Authorization: Bearer TOKEN`";

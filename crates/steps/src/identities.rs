@@ -19,6 +19,7 @@ use toolwarden_store::state::{Counted, Feed, StoredToken, Tokens};
 use crate::gateway::Gateway;
 use crate::guesses::Guesses;
 use crate::resolve::{Asked, What};
+use crate::seldom::Seldom;
 
 /// How long a gateway serves agents without having heard of its store.
 pub const MAX_STALE: Duration = Duration::from_secs(30);
@@ -34,6 +35,8 @@ pub struct Identities {
     /// `[gateway] anonymous_loopback`.
     anonymous: Option<bool>,
     guesses: Guesses,
+    /// That somebody was refused, in the log.
+    refused: Seldom,
 }
 
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Identities {
     pub fn of(feed: Arc<Feed>, state: State, local_user: String, max_stale: Option<Duration>) -> Self {
         let max_stale = max_stale.unwrap_or(MAX_STALE);
         let known = Known { feed, state, max_stale, local_user, callers: ArcSwap::default() };
-        Self { known: Some(known), anonymous: None, guesses: Guesses::default() }
+        Self { known: Some(known), anonymous: None, guesses: Guesses::default(), refused: Seldom::default() }
     }
 
     /// With `[gateway] anonymous_loopback` as it is written.
@@ -107,6 +110,18 @@ impl Identities {
             return Err(Refusal::Unverified);
         }
         Ok(caller)
+    }
+
+    /// Says in the log that a client was refused, and what to do: whoever looks for the reason looks there. Nothing of
+    /// what the client showed is said.
+    pub(crate) fn say_refused(&self, why: &str, now: Timestamp) {
+        let Some(left_out) = self.refused.may_say(now) else { return };
+        let more =
+            if left_out > 0 { format!(" ({left_out} more since the last line like this)") } else { String::new() };
+        tracing::warn!(
+            "a client was refused: {why}{more}. Give each client a token of its own (`toolwarden tokens issue`), or let \
+             clients on this machine in without one (`[gateway] anonymous_loopback = true`)"
+        );
     }
 
     /// The caller as they stand now.

@@ -30,6 +30,7 @@ pub mod results;
 pub mod review;
 pub mod roots;
 pub mod runs;
+mod seldom;
 pub mod settings;
 pub mod visible;
 pub mod visits;

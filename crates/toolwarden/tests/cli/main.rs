@@ -12,6 +12,7 @@ mod deciding;
 mod doctoring;
 mod ending;
 mod explaining;
+mod first_token;
 mod hiding;
 mod hooking;
 mod house;
