@@ -30,6 +30,7 @@ use toolwarden_steps::arrival::shape_of;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::{Decided, decide};
 use toolwarden_steps::ending::{Lookout, take_away};
+use toolwarden_steps::flow;
 use toolwarden_steps::forward::link;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{
@@ -278,13 +279,14 @@ impl Errand {
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
             again.query = query(&self.gateway, &self.session.caller(), again.query.call);
-            let judged = match decide(&self.gateway, &again)? {
+            let judged = match decide(&self.gateway, &again).await? {
                 Decided::May(judged) => judged,
                 Decided::Held(pending) => return Err(held(self.gateway.settings.hold, &pending, None)),
             };
             if let (toolwarden_steps::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
                 trail.goes_under(&self.asked);
-                trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
+                let met = flow::meets(&self.gateway, &again).await?;
+                trail.intent(permit.explanation(), permit.call().params.as_ref(), &met).await?;
             }
             outbound = judged.into_outbound();
         }
