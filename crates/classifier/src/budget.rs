@@ -1,7 +1,7 @@
 //! What may be asked and spent: so many questions in any hour, so much money on one day.
 //!
 //! Money is reserved before a question is asked, at the most it can cost, so that questions at the same time cannot spend it
-//! twice; what is not known to have been cheaper stays spent.
+//! twice; what is not known to have been cheaper stays spent. This is one process's count: others are asked by `ledger.rs`.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,12 @@ struct Spent {
 pub(crate) struct Reserved {
     day: i64,
     money: u128,
+}
+
+impl Reserved {
+    pub(crate) fn money(&self) -> u64 {
+        u64::try_from(self.money).unwrap_or(u64::MAX)
+    }
 }
 
 impl Budget {
@@ -87,6 +93,11 @@ impl Spent {
             (self.day, self.money) = (today, 0);
         }
     }
+}
+
+/// The same, as the store keeps it.
+pub(crate) fn cost_of(money: Money, usage: Usage) -> u64 {
+    u64::try_from(cost(money, usage)).unwrap_or(u64::MAX)
 }
 
 /// Rounded up.

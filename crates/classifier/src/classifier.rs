@@ -13,9 +13,10 @@ use toolwarden_net::{Bounds, NetError, Place};
 
 use crate::answer::{self, Answer, Usage};
 use crate::breaker::Breaker;
-use crate::budget::Budget;
+use crate::budget::{self, Budget, Reserved};
 use crate::cache::{Asked, Cache, Found};
-use crate::insistence::Insistence;
+use crate::insistence::{HELD, Insistence};
+use crate::ledger::{Ledger, Spending, Unknown};
 use crate::program::Program;
 use crate::question::{MARK_BYTES, PROMPT_VERSION, Prompt, Question};
 use crate::settings::{Kind, Settings, Unusable};
@@ -30,6 +31,8 @@ pub struct Parts {
     pub settings: Settings,
     pub keyring: Arc<dyn Keyring>,
     pub clock: Arc<dyn Clock>,
+    /// What others of the same store asked and spent; without it this one is alone.
+    pub ledger: Option<Arc<dyn Ledger>>,
 }
 
 /// One machine that is asked.
@@ -143,6 +146,7 @@ impl Classifier {
         // Where it pays nothing, nobody gains by asking again.
         if !settings.shadow {
             self.insistence.enter(subject, clock.now())?;
+            self.asks_others(subject).await?;
         }
         let mut random = [0; MARK_BYTES];
         self.parts.keyring.random(&mut random).map_err(|_| Failure::Random)?;
@@ -153,14 +157,19 @@ impl Classifier {
         // No machine makes more tokens of a text than it has bytes.
         let most = Usage { input: body.len() as u64, output: openai::MOST_TOKENS.max(anthropic::MOST_TOKENS) };
         let reserved = self.budget.reserve(most, clock.now())?;
+        let spending = self.spending(&reserved);
+        self.reserve_with_others(&spending).await?;
         let said = timeout(settings.patience, self.exchange(body)).await.unwrap_or(Err(Failure::Late));
+        let mut used = None;
         let answer = said.and_then(|(said, usage)| {
             self.budget.settle(&reserved, usage, clock.now());
+            used = usage;
             answer::read(&said?, &prompt.mark)
         });
         if matches!(&answer, Ok(Answer { verdict: MachineVerdict::Hold, .. })) {
             self.insistence.held(subject, clock.now());
         }
+        self.tells_others(subject, spending, used, &answer).await;
         match answer {
             Ok(_) => pass.answered(),
             Err(failure) => {
@@ -169,6 +178,52 @@ impl Classifier {
             }
         }
         answer
+    }
+
+    /// Whether the machine held calls of this caller and tool again and again, whichever process asked.
+    async fn asks_others(&self, subject: Digest) -> Result<(), Failure> {
+        let Some(ledger) = &self.parts.ledger else { return Ok(()) };
+        match ledger.held(subject, self.parts.clock.now()).await {
+            Ok(held) if held < HELD as u64 => Ok(()),
+            Ok(_) => Err(Failure::Insists),
+            Err(Unknown) => Err(Failure::Uncounted),
+        }
+    }
+
+    fn spending(&self, reserved: &Reserved) -> Spending {
+        let settings = &self.parts.settings;
+        Spending {
+            at: self.parts.clock.now(),
+            per_hour: settings.per_hour,
+            money: reserved.money(),
+            per_day: settings.money.map(|money| money.per_day),
+        }
+    }
+
+    /// Sets the question and its money aside where others see it.
+    async fn reserve_with_others(&self, spending: &Spending) -> Result<(), Failure> {
+        match &self.parts.ledger {
+            Some(ledger) => ledger.reserve(spending).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells others what the question cost, and that it was held.
+    async fn tells_others(
+        &self,
+        subject: Digest,
+        spending: Spending,
+        used: Option<Usage>,
+        answer: &Result<Answer, Failure>,
+    ) {
+        let Some(ledger) = &self.parts.ledger else { return };
+        if let (Some(money), Some(used)) = (self.parts.settings.money, used) {
+            ledger.settle(spending, budget::cost_of(money, used)).await;
+        }
+        let is_held = matches!(answer, Ok(Answer { verdict: MachineVerdict::Hold, .. }));
+        if is_held && !self.parts.settings.shadow {
+            ledger.note_held(subject, self.parts.clock.now()).await;
+        }
     }
 
     fn body(&self, prompt: &Prompt) -> String {

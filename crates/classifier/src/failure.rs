@@ -33,6 +33,8 @@ pub enum Failure {
     Program,
     #[error("the operating system gives no random bytes")]
     Random,
+    #[error("what was asked and spent cannot be looked up in the store")]
+    Uncounted,
 }
 
 impl Failure {
@@ -55,6 +57,7 @@ impl Failure {
             Self::Mark => "mark",
             Self::Program => "program",
             Self::Random => "random",
+            Self::Uncounted => "uncounted",
         }
     }
 }
@@ -79,6 +82,7 @@ fn every_failure_has_a_code_of_its_own_that_can_be_counted() {
         F::Mark,
         F::Program,
         F::Random,
+        F::Uncounted,
     ];
     assert_eq!(all.map(Failure::code), toolwarden_core::NO_VERDICT);
 }

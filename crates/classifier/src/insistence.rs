@@ -11,7 +11,7 @@ use toolwarden_core::Digest;
 use crate::Failure;
 
 /// So many calls of one tool by one caller that were held within this time.
-const HELD: usize = 5;
+pub(crate) const HELD: usize = 5;
 const WITHIN: Duration = Duration::from_secs(10 * 60);
 /// Callers and tools that are remembered.
 const MOST: usize = 10_000;

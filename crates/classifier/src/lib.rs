@@ -11,6 +11,7 @@ mod cache;
 mod classifier;
 mod failure;
 mod insistence;
+mod ledger;
 mod openai;
 mod payment;
 mod program;
@@ -19,6 +20,7 @@ mod settings;
 
 pub use classifier::{Classifier, Judged, Parts};
 pub use failure::Failure;
+pub use ledger::{Ledger, Spending, Unknown};
 pub use payment::{goes_on, payment};
 pub use question::{PROMPT_VERSION, Question};
 pub use settings::{Kind, Money, Settings, Unusable};

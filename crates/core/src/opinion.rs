@@ -49,7 +49,7 @@ pub struct Opinion {
 }
 
 /// Why a machine has no verdict, as records and counts name it.
-pub const NO_VERDICT: [&str; 15] = [
+pub const NO_VERDICT: [&str; 16] = [
     "too_long",
     "over_budget",
     "over_cost",
@@ -65,6 +65,7 @@ pub const NO_VERDICT: [&str; 15] = [
     "mark",
     "program",
     "random",
+    "uncounted",
 ];
 
 /// How often persons answered as a machine would have, or otherwise.

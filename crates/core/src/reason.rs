@@ -94,6 +94,7 @@ reasons! {
     RequestTooLarge "request_too_large" Deny [] "the request is larger than the limit" "send less, or raise the limit";
     RequestTooDeep "request_too_deep" Deny [] "the arguments are nested deeper than the limit" "flatten the arguments, or raise the limit";
     CallsPerMinute "calls_per_minute" Deny [] "more calls were made in a minute than the limit" "come back later, or raise `per_minute`";
+    CallsUncounted "calls_uncounted" Deny [] "the calls of the last minute cannot be counted in the store, so the limit may be reached" "see that the database runs, then try again";
     CallsInFlight "calls_in_flight" Deny [] "as many calls are on their way as the limit, and none ended in time" "come back later, or raise `in_flight`";
 
     // Held before, and not asked again: a person's word, or a bound.
@@ -118,6 +119,7 @@ reasons! {
     HumanReview "human_review" Hold [Person] "the tool is marked `review = \"human\"`" "a person decides";
     ResultReview "result_review" Hold [Person] "the tool is marked `review = \"result\"`: the call was made, and its result waits for a person" "a person looks at the result";
     RuleHold "rule_hold" Hold [Person] "a rule demands a person for this call" "a person decides";
+    LabelsUnknown "labels_unknown" Hold [Person] "which flow labels were met cannot be looked up in the store, and a rule depends on it" "see that the database runs, then make the call again";
 
     // Auto-run: held for want of a standing permission.
     InvalidName "invalid_name" Hold [Person] "the server's or tool's name is not valid, so no entry can match it" "have the server rename the tool";

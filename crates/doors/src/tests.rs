@@ -46,6 +46,7 @@ mod replacing;
 mod replacing_children;
 mod resuming;
 mod screening;
+mod sharing;
 mod standing;
 mod tasks;
 mod tracing;

@@ -1,6 +1,6 @@
 //! The corridor: the one function every message walks through, whichever door it came in by.
 //!
-//! open audit → resolve → decide → take a place → record intent → forward → inspect → answer. Reading, identifying
+//! open audit → resolve → decide → take a place → keep labels → record intent → forward → inspect → answer. Reading, identifying
 //! and finding the session happen at the door; nothing leaves but through `decide`.
 
 use std::pin::pin;
@@ -26,7 +26,7 @@ use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
 use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
 use toolwarden_steps::review::{self, Reviewed};
-use toolwarden_steps::{catalog, forward, identities, parameters, places, results, visible};
+use toolwarden_steps::{catalog, flow, forward, identities, parameters, places, results, visible};
 
 /// Walks one message through. Every exit closes the trail.
 pub async fn handle(gateway: &Arc<Gateway>, mut arrival: Arrival) -> Answer {
@@ -156,7 +156,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let Some(trail) = trail.as_mut() {
         trail.spoken_by(asked.arrival.speaker());
     }
-    let decided = decide(gateway, asked)?;
+    let decided = decide(gateway, asked).await?;
     if let Some(answer) = results::waiting(gateway, asked, trail).await? {
         return Ok(answer);
     }
@@ -177,6 +177,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     };
     parameters::check(gateway, asked)?;
     places::take(gateway, asked).await?;
+    let met = flow::meets(gateway, asked).await?;
     if let Some(state) = &asked.state {
         gateway.states.consume(state, &asked.arrival.caller)?;
     }
@@ -185,7 +186,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let Judged::Call(permit) = &judged {
         let trail = trail.as_mut().ok_or(Refusal::NoRecord)?;
         trail.goes_under(asked);
-        trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
+        trail.intent(permit.explanation(), permit.call().params.as_ref(), &met).await?;
     }
     review::leaves(asked, taken).await;
     if let (What::Task(Some(_)), Some(trail)) = (&asked.what, trail.as_mut()) {
@@ -224,8 +225,8 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
 }
 
 /// A held call whose caller has waited long enough: judged as of now, and told where it lies.
-pub(crate) fn told_to_come_back(gateway: &Gateway, asked: &Asked, id: &str) -> Refusal {
-    match decide(gateway, &asked.again()) {
+pub(crate) async fn told_to_come_back(gateway: &Gateway, asked: &Asked, id: &str) -> Refusal {
+    match decide(gateway, &asked.again()).await {
         Ok(Decided::Held(pending)) => review::held(gateway.settings.hold, &pending, Some(id)),
         // It would run by now: whoever makes the call again finds out.
         Ok(Decided::May(_)) => review::over(gateway, id, ApprovalState::Expired),

@@ -131,7 +131,7 @@ impl Waiter {
                         // Nobody said anything, or they went to the page: whoever does not wait anyway is told where the
                         // call lies. Clients that wait for a page to be read give up, and the call with it.
                         None if self.question.is_some() && self.gateway.settings.hold != Hold::Wait => {
-                            break Err(self.come_back());
+                            break Err(self.come_back().await);
                         }
                         None => {}
                     }
@@ -141,7 +141,7 @@ impl Waiter {
                     waited += PROGRESS.as_secs();
                 }
                 // The judge holds it again, and the caller is told under which id it lies.
-                () = sleep_until(until) => break Err(self.come_back()),
+                () = sleep_until(until) => break Err(self.come_back().await),
             }
         };
         if let Some(given_up) = &mut self.given_up {
@@ -180,8 +180,8 @@ impl Waiter {
         over(&self.gateway, &self.asking.id, state)
     }
 
-    fn come_back(&self) -> Refusal {
-        pipeline::told_to_come_back(&self.gateway, &self.asked, &self.asking.id)
+    async fn come_back(&self) -> Refusal {
+        pipeline::told_to_come_back(&self.gateway, &self.asked, &self.asking.id).await
     }
 
     /// Says that it still waits, to a caller who wants to hear of progress.

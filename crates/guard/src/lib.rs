@@ -16,7 +16,7 @@ mod turns;
 pub use closing::Closing;
 pub use flows::Flows;
 pub use heads::{Head, Heads};
-pub use limits::{Defaults, Held, Limiter, Over};
+pub use limits::{Defaults, Held, Limiter, Over, PerMinute, Uncounted};
 pub use live::Live;
 pub use screen::Screen;
 pub use screens::Screens;

@@ -2,11 +2,15 @@
 //!
 //! What bounds one call is said by the narrowest level that speaks of it. Calls in flight and calls per minute count at
 //! every level together. A changed file changes the table; what is counted stays counted. Time is given in.
+//!
+//! Calls on their way are counted by each process. Calls per minute are counted here and, beyond this process, by whoever
+//! is given to `enter`: a call counts everywhere or nowhere.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use toolwarden_core::{Decision, Layer, Origin, Reason, Stage, Weakness, name, weak};
@@ -55,6 +59,26 @@ struct Level {
     limits: LimitsInput,
     turns: Arc<Turns>,
     rate: Arc<Rate>,
+    /// Its name where minutes are counted beyond this process.
+    name: String,
+    /// Until this second its minute is known to be full there.
+    full_until: Arc<AtomicU64>,
+}
+
+/// A level with a limit of calls per minute, as it is counted beyond this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerMinute {
+    pub name: String,
+    pub most: u64,
+}
+
+/// Why a call is not counted beyond this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncounted {
+    /// The minute of the level of this number is full; after how many seconds it may not be.
+    Full { level: usize, wait: u64 },
+    /// It cannot be counted, so nobody knows.
+    Unknown,
 }
 
 /// A call that is over a limit.
@@ -134,16 +158,17 @@ impl Limiter {
     }
 
     /// Lets a request in: a call of a tool, or anything else that only the gateway counts. Waits for its turn as long as
-    /// there is patience.
+    /// there is patience; then `beyond` counts it in the minutes that other processes share.
     ///
     /// # Errors
-    /// The minute is full, or no place got free.
-    pub async fn enter(
+    /// The minute is full, no place got free, or it cannot be counted.
+    pub async fn enter<F: Future<Output = Result<(), Uncounted>>>(
         &self,
         call: Option<(&str, &str)>,
         who: impl Fn() -> String,
         now: u64,
         patience: impl Future<Output = ()>,
+        beyond: impl FnOnce(Vec<PerMinute>) -> F,
     ) -> Result<Held, Over> {
         if weak::is(Weakness::Limits) {
             return Ok(Held::default());
@@ -168,6 +193,11 @@ impl Limiter {
                     () = patience.as_mut() => return Err(level.is_full()),
                 },
             });
+        }
+        let shared = minutes.shared();
+        if !shared.is_empty() {
+            // Apart: most calls have no limit per minute, and need no room for this.
+            Box::pin(beyond(shared)).await.map_err(|why| minutes.uncounted(why, now))?;
         }
         minutes.keep();
         Ok(held)
@@ -202,7 +232,12 @@ impl Table {
         let layer = if gateway.in_flight.is_some() { Layer::Config } else { Layer::Shipped };
         let origin = Origin::record(layer, "[gateway] limits");
         let mut table = Self {
-            gateway: Level::of("the gateway".to_owned(), &origin, most, former.map(|former| &former.gateway)),
+            gateway: Level::of(
+                ("the gateway".to_owned(), "gateway".to_owned()),
+                &origin,
+                most,
+                former.map(|former| &former.gateway),
+            ),
             servers: HashMap::new(),
             request_bytes: gateway.request_bytes.unwrap_or(defaults.request_bytes),
             depth: gateway.depth.unwrap_or(defaults.depth),
@@ -237,7 +272,8 @@ impl Table {
 impl OfServer {
     fn of(input: &ServerInput, former: Option<&Self>) -> Self {
         let shown = name::shown(&input.name);
-        let own = Level::of(format!("server `{shown}`"), &input.origin, input.limits, former.map(|former| &former.own));
+        let names = (format!("server `{shown}`"), format!("server:{}", input.name));
+        let own = Level::of(names, &input.origin, input.limits, former.map(|former| &former.own));
         let mut said: HashMap<String, (LimitsInput, &Origin)> = HashMap::new();
         for (tool, configured) in input.tools.iter().filter(|(_, tool)| tool.limits != LimitsInput::default()) {
             let origin = configured.origin.as_ref().unwrap_or(&input.origin);
@@ -246,7 +282,8 @@ impl OfServer {
         }
         let level = |(tool, (limits, origin)): (String, (LimitsInput, &Origin))| {
             let whose = format!("tool `{}` of server `{shown}`", name::shown(&tool));
-            let level = Level::of(whose, origin, limits, former.and_then(|former| former.tools.get(&tool)));
+            let names = (whose, format!("tool:{}:{tool}", input.name));
+            let level = Level::of(names, origin, limits, former.and_then(|former| former.tools.get(&tool)));
             (tool, level)
         };
         Self { own, tools: said.into_iter().map(level).collect() }
@@ -255,11 +292,14 @@ impl OfServer {
 
 impl Level {
     /// Counts go on from where they were.
-    fn of(whose: String, origin: &Origin, limits: LimitsInput, former: Option<&Self>) -> Self {
+    fn of((whose, name): (String, String), origin: &Origin, limits: LimitsInput, former: Option<&Self>) -> Self {
         let turns = former.map_or_else(|| Arc::new(Turns::new(limits.in_flight)), |former| former.turns.clone());
         turns.set_limit(limits.in_flight);
         let rate = former.map(|former| former.rate.clone()).unwrap_or_default();
-        Self { whose, origin: origin.clone(), limits, turns, rate }
+        // Under another limit the minute may not be full.
+        let same = former.filter(|former| former.limits.per_minute == limits.per_minute);
+        let full_until = same.map(|former| former.full_until.clone()).unwrap_or_default();
+        Self { whose, origin: origin.clone(), limits, turns, rate, name, full_until }
     }
 
     fn is_full(&self) -> Over {
@@ -275,6 +315,15 @@ impl Level {
         self.over(Reason::CallsPerMinute, &format!("per_minute = {limit}"), words, retry_after)
     }
 
+    fn is_unknown(&self) -> Over {
+        let limit = self.limits.per_minute.unwrap_or_default();
+        let words = format!(
+            "{} takes {limit} calls in a minute, and how many were made cannot be looked up in the store; come back later",
+            self.whose
+        );
+        self.over(Reason::CallsUncounted, &format!("per_minute = {limit}"), words, 1)
+    }
+
     fn over(&self, reason: Reason, limit: &str, words: String, retry_after: u64) -> Over {
         Over { reason, rule: RuleRef::new(format!("{limit} of {}", self.whose), &self.origin), words, retry_after }
     }
@@ -286,13 +335,51 @@ impl<'a> Minutes<'a> {
             let Some((level, limit)) = level.and_then(|level| Some((level, level.limits.per_minute?))) else {
                 continue;
             };
+            let full = level.full_until.load(Ordering::Relaxed).saturating_sub(now);
+            if full > 0 {
+                return Err(level.is_spent(full));
+            }
             *place = Some((level, level.rate.count(limit, now).map_err(|wait| level.is_spent(wait))?));
         }
         Ok(())
     }
 
+    /// The levels that count, for whoever counts beyond this process.
+    fn shared(&self) -> Vec<PerMinute> {
+        let levels = self.counted.iter().flatten();
+        let shared = |(level, _): &(&Level, Counted)| {
+            Some(PerMinute { name: level.name.clone(), most: level.limits.per_minute? })
+        };
+        levels.filter_map(shared).collect()
+    }
+
+    /// The refusal of a call that is not counted beyond this process. One that is full is not asked again before its time.
+    fn uncounted(&self, why: Uncounted, now: u64) -> Over {
+        let levels: Vec<&Level> = self.counted.iter().flatten().map(|(level, _)| *level).collect();
+        match why {
+            Uncounted::Full { level, wait } => match levels.get(level) {
+                Some(level) => {
+                    level.full_until.fetch_max(now.saturating_add(wait.min(60)), Ordering::Relaxed);
+                    level.is_spent(wait)
+                }
+                None => unknown(),
+            },
+            Uncounted::Unknown => levels.first().map_or_else(unknown, |level| level.is_unknown()),
+        }
+    }
+
     fn keep(&mut self) {
         self.counted = [None; 3];
+    }
+}
+
+/// A refusal by a level that is none of ours.
+fn unknown() -> Over {
+    Over {
+        reason: Reason::CallsUncounted,
+        rule: RuleRef::new("per_minute".to_owned(), &Origin::record(Layer::Shipped, "limits")),
+        words: Reason::CallsUncounted.sentence().to_owned(),
+        retry_after: 1,
     }
 }
 

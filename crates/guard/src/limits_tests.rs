@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolwarden_core::{Layer, Origin, Reason};
 use toolwarden_policy::input::{Declared, LimitsInput, ServerInput, ToolInput};
 
-use super::{Defaults, Held, Limiter, Over};
+use super::{Defaults, Held, Limiter, Over, PerMinute, Uncounted};
 
 const NONE: LimitsInput = LimitsInput {
     request_bytes: None,
@@ -30,9 +30,14 @@ fn limiter(gateway: LimitsInput, server: ServerInput) -> Limiter {
     Limiter::new(Defaults { request_bytes: 100, depth: 10, in_flight: 1000 }, &gateway, &[server])
 }
 
+/// Nobody counts beyond this process.
+fn nobody(_: Vec<PerMinute>) -> std::future::Ready<Result<(), Uncounted>> {
+    ready(Ok(()))
+}
+
 /// Without patience.
 async fn call(limiter: &Limiter, tool: &str, now: u64) -> Result<Held, Over> {
-    limiter.enter(Some(("s", tool)), || "a".to_owned(), now, ready(())).await
+    limiter.enter(Some(("s", tool)), || "a".to_owned(), now, ready(()), nobody).await
 }
 
 fn at_most(per_minute: u64) -> LimitsInput {
@@ -61,7 +66,7 @@ async fn every_level_counts_calls_per_minute() {
         // What was refused by one level counts at none.
         assert!(call(&limiter, "t", 61).await.is_ok());
         // What is no call has no rate.
-        assert!(limiter.enter(None, || "a".to_owned(), 61, ready(())).await.is_ok());
+        assert!(limiter.enter(None, || "a".to_owned(), 61, ready(()), nobody).await.is_ok());
     }
 }
 
@@ -95,7 +100,7 @@ async fn only_calls_of_a_tool_count_for_it() {
     let first = call(&limiter, "t", 0).await;
     assert!(first.is_ok() && call(&limiter, "t", 0).await.is_err());
     assert!(call(&limiter, "other", 0).await.is_ok());
-    assert!(limiter.enter(None, || "a".to_owned(), 0, ready(())).await.is_ok());
+    assert!(limiter.enter(None, || "a".to_owned(), 0, ready(()), nobody).await.is_ok());
 }
 
 #[tokio::test]
@@ -114,7 +119,7 @@ async fn what_found_no_place_does_not_count_in_the_minute() {
 async fn whoever_has_patience_gets_the_next_place() {
     let limiter = limiter(NONE, server(together(1), &[]));
     let first = call(&limiter, "t", 0).await;
-    let second = limiter.enter(Some(("s", "t")), || "b".to_owned(), 0, pending());
+    let second = limiter.enter(Some(("s", "t")), || "b".to_owned(), 0, pending(), nobody);
     let (second, ()) = tokio::join!(second, async { drop(first) });
     assert!(second.is_ok());
 }
@@ -158,4 +163,40 @@ fn requests_are_read_up_to_the_largest_limit() {
     assert_eq!(limiter(NONE, server(NONE, &[])).request(), (100, 10));
     assert_eq!(limiter(bytes(50, 5), server(NONE, &[])).request(), (50, 5));
     assert_eq!(limiter(bytes(50, 5), server(bytes(70, 4), &[("t", bytes(60, 8))])).request(), (70, 8));
+}
+
+#[tokio::test]
+async fn work_3_a_call_counts_here_and_beyond_or_nowhere() {
+    let limiter = limiter(NONE, server(at_most(3), &[("t", at_most(5))]));
+    let call = async |tool: &str, now, answer: Result<(), Uncounted>| {
+        let mut told = Vec::new();
+        let beyond = |levels: Vec<PerMinute>| {
+            told = levels;
+            ready(answer)
+        };
+        let entered = limiter.enter(Some(("s", tool)), || "a".to_owned(), now, ready(()), beyond).await;
+        (entered.map(drop).map_err(|over| (over.reason, over.retry_after)), told)
+    };
+    let levels = |names: &[(&str, u64)]| -> Vec<PerMinute> {
+        names.iter().map(|(name, most)| PerMinute { name: (*name).to_owned(), most: *most }).collect()
+    };
+    let both = levels(&[("tool:s:t", 5), ("server:s", 3)]);
+    // However often it is refused beyond, nothing is counted here.
+    for _ in 0..10 {
+        let (unknown, told) = call("t", 0, Err(Uncounted::Unknown)).await;
+        assert_eq!((unknown, told), (Err((Reason::CallsUncounted, 1)), both.clone()));
+    }
+    for _ in 0..2 {
+        assert_eq!(call("t", 0, Ok(())).await, (Ok(()), both.clone()));
+    }
+    let full = Err(Uncounted::Full { level: 1, wait: 40 });
+    assert_eq!(call("t", 1, full).await.0, Err((Reason::CallsPerMinute, 40)));
+    // A minute that is full beyond is not asked about again before its time.
+    assert_eq!(call("t", 11, Ok(())).await, (Err((Reason::CallsPerMinute, 30)), Vec::new()));
+    assert_eq!(call("other", 40, Ok(())).await, (Err((Reason::CallsPerMinute, 1)), Vec::new()));
+    assert_eq!(call("t", 41, Ok(())).await, (Ok(()), both));
+    assert_eq!(call("other", 41, Ok(())).await.0.map_err(|(reason, _)| reason), Err(Reason::CallsPerMinute));
+    // Where no limit per minute is written, nothing is asked beyond.
+    limiter.replace(&NONE, &[server(NONE, &[])]);
+    assert_eq!(call("t", 41, Err(Uncounted::Unknown)).await, (Ok(()), Vec::new()));
 }

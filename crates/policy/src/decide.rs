@@ -57,6 +57,14 @@ pub fn is_visible(policy: &PolicySet, query: &Query) -> bool {
     weak::is(Weakness::Judge) || authorize(&Subject::without_arguments(policy, query)).denied.is_none()
 }
 
+/// Whether a rule at hand looks at the flow labels met before (`Query::seen`): only then need they be known.
+#[must_use]
+pub fn needs_labels_met(policy: &PolicySet, query: &Query) -> bool {
+    let rules = &policy.base().rules;
+    rules.may_depend_on_labels_met(policy.servers().have_labels())
+        && rules.depend_on_labels_met(&facts(&Subject::new(policy, query)))
+}
+
 fn denied(subject: &Subject<'_>, authorization: Authorization) -> Explanation {
     let (stage, step) = authorization.denied.unwrap_or((Stage::Names, Step::because(Reason::UnknownTool)));
     explain(subject, stage, step, authorization.trace)

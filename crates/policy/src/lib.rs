@@ -40,7 +40,7 @@ mod verdict;
 
 pub use admit::{METHODS as ADMITTED_METHODS, Message, WATCHING as WATCHING_METHODS, admit};
 pub use contents::{AdminContents, Contents, ListContents, LocalContents, UserContents};
-pub use decide::{decide, is_visible};
+pub use decide::{decide, is_visible, needs_labels_met};
 pub use finding::{Finding, Severity};
 pub use housekeeping::{METHODS as HOUSEKEEPING_METHODS, NotHousekeeping, acknowledge, decline, housekeeping};
 pub use input::PolicyInput;

@@ -31,6 +31,16 @@ pub struct Rules {
     slices: Slices,
     authorizer: Authorizer,
     any_depends_on_time: bool,
+    on_labels_met: OnLabelsMet,
+}
+
+/// Which rules look at the flow labels a caller has met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnLabelsMet {
+    None,
+    /// Only rules on tools that have a label themselves.
+    OfLabelled,
+    OfAny,
 }
 
 impl Rules {
@@ -42,7 +52,27 @@ impl Rules {
         let rules = parse::parse(files)?;
         let slices = Slices::index(&rules);
         let any_depends_on_time = rules.iter().any(|rule| rule.needs.depends_on_time());
-        Ok(Self { rules, slices, authorizer: Authorizer::new(), any_depends_on_time })
+        let looking: Vec<&Rule> = rules.iter().filter(|rule| rule.needs.depends_on_labels_met()).collect();
+        let on_labels_met = match looking.as_slice() {
+            [] => OnLabelsMet::None,
+            rules if rules.iter().all(|rule| rule.scope.names_a_label()) => OnLabelsMet::OfLabelled,
+            _ => OnLabelsMet::OfAny,
+        };
+        Ok(Self { rules, slices, authorizer: Authorizer::new(), any_depends_on_time, on_labels_met })
+    }
+
+    /// Whether the answer to a call may depend on the flow labels met before; `have_labels`: whether any tool has one.
+    pub(crate) fn may_depend_on_labels_met(&self, have_labels: bool) -> bool {
+        match self.on_labels_met {
+            OnLabelsMet::None => false,
+            OnLabelsMet::OfLabelled => have_labels,
+            OnLabelsMet::OfAny => true,
+        }
+    }
+
+    /// Whether the answer to this call may.
+    pub(crate) fn depend_on_labels_met(&self, facts: &Facts<'_>) -> bool {
+        self.slices.for_call(&self.rules, facts).needs().depends_on_labels_met()
     }
 
     /// Checks every rule against the schema, typed where the tool it names is known.

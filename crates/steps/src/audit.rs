@@ -21,6 +21,7 @@ use toolwarden_telemetry::trace::{Ending, Span, TraceContext};
 use toolwarden_telemetry::{ServerMetrics, TurnedAway};
 
 use crate::arrival::{Arrival, Via};
+use crate::flow::Met;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, text_member};
 use crate::review::{Answered, Under};
@@ -139,8 +140,8 @@ impl Trail {
         self.tool = (method == "tools/call").then(|| bounded(own).into());
     }
 
-    /// Records that the call is about to leave.
-    pub async fn intent(&mut self, why: &Explanation, params: Option<&Part>) -> Result<(), Refusal> {
+    /// Records that the call is about to leave; its flow labels were kept before.
+    pub async fn intent(&mut self, why: &Explanation, params: Option<&Part>, _: &Met) -> Result<(), Refusal> {
         self.digest = params.map(|params| self.keyed_digest(params));
         self.decided = (Some(why.decision), Some(why.reason));
         let receipt = {

@@ -14,7 +14,7 @@ use toolwarden_policy::{
 };
 
 use crate::arrival::Arrival;
-use crate::flow;
+use crate::flow::{self, Seen};
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, query, text_member};
 use crate::review;
@@ -46,7 +46,7 @@ pub enum Decided {
     Held(Box<Pending>),
 }
 
-pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
+pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
     let policy = asked.judged_by.get_or_init(|| gateway.live.snapshot());
     if let What::Task(Some(tool)) = &asked.what
         && &*asked.method != "tasks/cancel"
@@ -59,24 +59,25 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
         return admitted.map(|outbound| Decided::May(Judged::Message(outbound)));
     }
-    let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, policy, asked));
+    let (seen, is_unknown) = match flow::seen(gateway, policy, &asked_now, asked).await {
+        Seen::Known(seen) => (seen, false),
+        Seen::Unknown(every) => (every, true),
+    };
+    let definition = standing(gateway, asked);
     let query = if definition == Definition::Accepted && seen.is_empty() {
         asked_now
     } else {
         Cow::Owned(Query { definition, seen, ..asked_now.into_owned() })
     };
     match judge(policy, &query) {
-        Verdict::Allow(permit) => {
-            flow::meets(gateway, policy, asked);
-            Ok(Decided::May(Judged::Call(permit)))
-        }
+        Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
+        // What is denied whatever was met is denied; everything else waits until somebody knows.
+        Verdict::Allow(_) | Verdict::Hold(_) if is_unknown => Err(flow::unknown(policy)),
+        Verdict::Allow(permit) => Ok(Decided::May(Judged::Call(permit))),
         Verdict::Hold(pending) => match asked.under.get().filter(|under| under.is_used()) {
-            Some(under) => {
-                review::goes_on(gateway, asked, *pending, under).map(|permit| Decided::May(Judged::Call(permit)))
-            }
+            Some(under) => review::goes_on(gateway, *pending, under).map(|permit| Decided::May(Judged::Call(permit))),
             None => Ok(Decided::Held(pending)),
         },
-        Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
     }
 }
 

@@ -23,6 +23,7 @@ use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry}
 use crate::decide::still_permitted;
 use crate::identities::Identities;
 use crate::parks::Parks;
+use crate::protection::Protection;
 use crate::runs::Runs;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
@@ -61,6 +62,8 @@ pub struct Parts {
     pub desk: Option<Arc<Desk>>,
     /// The machine that may pay for some holds.
     pub classifier: Option<Arc<Classifier>>,
+    /// What other processes share of the protection; without it this one is alone.
+    pub protection: Option<Protection>,
 }
 
 /// One gateway.
@@ -68,8 +71,9 @@ pub struct Parts {
 pub struct Gateway {
     pub live: Arc<Live>,
     pub pins: Arc<Book>,
-    /// What kinds of data conversations have met.
+    /// What kinds of data callers have met, as far as this process knows.
     pub flows: Flows,
+    pub(crate) protection: Option<Protection>,
     pub upstreams: Upstreams,
     /// Held by whoever puts other servers or another policy in the place of those there are.
     pub(crate) changing: Mutex<()>,
@@ -143,6 +147,7 @@ impl Gateway {
             live,
             pins,
             flows: Flows::default(),
+            protection: parts.protection,
             lines: AtomicU64::new(0),
             sessions: Sessions::default(),
             visible: broadcast::Sender::new(CHANGES_WAITING),
@@ -291,7 +296,6 @@ impl Gateway {
             clock.tick().await;
             let Some(gateway) = weak.upgrade() else { return };
             let idle = gateway.sessions.close_idle(gateway.settings.session_idle);
-            idle.iter().for_each(|session| gateway.flows.forget(&session.mark));
             take_leave(idle).await;
             gateway.parks.give_up_old();
             for upstream in gateway.upstreams.snapshot().all() {

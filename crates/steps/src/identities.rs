@@ -18,6 +18,7 @@ use toolwarden_store::state::{Counted, Feed, StoredToken, Tokens};
 
 use crate::gateway::Gateway;
 use crate::guesses::Guesses;
+use crate::protection::Kept;
 use crate::resolve::{Asked, What};
 use crate::seldom::Seldom;
 
@@ -139,6 +140,20 @@ impl Identities {
     #[must_use]
     pub fn is_lost(&self, caller: &Caller, now: Timestamp) -> bool {
         caller.token.expires_at.is_some_and(|end| end <= now) || self.standing(caller) == Standing::Revoked
+    }
+
+    /// The tokens, and the runs of tokens, that have not ended; none where nobody knows.
+    pub(crate) fn live(&self, now: Timestamp) -> Option<Vec<Kept>> {
+        let known = self.known.as_ref().filter(|known| !known.is_stale())?;
+        let tokens = known.feed.known().tokens.clone();
+        let counts = |token: &&Arc<StoredToken>| {
+            token.revoked_at.is_none() && token.claims.expires_at.is_none_or(|end| end > now)
+        };
+        let kept = |token: &Arc<StoredToken>| {
+            std::iter::once(Kept::of_token(&token.id)).chain(token.claims.run.as_deref().map(Kept::of_run)).collect()
+        };
+        let live: Vec<Vec<Kept>> = tokens.by_id.values().filter(counts).map(kept).collect();
+        Some(live.into_iter().flatten().collect())
     }
 
     fn standing(&self, caller: &Caller) -> Standing {

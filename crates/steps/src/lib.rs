@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod arrival;
 pub mod audit;
+pub mod budgets;
 pub mod catalog;
 mod classify;
 pub mod decide;
@@ -24,6 +25,7 @@ pub mod parameters;
 pub mod parks;
 pub mod pinning;
 pub mod places;
+pub mod protection;
 pub mod replacing;
 pub mod resolve;
 pub mod results;

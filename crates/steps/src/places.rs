@@ -31,7 +31,12 @@ pub async fn take(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
 pub async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &str)>) -> Result<(), Refusal> {
     let now = gateway.started.elapsed().as_secs();
     let who = || identity(&arrival.caller);
-    let entered = gateway.limiter.enter(call, who, now, sleep(gateway.settings.turn_time)).await;
+    let beyond = async |levels| match &gateway.protection {
+        Some(protection) => protection.count(levels, gateway.clock.now()).await,
+        None => Ok(()),
+    };
+    let patience = sleep(gateway.settings.turn_time);
+    let entered = gateway.limiter.enter(call, who, now, patience, beyond).await;
     let held = entered.map_err(|over| refuse(gateway, &over))?;
     arrival.course.flight().hold(Arc::new(held));
     Ok(())

@@ -140,7 +140,6 @@ impl Gateway {
             // A conversation with one server ends with it: the client opens another, or learns that there is none.
             let is_of = |one: &Arc<Upstream>| matches!(&session.scope, Scope::One(only) if *only == one.name);
             if gone.iter().any(is_of) && self.sessions.close(&session.id).is_some() {
-                self.flows.forget(&session.mark);
                 left.push(session);
             }
         }

@@ -24,7 +24,6 @@ use toolwarden_store::state::Approval;
 
 use crate::classify::{Classified, Held, classify};
 use crate::decide::refuse;
-use crate::flow;
 use crate::following;
 use crate::gateway::Gateway;
 use crate::resolve::Asked;
@@ -127,7 +126,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
     };
     if let Some(grant) = grant {
         let payment = toolwarden_review::goes_on(&grant, &pending);
-        let permit = paid(gateway, asked, *pending, &payment)?;
+        let permit = paid(gateway, *pending, &payment)?;
         asked.under.get_or_init(|| Arc::new(Under::given(&grant, Answered::Grant)));
         return Ok(Reviewed::Paid(permit));
     }
@@ -160,7 +159,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
                     _ => Err(held(gateway.settings.hold, &pending, None)),
                 };
             };
-            let permit = paid(gateway, asked, *pending, &payment)?;
+            let permit = paid(gateway, *pending, &payment)?;
             asked.under.get_or_init(|| Arc::new(Under::given(&approval.id, Answered::Approval)));
             Ok(Reviewed::Paid(permit))
         }
@@ -353,22 +352,21 @@ pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, an
 }
 
 /// A call that left under an approval goes on: what is denied by now is denied, and nobody is asked again.
-pub(crate) fn goes_on(gateway: &Gateway, asked: &Asked, pending: Pending, under: &Under) -> Result<Permit, Refusal> {
+pub(crate) fn goes_on(gateway: &Gateway, pending: Pending, under: &Under) -> Result<Permit, Refusal> {
     let payment = match under.kind {
         // Where a hold has come up that is for persons, this pays nothing.
         Answered::Classifier => toolwarden_classifier::goes_on(&under.id),
         Answered::Approval | Answered::Grant => toolwarden_review::goes_on(&under.id, &pending),
     };
-    paid(gateway, asked, pending, &payment)
+    paid(gateway, pending, &payment)
 }
 
-pub(crate) fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
+pub(crate) fn paid(gateway: &Gateway, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
     // As of now: the store was waited for since the judge was asked.
     let policy = gateway.live.snapshot();
     let query = pending.query().clone();
     match settle(&policy, pending, payment, gateway.clock.now()) {
         Verdict::Allow(permit) => {
-            flow::meets(gateway, &policy, asked);
             // Every later step checks by the policy that let it through.
             asked.settled_by.get_or_init(|| policy.clone());
             Ok(permit)

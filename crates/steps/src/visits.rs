@@ -118,7 +118,6 @@ impl Gateway {
 
     /// Nobody finds the session any more; what it holds at servers ends with `ClientSession::leave`.
     pub fn close_session(&self, session: &ClientSession) {
-        self.flows.forget(&session.mark);
         self.sessions.close(&session.id);
     }
 

@@ -32,6 +32,8 @@ const PRAGMAS: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; P
 /// it, and where the power fails before, they are made again.
 const UNSYNCED: &str = "PRAGMA synchronous = NORMAL";
 const SYNCED: &str = "PRAGMA synchronous = FULL";
+/// The one connection that counts: a crash of the program loses nothing, a power failure the last moments.
+const COUNTING: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL";
 /// Every connection to PostgreSQL begins with these: nobody waits for ever for somebody who holds a lock and is gone.
 const BOUNDS: &str = "SET statement_timeout = '60s'; SET lock_timeout = '10s'; \
                       SET idle_in_transaction_session_timeout = '60s'";
@@ -69,6 +71,8 @@ pub enum Engine {
 pub(crate) enum Writers {
     OfJournals,
     OfState,
+    /// Of counts that need not survive a power failure.
+    OfCounts,
 }
 
 impl Writers {
@@ -77,6 +81,7 @@ impl Writers {
         match self {
             Self::OfJournals => 8_665_001,
             Self::OfState => 8_665_002,
+            Self::OfCounts => 8_665_003,
         }
     }
 }
@@ -85,6 +90,8 @@ impl Writers {
 #[derive(Debug, Clone)]
 pub struct Database {
     pub(crate) pool: AnyPool,
+    /// Connections that do not wait for the disk; of SQLite, which decides that by connection.
+    counting: Option<AnyPool>,
     engine: Engine,
     turns: Turns,
     /// Where a listener can hear of changes.
@@ -96,6 +103,7 @@ pub struct Database {
 struct Turns {
     of_journals: Arc<Mutex<()>>,
     of_state: Arc<Mutex<()>>,
+    of_counts: Arc<Mutex<()>>,
 }
 
 /// A transaction in which nobody else of its writers is. Dropped without commit, nothing happened.
@@ -168,8 +176,15 @@ impl Database {
             let first = tokio::time::timeout(CONNECTION_PATIENCE, AnyConnection::connect_with(&url)).await;
             first.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
         }
+        let counting = (engine == Engine::Sqlite).then(|| {
+            let options = AnyPoolOptions::new()
+                .max_connections(1)
+                .acquire_timeout(CONNECTION_PATIENCE)
+                .after_connect(|connection, _| Box::pin(async move { connection.execute(COUNTING).await.map(drop) }));
+            options.connect_lazy_with(url.clone())
+        });
         let pool = options.acquire_timeout(CONNECTION_PATIENCE).connect_with(url).await?;
-        Ok(Self { pool, engine, turns: Turns::default(), server: None })
+        Ok(Self { pool, counting, engine, turns: Turns::default(), server: None })
     }
 
     async fn migrate(&self, place: &str) -> Result<(), DatabaseError> {
@@ -199,6 +214,7 @@ impl Database {
         let turn = match writers {
             Writers::OfJournals => &self.turns.of_journals,
             Writers::OfState => &self.turns.of_state,
+            Writers::OfCounts => &self.turns.of_counts,
         };
         let turn = turn.clone().lock_owned().await;
         let transaction = match self.engine {
@@ -207,6 +223,21 @@ impl Database {
                 let mut transaction = self.pool.begin().await?;
                 let locked = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(writers.lock());
                 locked.execute(&mut *transaction).await?;
+                transaction
+            }
+        };
+        Ok(Writing { transaction, _turn: turn })
+    }
+
+    /// Begins to write what need not survive a power failure: nobody waits for the disk.
+    pub(crate) async fn begin_counting(&self) -> Result<Writing, sqlx::Error> {
+        let turn = self.turns.of_counts.clone().lock_owned().await;
+        let transaction = match &self.counting {
+            Some(counting) => counting.begin_with("BEGIN IMMEDIATE").await?,
+            None => {
+                let mut transaction = self.pool.begin().await?;
+                let locked = "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock($1)::text";
+                sqlx::query(locked).bind(Writers::OfCounts.lock()).execute(&mut *transaction).await?;
                 transaction
             }
         };
@@ -231,6 +262,9 @@ impl Database {
 
     /// Waits for what is under way and closes the database.
     pub async fn close(self) {
+        if let Some(counting) = &self.counting {
+            counting.close().await;
+        }
         self.pool.close().await;
     }
 }

@@ -12,10 +12,12 @@ mod feed;
 mod grants;
 mod held_tasks;
 mod history;
+mod labels;
 mod outbox;
 mod roots;
 mod seals;
 mod standing;
+mod tallies;
 mod tokens;
 mod upgrades;
 
@@ -41,10 +43,12 @@ pub use draft::{Author, Committed, Draft};
 pub use feed::{EVERYBODY_KNOWS, Feed, Known};
 pub use held_tasks::{HeldTask, NewHeldTask};
 pub use history::{Change, Version};
+pub use labels::{Anchor, AnchorKind, IDLE_LIFE, NOTED_WITHIN};
 pub use outbox::{Notice, Subscription};
 pub use roots::{Inventory, Sealed, SealedAgain};
 use seals::Seals;
 pub use standing::Standing;
+pub use tallies::{Claim, Claimed, Tally};
 pub use tokens::{Counted, StoredToken, Tokens};
 pub use upgrades::UpgradeNotice;
 

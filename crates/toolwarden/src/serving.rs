@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use toolwarden_core::{Clock, Keyring, Records, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
-use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Settings};
+use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Protection, Settings, keep_noting};
 use toolwarden_policy::input::Declared;
 use toolwarden_review::{Desk, Parts as DeskParts, Times};
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition, WebhookSection};
@@ -163,8 +163,10 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         identities: Identities::of(feed.clone(), state.clone(), locations.user.clone(), loaded.store.section.max_stale)
             .with_anonymous(loaded.config.gateway.anonymous_loopback),
         desk: Some(desk),
-        classifier: classifying::open(&loaded.config, &keyring),
+        classifier: classifying::open(&loaded.config, &keyring, &state),
+        protection: Some(Protection::new(state.clone(), keyring.clone(), workspace(&locations))),
     });
+    tokio::spawn(keep_noting(Arc::downgrade(&gateway)));
     tokio::spawn(follow_tokens(feed.clone(), Arc::downgrade(&gateway)));
     let telling = tokio::spawn(telling::tell(Arc::downgrade(&gateway), index.clone(), journal.node().clone()));
     Ok(Running {
@@ -184,6 +186,12 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         public_url,
         webhooks,
     })
+}
+
+/// The directory this process serves, by its one true path: another spelling must not be another workspace.
+fn workspace(locations: &Locations) -> Option<std::path::PathBuf> {
+    let workspace = locations.workspace.as_ref()?;
+    Some(workspace.canonicalize().unwrap_or_else(|_| workspace.clone()))
 }
 
 /// What the last run of this process took and did not tell the end of.
@@ -228,6 +236,7 @@ impl Running {
     /// Ends children, then `workers`, whose calls say how they ended; writes what is left, delivers it.
     pub async fn stop(self, workers: impl Send) -> Result<()> {
         self.gateway.close().await;
+        self.gateway.note_flows().await;
         let pins = self.gateway.pins.clone();
         // What could not be written is noted again when somebody looks.
         let _ = tokio::task::spawn_blocking(move || pins.keep_offers()).await;

@@ -171,7 +171,7 @@ pub fn room(settings: Settings) -> Result<Room, Box<dyn std::error::Error>> {
     let keys = tempfile::tempdir()?;
     let keyring = Arc::new(FileKeyring::open(&keys.path().join("keys"))?);
     let clock = Arc::new(Standing(Mutex::new(0)));
-    let classifier = Classifier::new(Parts { settings, keyring, clock: clock.clone() })?;
+    let classifier = Classifier::new(Parts { settings, keyring, clock: clock.clone(), ledger: None })?;
     Ok(Room { classifier, clock, _keys: keys })
 }
 

@@ -34,7 +34,7 @@ async fn says(pipe: &mut Pipe, message: &Value) -> String {
 }
 
 #[tokio::test]
-async fn gate_20_labels_add_up_in_a_conversation_and_hold_what_sends_out() {
+async fn gate_20_labels_add_up_and_hold_what_sends_out_on_every_connection() {
     for (speech, scope, prefix) in [
         (Speech::Legacy, Scope::One("notes".into()), ""),
         (Speech::Modern, Scope::One("notes".into()), ""),
@@ -52,16 +52,17 @@ async fn gate_20_labels_add_up_in_a_conversation_and_hold_what_sends_out() {
             let held = says(&mut pipe, &call(speech, 3, &write)).await;
             assert!(held.contains("rule_hold") && held.contains("shipped-flow"), "{place}: {held}");
             assert_eq!(house.recorder.calls().len(), 2, "{place}");
-            // Another conversation has read nothing.
+            // Another connection of the same person gives nobody a fresh start.
             let mut fresh = Pipe::open(&house, scope.clone(), speech).await;
-            let sent = says(&mut fresh, &call(speech, 4, &write)).await;
-            assert!(sent.contains("done"), "{place}: {sent}");
+            let held = says(&mut fresh, &call(speech, 4, &write)).await;
+            assert!(held.contains("rule_hold"), "{place}: {held}");
+            assert_eq!(house.recorder.calls().len(), 2, "{place}");
         }
     }
 }
 
 #[tokio::test]
-async fn gate_20_a_legacy_session_is_a_conversation_and_its_end_is_the_end() {
+async fn gate_20_another_session_is_no_fresh_start() {
     let house = house(Speaks::Legacy).await;
     let session = open_session(&house).await;
     for (tool, words) in [("other", "done"), ("write", "rule_hold")] {
@@ -73,11 +74,12 @@ async fn gate_20_a_legacy_session_is_a_conversation_and_its_end_is_the_end() {
     }
     let entrance = Entrance::Http(Reach::One);
     let sent = send(&house, entrance, Speech::Legacy, "tools/call", "\"name\":\"write\",\"arguments\":{}").await;
-    assert!(sent.contains("done"), "another session: {sent}");
+    assert!(sent.contains("rule_hold"), "another session: {sent}");
+    assert_eq!(house.recorder.calls().len(), 1);
 }
 
 #[tokio::test]
-async fn gate_20_without_sessions_a_person_is_one_conversation() {
+async fn gate_20_without_sessions_a_person_is_one_caller() {
     let house = house(Speaks::Modern).await;
     for entrance in ENTRANCES.into_iter().filter(|entrance| matches!(entrance, Entrance::Http(_))) {
         let params = |tool: &str| format!("\"name\":\"{}\",\"arguments\":{{}}", entrance.name(tool));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use toolwarden_classifier::{Classifier, Parts as ClassifierParts};
+use toolwarden_classifier::{Classifier, Ledger, Parts as ClassifierParts};
 use toolwarden_core::{AuditRecord, Caller, Clock, Layer, Origin, RecordKind, Sourced};
-use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Reading, Settings};
+use toolwarden_gateway::{Book, Budgets, Gateway, Hold, Identities, Parts, Protection, Reading, Settings};
 use toolwarden_policy::input::{AdminInput, PermissionsInput, PolicyInput, RuleFile};
 use toolwarden_policy::{PolicySet, shipped};
 use toolwarden_review::{Desk, Parts as DeskParts, Times};
@@ -27,6 +27,44 @@ pub(super) struct Noon;
 impl Clock for Noon {
     fn now(&self) -> Timestamp {
         Timestamp::from_second(1_700_481_600).unwrap_or_default()
+    }
+}
+
+/// So many seconds after noon.
+#[derive(Debug)]
+struct AfterNoon(i64);
+
+impl Clock for AfterNoon {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(Noon.now().as_second() + self.0).unwrap_or_default()
+    }
+}
+
+/// A store that several gateways share, each with connections of its own.
+#[derive(Debug, Clone)]
+pub(super) struct SharedStore {
+    state: State,
+    database: Database,
+    keyring: Arc<FileKeyring>,
+    directory: Arc<tempfile::TempDir>,
+}
+
+impl SharedStore {
+    pub(super) async fn make() -> Option<Self> {
+        let directory = Arc::new(tempfile::tempdir().ok()?);
+        let keyring = Arc::new(FileKeyring::open(&directory.path().join("keys")).ok()?);
+        let database = Self::open(&directory).await?;
+        Some(Self { state: State::over(database.clone(), keyring.clone()), database, keyring, directory })
+    }
+
+    async fn open(directory: &tempfile::TempDir) -> Option<Database> {
+        Database::open(&Location::File(directory.path().join("store.sqlite"))).await.ok()
+    }
+
+    /// The same store for another gateway.
+    async fn again(&self) -> Option<Self> {
+        let database = Self::open(&self.directory).await?;
+        Some(Self { state: State::over(database.clone(), self.keyring.clone()), database, ..self.clone() })
     }
 }
 
@@ -58,6 +96,8 @@ pub(super) struct Given {
     pub(super) hold_time: Option<Duration>,
     /// The machine that may pay for some holds.
     pub(super) classifier: Option<toolwarden_classifier::Settings>,
+    /// The store it shares with others, and how many seconds after noon it is.
+    pub(super) shares: Option<(SharedStore, i64)>,
     /// Instructions of the local person: what to allow, what to hold.
     pub(super) instructions: Option<(&'static str, &'static str)>,
 }
@@ -80,6 +120,7 @@ impl Given {
         hold: None,
         hold_time: None,
         classifier: None,
+        shares: None,
         instructions: None,
     };
 }
@@ -92,6 +133,7 @@ pub(super) struct House {
     pub(super) locations: Locations,
     /// What the desk writes to, where there is one.
     pub(super) state: Option<State>,
+    shares: Option<SharedStore>,
     _directory: tempfile::TempDir,
 }
 
@@ -159,6 +201,16 @@ impl House {
             }
             None => None,
         };
+        let shares = match &given.shares {
+            Some((store, _)) => Some(store.again().await?),
+            None => None,
+        };
+        let clock: Arc<dyn Clock> = Arc::new(AfterNoon(given.shares.as_ref().map_or(0, |(_, later)| *later)));
+        let protection = shares.as_ref().map(|store| {
+            Protection::new(store.state.clone(), store.keyring.clone(), Some(store.directory.path().to_path_buf()))
+        });
+        let ledger = |store: &SharedStore| -> Arc<dyn Ledger> { Arc::new(Budgets::new(store.state.clone())) };
+        let ledger = shares.as_ref().map(ledger);
         let desk = match &state {
             Some(state) => Some(Desk::new(DeskParts {
                 feed: Arc::new(Feed::start(state.clone()).await.ok()?),
@@ -180,13 +232,21 @@ impl House {
             settings,
             journal: journal.clone(),
             keyring: keyring.clone(),
-            clock: Arc::new(Noon),
+            clock,
             identities,
             local_user: "ada".to_owned(),
             desk,
-            classifier: given.classifier.clone().map(|settings| classifier(settings, keyring.clone())),
+            classifier: given.classifier.clone().map(|settings| classifier(settings, keyring.clone(), ledger)),
+            protection,
         });
-        Some(Self { gateway, recorder, journal, locations, state, _directory: directory })
+        Some(Self { gateway, recorder, journal, locations, state, shares, _directory: directory })
+    }
+
+    /// The store it shares with others cannot be used any more.
+    pub(super) async fn store_goes_away(&self) {
+        if let Some(store) = &self.shares {
+            store.database.clone().close().await;
+        }
     }
 
     /// Puts another policy in force, for the same server.
@@ -264,8 +324,12 @@ fn input(given: &Given, config: &ConfigFile) -> PolicyInput {
     input
 }
 
-fn classifier(settings: toolwarden_classifier::Settings, keyring: Arc<FileKeyring>) -> Arc<Classifier> {
-    let made = Classifier::new(ClassifierParts { settings, keyring, clock: Arc::new(Noon) });
+fn classifier(
+    settings: toolwarden_classifier::Settings,
+    keyring: Arc<FileKeyring>,
+    ledger: Option<Arc<dyn Ledger>>,
+) -> Arc<Classifier> {
+    let made = Classifier::new(ClassifierParts { settings, keyring, clock: Arc::new(Noon), ledger });
     let Ok(made) = made else { unreachable!("{:?}", made.err()) };
     Arc::new(made)
 }

@@ -12,12 +12,14 @@ use super::oracle_cases::{Case, cases};
 use super::recorder::{ALL_KINDS, Speaks};
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 26] = [
+const ELSEWHERE: [(Reason, &str); 28] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
     (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
     (Reason::CallsPerMinute, "limits.rs"),
     (Reason::CallsInFlight, "limits.rs"),
+    (Reason::CallsUncounted, "sharing.rs: a store that is away"),
+    (Reason::LabelsUnknown, "sharing.rs: a store that is away"),
     (Reason::ResponseTooLarge, "limits.rs, the call has left"),
     (Reason::ResponseTooDeep, "limits.rs, the call has left"),
     (Reason::TimeOver, "limits.rs, the call has left"),

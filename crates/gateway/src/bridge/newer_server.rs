@@ -30,6 +30,7 @@ use toolwarden_steps::arrival::shape_of;
 use toolwarden_steps::audit::Trail;
 use toolwarden_steps::decide::{Decided, decide};
 use toolwarden_steps::ending::{Lookout, take_away};
+use toolwarden_steps::flow;
 use toolwarden_steps::forward::link;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{
@@ -278,9 +279,9 @@ impl Errand {
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
             again.query = query(&self.gateway, &self.session.caller(), again.query.call);
-            // From here on everything goes by this judgement: what is sent, and how its result is checked.
+            // From here on everything goes by this decision: what is sent, and how its result is checked.
             self.asked = Arc::new(again);
-            let judged = match decide(&self.gateway, &self.asked)? {
+            let judged = match decide(&self.gateway, &self.asked).await? {
                 Decided::May(judged) => judged,
                 Decided::Held(pending) => return Err(held(self.gateway.settings.hold, &pending, None)),
             };
@@ -288,7 +289,8 @@ impl Errand {
             self.asked.after.get_or_init(|| self.gateway.pins.changes_heard(&self.asked.upstream.name));
             if let (toolwarden_steps::decide::Judged::Call(permit), Some(trail)) = (&judged, self.trail.as_mut()) {
                 trail.goes_under(&self.asked);
-                trail.intent(permit.explanation(), permit.call().params.as_ref()).await?;
+                let met = flow::meets(&self.gateway, &self.asked).await?;
+                trail.intent(permit.explanation(), permit.call().params.as_ref(), &met).await?;
             }
             outbound = judged.into_outbound();
         }

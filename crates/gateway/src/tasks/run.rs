@@ -188,7 +188,7 @@ impl Going {
             Err(refusal) => return self.refused(approval, &refusal, trail, None).await,
         };
         // What is denied by now is not seen, whoever permitted it.
-        let given = match decide(&self.gateway, &asked) {
+        let given = match decide(&self.gateway, &asked).await {
             Ok(_) => results::permitted(&self.gateway, &asked, approval, &mut trail).await,
             Err(refusal) => Err(refusal),
         };

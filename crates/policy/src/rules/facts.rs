@@ -97,6 +97,10 @@ impl Needs {
         self.0 & Self::NOW != 0
     }
 
+    pub(crate) fn depends_on_labels_met(self) -> bool {
+        self.has("seen")
+    }
+
     pub(crate) fn mentions_typed_arguments(self) -> bool {
         self.0 & 1 != 0
     }

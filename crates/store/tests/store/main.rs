@@ -9,6 +9,7 @@ mod journaling;
 mod kit;
 mod properties;
 mod roots;
+mod sharing;
 mod state;
 mod tampering;
 mod tokens;

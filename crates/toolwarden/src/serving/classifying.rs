@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolwarden_classifier::{Classifier, Kind, Money, Parts, Settings};
+use toolwarden_classifier::{Classifier, Kind, Ledger, Money, Parts, Settings};
 use toolwarden_core::{Keyring, Secret};
+use toolwarden_gateway::Budgets;
 use toolwarden_sources::ConfigFile;
 use toolwarden_sources::readers::config::ClassifierSection;
+use toolwarden_store::State;
 
 use super::filled;
 use crate::environment::{self, SystemClock};
@@ -16,14 +18,15 @@ use crate::environment::{self, SystemClock};
 const PROGRAM: &str = "command";
 
 /// The classifier that the config names, where it can be used.
-pub(super) fn open(config: &ConfigFile, keyring: &Arc<dyn Keyring>) -> Option<Arc<Classifier>> {
+pub(super) fn open(config: &ConfigFile, keyring: &Arc<dyn Keyring>, state: &State) -> Option<Arc<Classifier>> {
     let section = config.classifier.as_ref()?;
-    let made = made(section, keyring.clone());
+    let made = made(section, keyring.clone(), state);
     made.inspect_err(|why| tracing::warn!("[classifier] is not used, so held calls are for persons: {why}")).ok()
 }
 
-fn made(section: &ClassifierSection, keyring: Arc<dyn Keyring>) -> Result<Arc<Classifier>, String> {
-    let parts = Parts { settings: settings(section)?, keyring, clock: Arc::new(SystemClock) };
+fn made(section: &ClassifierSection, keyring: Arc<dyn Keyring>, state: &State) -> Result<Arc<Classifier>, String> {
+    let ledger: Option<Arc<dyn Ledger>> = Some(Arc::new(Budgets::new(state.clone())));
+    let parts = Parts { settings: settings(section)?, keyring, clock: Arc::new(SystemClock), ledger };
     Classifier::new(parts).map(Arc::new).map_err(|why| why.to_string())
 }
 

@@ -29,6 +29,7 @@ mod reference;
 mod restarting;
 mod rotating;
 mod server;
+mod sharing;
 mod signals;
 mod socket;
 mod stopping;
