@@ -34,6 +34,8 @@ pub struct BaseInput {
     pub settings: BTreeMap<String, Sourced<serde_json::Value>>,
     /// Paths that no call may change without a person (SELF-1), absolute.
     pub protected_paths: Vec<PathBuf>,
+    /// Those of them that hold keys and data, which no call reads without a person either.
+    pub secret_paths: Vec<PathBuf>,
     /// For `~` in command lines.
     pub home: Option<PathBuf>,
     /// Of every call that no server or tool says otherwise about.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolwarden_core::{Call, Caller, Door};
 
+use crate::shell::FileFacts;
+
 /// What is known of the tool's definition (GATE-12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Definition {
@@ -51,6 +53,9 @@ pub struct Query {
     /// The workspace bound at the door (PERM-4), for redirections and relative paths.
     pub workspace: Option<PathBuf>,
     pub tracing: Tracing,
+    /// Where the paths of a command line really lead, looked up just before (SELF-1). Unless somebody looked, command
+    /// lines are held.
+    pub files: Arc<FileFacts>,
 }
 
 impl Query {
@@ -66,7 +71,15 @@ impl Query {
             seen: Arc::from([]),
             workspace: None,
             tracing: Tracing::default(),
+            files: Arc::default(),
         }
+    }
+
+    /// The same question with what the file system says of the paths it names.
+    #[must_use]
+    pub fn with_files(mut self, files: FileFacts) -> Self {
+        self.files = Arc::new(files);
+        self
     }
 
     /// The same question with every stage reported.

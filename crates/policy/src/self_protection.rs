@@ -20,7 +20,7 @@ pub(crate) fn self_protection(subject: &Subject<'_>) -> Option<Step> {
     let why = match &subject.query.call.kind {
         CallKind::Shell { .. } => {
             let line = subject.line.as_ref()?.as_ref().ok()?;
-            shell::changes_toolwarden(line, places.paths(), &directory(subject), places.home())
+            shell::touches_toolwarden(line, places.belongings(), &directory(subject), &subject.query.files)
         }
         CallKind::Mcp { operation: Operation::CallTool } => in_arguments(subject, places),
         CallKind::Mcp { .. } | CallKind::Fetch { .. } => None,

@@ -76,7 +76,7 @@ impl Base {
             roles,
             rules,
             settings,
-            places: Places::compile(&input.protected_paths, input.home.as_deref()),
+            places: Places::compile(&input.protected_paths, input.home.as_deref()).with_secret(&input.secret_paths),
             limits: input.limits,
             approvers,
         })

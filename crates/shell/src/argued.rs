@@ -6,11 +6,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::facts::FileFacts;
 use crate::line::{Direction, ShellLine, Word};
 use crate::places::Places;
 use crate::reach::{Reached, visit};
 use crate::read::read;
-use crate::self_protection::{Given, changing_verb, is_ours, is_single_with_variables, is_telling, look};
+use crate::self_protection::{Given, is_single_with_variables, is_telling, look};
+use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::program;
 
 /// How many words behind our name are looked at for a verb.
@@ -22,7 +24,9 @@ const MOST_NAMES: usize = 1_000;
 #[must_use]
 pub fn text_changes_toolwarden(text: &str, places: &Places, here: &Path) -> Option<String> {
     match read(text) {
-        Ok(line) if is_command(&line) => look(&line, places.paths(), here, places.home(), Given::AsText),
+        Ok(line) if is_command(&line) => {
+            look(&line, places.belongings(), here, &FileFacts::as_written(), Given::AsText)
+        }
         Ok(_) => None,
         Err(_) => spelled(text),
     }

@@ -1,6 +1,6 @@
 //! Compares with a real bash, an oracle nobody here wrote.
 //! Generated lines that we can read must parse in bash; lines that we allow are really run, with a `PATH`
-//! of stubs that record their names, and nothing may run that we did not report. Skipped without bash.
+//! of stubs that record their names, and nothing may run that we did not report. Skipped without bash, except in CI.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,14 +15,23 @@ use proptest::test_runner::TestRunner;
 use crate::property_tests::{tidy_line, wild_line};
 use crate::{BlockedMatch, Blocklist, Coverage, ShellAllowlist, ShellEntry, ShellLine, read};
 
-const BASH: &str = "/bin/bash";
+pub(super) const BASH: &str = "/bin/bash";
 const ALLOWED: [&str; 3] = ["alpha", "beta", "gamma"];
 
 /// Set while compiling, asks for more lines, and different ones on each run.
 const MORE_LINES: Option<&str> = option_env!("TOOLWARDEN_BASH_LINES");
 
+/// Whether a program these tests need cannot be started. In CI that is a failure.
+pub(super) fn is_missing(program: &str) -> bool {
+    let version = Command::new(program).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let is_missing = !version.is_ok_and(|status| status.success());
+    let in_ci = std::env::vars().any(|(name, value)| name == "CI" && value == "true");
+    assert!(!(is_missing && in_ci), "{program} is needed in CI");
+    is_missing
+}
+
 /// How many generated lines are shown to bash.
-fn line_count(usual: usize) -> usize {
+pub(super) fn line_count(usual: usize) -> usize {
     MORE_LINES.and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
@@ -32,7 +41,11 @@ fn runner() -> TestRunner {
 }
 
 /// Lines that pass `wanted`, without repetition.
-fn lines(strategy: &impl Strategy<Value = String>, count: usize, wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
+pub(super) fn lines(
+    strategy: &impl Strategy<Value = String>,
+    count: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> BTreeSet<String> {
     let mut runner = runner();
     let mut found = BTreeSet::new();
     for _ in 0..count.saturating_mul(200) {
@@ -177,7 +190,7 @@ fn bash_accepts(line: &str) -> bool {
 
 #[test]
 fn what_we_can_read_bash_can_parse() {
-    if !Path::new(BASH).exists() {
+    if is_missing(BASH) {
         return;
     }
     let can_read = |line: &str| read(line).is_ok();
@@ -241,10 +254,12 @@ fn is_allowed(line: &ShellLine) -> bool {
 
 #[test]
 fn bash_runs_nothing_that_we_did_not_report() {
-    if !Path::new(BASH).exists() {
+    if is_missing(BASH) {
         return;
     }
-    let Ok(stubs) = Stubs::new("allowed") else { return };
+    let stubs = Stubs::new("allowed");
+    assert!(stubs.is_ok(), "{:?}", stubs.as_ref().err());
+    let Ok(stubs) = stubs else { return };
     let allowed = |line: &str| !line.contains("while") && read(line).is_ok_and(|line| is_allowed(&line));
     let strange = lines(&stub_line(), line_count(60), |line| line.contains("evil") && allowed(line));
     let ordinary = lines(&stub_line(), line_count(150), allowed);
@@ -260,10 +275,12 @@ fn bash_runs_nothing_that_we_did_not_report() {
 /// Readable lines that are not allowed must still report every command, or the blocklist would miss it.
 #[test]
 fn every_command_bash_runs_is_reported_even_when_held() {
-    if !Path::new(BASH).exists() {
+    if is_missing(BASH) {
         return;
     }
-    let Ok(stubs) = Stubs::new("held") else { return };
+    let stubs = Stubs::new("held");
+    assert!(stubs.is_ok(), "{:?}", stubs.as_ref().err());
+    let Ok(stubs) = stubs else { return };
     let readable = |line: &str| line.contains("evil") && !line.contains("coproc") && read(line).is_ok();
     let unknowable =
         Blocklist::compile(&ShellEntry::parse("nothing").map(|entry| (0, entry)).into_iter().collect::<Vec<_>>());

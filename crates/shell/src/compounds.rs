@@ -52,7 +52,8 @@ impl Reader {
                 }
                 "do_group" | "compound_statement" => self.statement(child)?,
                 _ => {
-                    self.word(child)?;
+                    let word = self.word(child)?;
+                    self.keep_word(word);
                 }
             }
         }

@@ -268,12 +268,14 @@ impl Reader {
                         if element.kind() == "variable_assignment" {
                             self.assignment(element)?;
                         } else {
-                            self.word(element)?;
+                            let word = self.word(element)?;
+                            self.keep_word(word);
                         }
                     }
                 }
                 _ => {
-                    self.word(child)?;
+                    let word = self.word(child)?;
+                    self.keep_word(word);
                 }
             }
         }

@@ -7,23 +7,32 @@
 mod allowlist;
 mod argued;
 mod blocked;
+mod braces;
 mod compounds;
 mod deletion;
 mod entry;
+mod executed;
 mod expansions;
+mod facts;
 mod folded;
+mod git;
+mod git_forms;
 mod heredoc;
 mod interpreters;
 mod line;
+mod lookups;
 mod obstacles;
 mod options;
 mod paths;
 mod places;
 mod reach;
 mod read;
+mod readers;
 mod redirections;
 mod self_protection;
 mod tree;
+mod unpacking;
+mod verbs;
 mod words;
 mod wrappers;
 
@@ -31,6 +40,10 @@ mod wrappers;
 mod bash_oracle_tests;
 #[cfg(test)]
 mod entry_tests;
+#[cfg(test)]
+mod git_oracle_tests;
+#[cfg(test)]
+mod lookups_tests;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
@@ -47,9 +60,11 @@ pub use argued::{is_toolwarden, text_changes_toolwarden, verb_behind, words_chan
 pub use blocked::{BlockedMatch, Blocklist};
 pub use deletion::{Deletion, deletes};
 pub use entry::{EntryFault, Glob, ShellEntry};
+pub use facts::{FileFacts, Questions, Real, Repository};
 pub use line::{Direction, Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable, Word};
+pub use lookups::{Position, questions, strays};
 pub use paths::redirections_stay_inside;
 pub use places::Places;
 pub use reach::command_names;
 pub use read::read;
-pub use self_protection::changes_toolwarden;
+pub use self_protection::{Belongings, changes_toolwarden, touches_toolwarden};

@@ -15,6 +15,8 @@ pub struct ShellLine {
     pub commands: Vec<SimpleCommand>,
     /// Redirections of groups, loops and other compound statements, which belong to no single command.
     pub redirections: Vec<Redirection>,
+    /// Words of loops and assignments, which commands may be given by a variable.
+    pub other_words: Vec<Word>,
     /// `cd`, `pushd` or `popd` occurs: relative paths mean something else afterwards.
     pub changes_directory: bool,
     /// Why the whole line can never be auto-allowed; copied into each command that has no reason of its own.
@@ -130,6 +132,12 @@ pub enum Obstacle {
     HistoryExpansion,
     /// A relative command is run in a line that changes the directory.
     RelativeAfterDirectoryChange,
+    /// An argument reaches a place whose files are executed, such as `.git`.
+    ExecutedPlace { command: String, place: String },
+    /// A command writes files that the line does not name, where they may be executed.
+    Unpacks(String),
+    /// An argument of a command that may write, or a directory, cannot be known from the line.
+    TargetNotKnown(String),
 }
 
 impl Obstacle {
@@ -146,6 +154,9 @@ impl Obstacle {
             Self::Construct(_) => "construct",
             Self::HistoryExpansion => "history",
             Self::RelativeAfterDirectoryChange => "directory",
+            Self::ExecutedPlace { .. } => "place",
+            Self::Unpacks(_) => "unpacks",
+            Self::TargetNotKnown(_) => "target",
         }
     }
 }
@@ -167,6 +178,15 @@ impl fmt::Display for Obstacle {
             Self::HistoryExpansion => write!(out, "`!` could be replaced from the shell's history"),
             Self::RelativeAfterDirectoryChange => {
                 write!(out, "a relative command runs in a line that changes the directory")
+            }
+            Self::ExecutedPlace { command, place } => {
+                write!(out, "`{command}` reaches `{place}`, whose files are executed or decide what is")
+            }
+            Self::Unpacks(name) => {
+                write!(out, "`{name}` writes files that the line does not name, where they may be executed")
+            }
+            Self::TargetNotKnown(name) => {
+                write!(out, "it cannot be known from the line what `{name}` writes or enters")
             }
         }
     }

@@ -117,35 +117,6 @@ pub(super) fn possible_verb_tails(arguments: &[Word]) -> impl Iterator<Item = &[
 
 /// The table. Rows of one program add up.
 static TABLE: &[Row] = &[
-    // git: what stands before the subcommand is judged in `obstacles`.
-    Row {
-        programs: "git",
-        long: "exec-path config-env upload-pack receive-pack exec open-files-in-pager extcmd template sendmail-cmd \
-            to-cmd cc-cmd header-cmd smtp-server access-hook authors-prog output output-directory",
-        contains: "ext:: fd::",
-        ..ROW
-    },
-    Row { programs: "git", verbs: "clone", long: "config", short: "cu", valued: "bjo", ..ROW },
-    Row { programs: "git", verbs: "rebase", short: "x", valued: "sXCS", ..ROW },
-    Row { programs: "git", verbs: "grep", short: "O", valued: "efABCm", ..ROW },
-    Row { programs: "git", verbs: "difftool mergetool", short: "x", long: "tool", ..ROW },
-    Row { programs: "git", verbs: "format-patch archive", short: "o", ..ROW },
-    Row { programs: "git", verbs: "merge rebase pull", short: "s", long: "strategy", valued: "mCSXrOj", ..ROW },
-    Row { programs: "git", verbs: "cherry-pick revert", long: "strategy", ..ROW },
-    Row { programs: "git", sequence: "bisect run", ..ROW },
-    Row { programs: "git", sequence: "bisect visualize", ..ROW },
-    Row { programs: "git", sequence: "submodule foreach", ..ROW },
-    Row { programs: "git", sequence: "hook run", ..ROW },
-    Row { programs: "git", sequence: "filter-branch", ..ROW },
-    Row { programs: "git", sequence: "instaweb", ..ROW },
-    Row { programs: "git", sequence: "web--browse", ..ROW },
-    Row { programs: "git", sequence: "send-email", ..ROW },
-    Row { programs: "git", sequence: "daemon", ..ROW },
-    Row { programs: "git", sequence: "shell", ..ROW },
-    Row { programs: "git", sequence: "remote-ext", ..ROW },
-    Row { programs: "git", sequence: "upload-pack", ..ROW },
-    Row { programs: "git", sequence: "receive-pack", ..ROW },
-    Row { programs: "git", sequence: "lfs", ..ROW },
     Row { programs: "hg", long: "config config-file rsh remotecmd ssh tool", short: "e", contains: "alias.", ..ROW },
     Row { programs: "svn", long: "config-option diff-cmd diff3-cmd editor-cmd config-dir", contains: "svn+", ..ROW },
     Row { programs: "jj", long: "config config-file config-toml tool", sequence: "util exec", ..ROW },
@@ -167,11 +138,18 @@ static TABLE: &[Row] = &[
     Row { programs: "rsync", long: "rsh rsync-path daemon config", short: "e", valued: "fTBM", ..ROW },
     Row { programs: "scp sftp", short: "oSFD", valued: "cilPJsRX", contains: "ProxyCommand LocalCommand", ..ROW },
     Row { programs: "ssh-keygen ssh-add ssh-keyscan", short: "DPw", ..ROW },
-    Row { programs: "curl", long: "config engine", short: "K", valued: "HdoXAebuFTmTUwxyYzECDPQrt", ..ROW },
+    Row {
+        programs: "curl",
+        long: "config engine remote-header-name",
+        short: "KJ",
+        valued: "HdoXAebuFTmTUwxyYzECDPQrt",
+        ..ROW
+    },
     Row {
         programs: "wget",
-        long: "use-askpass execute config use-server-timestamps-command",
-        short: "e",
+        long: "use-askpass execute config use-server-timestamps-command content-disposition recursive mirror input-file \
+            page-requisites",
+        short: "ermi",
         valued: "OoaPUitTwQIRDXAB",
         ..ROW
     },

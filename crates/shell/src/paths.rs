@@ -4,6 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::executed::reached_by_word;
 use crate::line::{Redirection, ShellLine};
 
 /// Whether every redirection to or from a file has a literal target inside the workspace, and no `cd` makes
@@ -24,9 +25,6 @@ pub(super) fn leaving_redirection<'a>(
     })
 }
 
-/// Version control runs hooks and configured programs from these directories.
-const EXECUTED_DIRECTORIES: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
-
 fn is_inside(redirection: &Redirection, workspace: &Path, cwd: &Path) -> bool {
     if !redirection.target.literal || !workspace.is_absolute() {
         return false;
@@ -34,11 +32,7 @@ fn is_inside(redirection: &Redirection, workspace: &Path, cwd: &Path) -> bool {
     let Some(target) = resolve(&redirection.target.text, cwd) else { return false };
     let workspace = normalise(workspace);
     let Ok(relative) = target.strip_prefix(&workspace) else { return false };
-    let is_executed = relative.components().any(|component| {
-        let name = component.as_os_str().to_string_lossy().to_ascii_lowercase();
-        EXECUTED_DIRECTORIES.contains(&name.as_str())
-    });
-    relative.components().next().is_some() && !(is_executed && redirection.writes())
+    relative.components().next().is_some() && reached_by_word(&relative.to_string_lossy()).is_none()
 }
 
 /// The absolute path a text means in a directory; `None` for a relative text in a directory that is not

@@ -9,6 +9,7 @@ use aho_corasick::AhoCorasick;
 
 use crate::folded::{folded, may_stand_for_ascii, percent_decoded};
 use crate::paths::normalise;
+use crate::self_protection::Belongings;
 
 /// How often a text is read as percent-encoded.
 const MOST_DECODINGS: usize = 3;
@@ -21,6 +22,8 @@ const LONGEST_UNNAMED: usize = 2_048;
 #[derive(Debug)]
 pub struct Places {
     paths: Vec<PathBuf>,
+    /// Those that hold keys and data.
+    secret: Vec<PathBuf>,
     home: Option<PathBuf>,
     home_parts: Option<Vec<String>>,
     places: Vec<Place>,
@@ -83,6 +86,7 @@ impl Places {
         let hidden = places.iter().flat_map(|place| &place.parts).filter(|part| part.starts_with('.')).cloned();
         Self {
             paths: paths.to_vec(),
+            secret: Vec::new(),
             home: home.map(Path::to_path_buf),
             home_parts: home.map(|home| parts_of(&normalise(home))),
             hints: any_case(hints(&places)),
@@ -97,6 +101,19 @@ impl Places {
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
+    }
+
+    /// The same places, of which these hold keys and data that nobody reads unasked.
+    #[must_use]
+    pub fn with_secret(mut self, secret: &[PathBuf]) -> Self {
+        self.secret = secret.to_vec();
+        self
+    }
+
+    /// What command lines are compared with.
+    #[must_use]
+    pub fn belongings(&self) -> Belongings<'_> {
+        Belongings { protected: &self.paths, secret: &self.secret, home: self.home() }
     }
 
     #[must_use]

@@ -3,7 +3,7 @@
 //! this file, `redirections`, `compounds` or `expansions`; any other kind, token or arrangement refuses the
 //! line (fail closed).
 
-use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable};
+use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable, Word};
 use crate::obstacles;
 use crate::redirections;
 use crate::tree::{Node, Tree};
@@ -22,6 +22,7 @@ pub fn read(line: &str) -> Result<ShellLine, Unparsable> {
 pub(super) struct Reader {
     commands: Vec<SimpleCommand>,
     redirections: Vec<Redirection>,
+    other_words: Vec<Word>,
     obstacle: Option<Obstacle>,
     /// How many pipes and redirections feed the standard input of the node that is being read.
     pub(super) fed: usize,
@@ -39,6 +40,11 @@ impl Reader {
     /// The whole line can never be auto-allowed; the first reason is kept.
     pub(super) fn object(&mut self, obstacle: Obstacle) {
         self.obstacle.get_or_insert(obstacle);
+    }
+
+    /// A word that is no argument, but may become one by a variable.
+    pub(super) fn keep_word(&mut self, word: Word) {
+        self.other_words.push(word);
     }
 
     pub(super) fn redirect_line(&mut self, redirection: Redirection) {
@@ -172,6 +178,7 @@ impl Reader {
             source: line.to_owned(),
             commands: self.commands,
             redirections: self.redirections,
+            other_words: self.other_words,
             changes_directory,
             obstacle: self.obstacle,
         })

@@ -6,43 +6,17 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::line::{Direction, Redirection, ShellLine, Word};
+use crate::braces;
+use crate::facts::{FileFacts, Real};
+use crate::git;
+use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
+use crate::options;
 use crate::paths::{normalise, resolve};
 use crate::reach::{Invocation, Reached, visit};
-use crate::wrappers::{self, program};
-
-/// Programs that read their arguments and never change them.
-const READERS: &[&str] = &[
-    "cat",
-    "ls",
-    "head",
-    "tail",
-    "more",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "stat",
-    "wc",
-    "diff",
-    "file",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "cmp",
-    "cd",
-    "pwd",
-    "echo",
-    "test",
-    "[",
-    "true",
-    "false",
-    "realpath",
-    "dirname",
-    "basename",
-    "du",
-];
+use crate::readers::is_reader;
+use crate::unpacking;
+use crate::verbs::{changing_verb, is_ours};
+use crate::wrappers::{self, listed, program};
 
 /// Programs that change everything below a directory they are given.
 const TREE_CHANGERS: &[&str] = &[
@@ -76,54 +50,45 @@ const TREE_CHANGERS: &[&str] = &[
     "unlink",
 ];
 const MOST_BASES: usize = 8;
-const MOST_ALTERNATIVES: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trees {
+    /// Everything below a directory that is given.
     Changed,
     Used,
+    /// Nothing but what is given.
+    Named,
 }
 
-/// Global options without a value that may stand before or behind a verb.
-const FLAGS: &[&str] = &["--json", "--quiet", "-q", "--verbose", "-v", "--no-color", "--help", "-h", "--version", "-V"];
-const VALUED: &[&str] = &["--config", "--data-dir"];
+/// What belongs to Toolwarden: absolute paths.
+#[derive(Debug, Clone, Copy)]
+pub struct Belongings<'a> {
+    /// What no line changes.
+    pub protected: &'a [PathBuf],
+    /// Keys and data, which no line reads either.
+    pub secret: &'a [PathBuf],
+    /// What `~` and `$HOME` stand for.
+    pub home: Option<&'a Path>,
+}
 
-/// Verbs that only read. `None`: the verb alone reads; otherwise the second words that read.
-const READING: &[(&str, Option<&[&str]>)] = &[
-    ("explain", None),
-    ("lint", None),
-    ("describe", None),
-    ("allowlist", None),
-    ("doctor", None),
-    ("help", None),
-    ("hook", None),
-    ("stdio", None),
-    ("run", None),
-    ("servers", Some(&["list", "show"])),
-    ("tools", Some(&["list", "diff", "show"])),
-    ("modes", Some(&["list", "show", "validate", "suggest", "template"])),
-    ("sessions", Some(&["list"])),
-    ("roles", Some(&["list", "show"])),
-    ("rules", Some(&["list", "check", "show"])),
-    ("settings", Some(&["get", "list", "show"])),
-    ("admin", Some(&["show"])),
-    ("policy", Some(&["history", "diff", "replay"])),
-    ("grants", Some(&["list"])),
-    ("approvals", Some(&["list", "show"])),
-    ("audit", Some(&["tail", "query", "verify", "stats", "export"])),
-    ("completions", None),
-    ("man", None),
-    ("vault", Some(&["status"])),
-];
-
-/// Verbs that are known to change something: their words are no prose. Whatever is not among those that read counts as changing.
-const CHANGING: &[&str] =
-    &["allow", "disallow", "unblock", "trust", "init", "import", "connect", "serve", "edge", "tokens", "leases"];
-
-/// Why the line would change Toolwarden; `None` when nothing of the kind was found. `protected` holds
-/// absolute paths; `home` is what `~` and `$HOME` stand for.
+/// Why the line would change Toolwarden; `None` when nothing of the kind was found. Lexical: links are not followed.
 pub fn changes_toolwarden(line: &ShellLine, protected: &[PathBuf], cwd: &Path, home: Option<&Path>) -> Option<String> {
-    look(line, protected, cwd, home, Given::AsLine)
+    let belongings = Belongings { protected, secret: &[], home };
+    look(line, belongings, cwd, &FileFacts::as_written(), Given::AsLine)
+}
+
+/// Why the line would change Toolwarden or read its keys and data, with links followed as `facts` says. A line whose
+/// paths were not looked up is held.
+pub fn touches_toolwarden(
+    line: &ShellLine,
+    belongings: Belongings<'_>,
+    cwd: &Path,
+    facts: &FileFacts,
+) -> Option<String> {
+    if !facts.is_known() {
+        return Some("it was not looked up where its paths lead".to_owned());
+    }
+    look(line, belongings, cwd, facts, Given::AsLine)
 }
 
 /// Whether a text is certainly a command line, or any text that can be read as one.
@@ -136,19 +101,25 @@ pub(super) enum Given {
 
 pub(super) fn look(
     line: &ShellLine,
-    protected: &[PathBuf],
+    belongings: Belongings<'_>,
     cwd: &Path,
-    home: Option<&Path>,
+    facts: &FileFacts,
     given: Given,
 ) -> Option<String> {
-    let protected: Vec<PathBuf> = protected.iter().map(|path| normalise(path)).collect();
-    let here = normalise(cwd);
-    let mut ground = Ground { protected, bases: vec![here.clone()], here, is_lost: false, home, given };
-    if ground.follow_directories(line) == Followed::TooMany {
+    let Some(mut ground) = Ground::of(line, cwd, belongings.home, facts) else {
         return Some("changes the directory too often to tell what it does with toolwarden".to_owned());
-    }
+    };
+    ground.given = given;
+    ground.protected = belongings.protected.iter().chain(belongings.secret).map(|path| normalise(path)).collect();
+    let mut keys = ground.clone();
+    keys.protected = belongings.secret.iter().map(|path| normalise(path)).collect();
+    ground.keys = Some(Box::new(keys));
     if let Some(why) = line.all_redirections().find_map(|redirection| ground.redirection(redirection)) {
         return Some(why);
+    }
+    // A variable may carry such a word to any command.
+    if let Some(why) = line.other_words.iter().find_map(|word| ground.touched(word, Trees::Used)) {
+        return Some(why.said("a variable names"));
     }
     let is_doubtful = given == Given::AsLine || is_single_with_variables(&line.source);
     let mentions = line.source.to_ascii_lowercase().contains("toolwarden") || ground.is_named_in(&line.source);
@@ -171,19 +142,84 @@ pub(super) fn look(
     why
 }
 
-struct Ground<'a> {
+/// Why a word is held.
+enum Touched<'a> {
+    Place(&'a Path),
+    /// Where it leads cannot be told.
+    Unresolved(PathBuf),
+}
+
+impl Touched<'_> {
+    fn said(&self, what: &str) -> String {
+        match self {
+            Self::Place(path) => format!("{what} {}, which belongs to toolwarden", path.display()),
+            Self::Unresolved(path) => format!("{what} {}, and it cannot be told where that leads", path.display()),
+        }
+    }
+}
+
+/// Where a line runs and what it must not touch.
+#[derive(Clone)]
+pub(super) struct Ground<'a> {
     protected: Vec<PathBuf>,
+    /// The same ground with keys and data alone.
+    keys: Option<Box<Ground<'a>>>,
     /// Directories that relative paths may start from: the working directory and each target of a `cd`.
     bases: Vec<PathBuf>,
     /// The working directory itself, the first of the bases.
     here: PathBuf,
     /// A `cd` goes to a place that cannot be known.
     is_lost: bool,
+    /// Where trees are unpacked or copied to by the line itself: links may be among them.
+    unpacked: Vec<PathBuf>,
     home: Option<&'a Path>,
+    facts: &'a FileFacts,
     given: Given,
 }
 
-impl Ground<'_> {
+impl<'a> Ground<'a> {
+    /// The directories of a line; `None` where it changes them too often.
+    pub(super) fn of(line: &ShellLine, cwd: &Path, home: Option<&'a Path>, facts: &'a FileFacts) -> Option<Self> {
+        let here = normalise(cwd);
+        let mut ground = Ground {
+            protected: Vec::new(),
+            keys: None,
+            bases: vec![here.clone()],
+            here,
+            is_lost: false,
+            unpacked: Vec::new(),
+            home,
+            facts,
+            given: Given::AsLine,
+        };
+        if ground.follow_directories(line) == Followed::TooMany {
+            return None;
+        }
+        let makes_trees = |command: &&SimpleCommand| {
+            let name = command.name.as_deref().map(program).unwrap_or_default();
+            let clones = name == "git" && command.arguments.iter().any(|word| word.text == "clone");
+            clones || listed("tar gtar bsdtar unzip rsync", &name) || unpacking::takes_trees(&name, &command.arguments)
+        };
+        let words = line.commands.iter().filter(makes_trees).flat_map(|command| &command.arguments);
+        ground.unpacked =
+            words.flat_map(forms).flat_map(|form| ground.spots(&form)).map(|path| normalise(&path)).collect();
+        ground.unpacked.retain(|path| !ground.bases.contains(path));
+        Some(ground)
+    }
+
+    pub(super) fn bases(&self) -> &[PathBuf] {
+        &self.bases
+    }
+
+    /// The paths a text may mean, as written: seen from each directory the line may be in.
+    pub(super) fn spots(&self, text: &str) -> Vec<PathBuf> {
+        let expanded = self.expand_home(text);
+        if expanded.is_empty() || expanded.starts_with('-') || expanded.contains(['$', '`', '\n', '\0']) {
+            return Vec::new();
+        }
+        self.bases.iter().map(|base| base.join(&expanded)).filter(|path| path.is_absolute()).collect()
+    }
+
     /// Adds the target of each `cd`, also inside text given to shells, seen from every directory before it.
     fn follow_directories(&mut self, line: &ShellLine) -> Followed {
         let mut targets: Vec<Word> = Vec::new();
@@ -216,11 +252,15 @@ impl Ground<'_> {
     }
 
     fn redirection(&self, redirection: &Redirection) -> Option<String> {
-        if redirection.direction != Direction::Writes {
-            return None;
+        match redirection.direction {
+            Direction::Duplicates => None,
+            Direction::Reads => self.keys.as_deref()?.place(&redirection.target, Trees::Named).map(reads),
+            Direction::Writes => {
+                let through = self.through_unpacked(&redirection.target);
+                let touched = self.touched(&redirection.target, Trees::Used).or(through);
+                touched.map(|touched| touched.said("writes to"))
+            }
         }
-        let path = self.touched(&redirection.target, Trees::Used)?;
-        Some(format!("writes to {}, which belongs to toolwarden", path.display()))
     }
 
     fn invocation(&self, invocation: Invocation<'_>) -> Option<String> {
@@ -230,39 +270,94 @@ impl Ground<'_> {
             return verb.map(|verb| format!("runs `toolwarden {verb}`"));
         }
         if is_reader(&program) {
-            return None;
+            return self.reading(&program, invocation.arguments);
         }
-        let path = match self.entered() {
-            Some(entered) => entered,
-            None => {
-                let trees = if TREE_CHANGERS.contains(&program.as_str()) { Trees::Changed } else { Trees::Used };
-                invocation.arguments.iter().find_map(|word| self.touched(word, trees))?
-            }
+        if let Some(entered) = self.entered() {
+            return Some(Touched::Place(entered).said(&format!("`{program}` touches")));
+        }
+        let writes_unnamed = writes_unnamed(&program, invocation.arguments);
+        let trees =
+            if TREE_CHANGERS.contains(&program.as_str()) || writes_unnamed { Trees::Changed } else { Trees::Used };
+        let words = || invocation.arguments.iter();
+        let here = Word::literal(".");
+        let unnamed = Some(&here).filter(|_| writes_unnamed);
+        let found = words().chain(unnamed).find_map(|word| self.touched(word, trees));
+        let found = found.or_else(|| words().filter(|_| program == "ln").find_map(|word| self.linked(word)));
+        let is_writer = listed(WRITERS, &program);
+        let found = found.or_else(|| words().filter(|_| is_writer).find_map(|word| self.through_unpacked(word)));
+        found.map(|touched| touched.said(&format!("`{program}` touches")))
+    }
+
+    /// A reader may read what is ours, but no keys and data.
+    fn reading(&self, program: &str, arguments: &[Word]) -> Option<String> {
+        let speaks = listed("echo printf true false pwd dirname basename cd", program);
+        let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty() && !speaks)?;
+        let is_recursive = |word: &Word| {
+            let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+            bundle.is_some_and(|bundle| bundle.contains(['r', 'R'])) || word.text.contains("recurs")
         };
-        Some(format!("`{program}` touches {}, which belongs to toolwarden", path.display()))
+        let is_deep = matches!(program, "rg" | "du") || arguments.iter().any(is_recursive);
+        let trees = if is_deep { Trees::Changed } else { Trees::Named };
+        let named = || arguments.iter().find_map(|word| keys.place(word, trees));
+        keys.entered().or_else(named).map(reads)
     }
 
-    /// The protected directory that a `cd` goes into: every command there is suspect.
+    /// The place a word names. One whose way cannot be told is not read either.
+    fn place(&self, word: &Word, trees: Trees) -> Option<&Path> {
+        match self.touched(word, trees)? {
+            Touched::Place(place) => Some(place),
+            Touched::Unresolved(_) => None,
+        }
+    }
+
+    /// A word that is written below a tree which the line itself unpacks.
+    fn through_unpacked(&self, word: &Word) -> Option<Touched<'_>> {
+        let spots = forms(word).into_iter().flat_map(|form| self.spots(&form)).map(|path| normalise(&path));
+        let mut below = spots.filter(|path| self.unpacked.iter().any(|tree| path != tree && path.starts_with(tree)));
+        below.next().map(Touched::Unresolved)
+    }
+
+    /// The target of a link is seen from where the link is, which may be anywhere: it counts by its last name.
+    fn linked(&self, word: &Word) -> Option<Touched<'_>> {
+        let text = unquoted(word);
+        let name = Path::new(&text).file_name()?.to_string_lossy().to_ascii_lowercase();
+        let is_it =
+            |path: &Path| path.file_name().is_some_and(|own| own.to_string_lossy().to_ascii_lowercase() == name);
+        let found = self.protected.iter().find(|path| is_it(path) || path.parent().is_some_and(is_it));
+        found.map(|path| Touched::Place(path))
+    }
+
+    /// The directory of ours that a `cd` goes into: every command there is suspect.
     fn entered(&self) -> Option<&Path> {
-        let is_entered =
-            |protected: &PathBuf| self.bases.iter().any(|base| *base != self.here && base.starts_with(protected));
-        self.protected.iter().find(|protected| is_entered(protected)).map(PathBuf::as_path)
+        let is_entered = |place: &PathBuf| {
+            let leads = |base: &PathBuf| match self.facts.real(base) {
+                Real::Elsewhere(real) => real.starts_with(place),
+                Real::AsWritten | Real::Unresolved => base.starts_with(place),
+            };
+            self.bases.iter().any(|base| *base != self.here && leads(base))
+        };
+        self.protected.iter().find(|place| is_entered(place)).map(PathBuf::as_path)
     }
 
-    /// The protected path a word lands on, under or above; looks behind `=`, into glued options and braces too.
-    fn touched(&self, word: &Word, trees: Trees) -> Option<&Path> {
+    /// The protected path a word lands on, under or above; looks behind `=`, into glued options and braces too, and
+    /// follows links.
+    fn touched(&self, word: &Word, trees: Trees) -> Option<Touched<'_>> {
         let text = unquoted(word);
         if let Some(path) = self.spelled(&text) {
-            return Some(path);
+            return Some(Touched::Place(path));
         }
-        let behind_equals = text.split_once('=').map(|(_, value)| value);
-        let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
-        let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
-        // `-v here:there`, `type=bind,src=here`
-        let pieces = text.split(['=', ':', ',']).filter(|_| text.contains([':', ',']));
-        [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces).find_map(|text| {
-            let found = self.landing(text, trees).or_else(|| self.guessed(text, trees));
-            found.or_else(|| alternatives(text).iter().find_map(|text| self.landing(text, trees)))
+        let forms = forms(word);
+        let lexical = forms.iter().find_map(|form| self.landing(form, trees).or_else(|| self.guessed(form, trees)));
+        if let Some(path) = lexical {
+            return Some(Touched::Place(path));
+        }
+        forms.iter().flat_map(|form| self.spots(form)).find_map(|spot| match self.facts.real(&spot) {
+            Real::AsWritten => None,
+            Real::Unresolved => Some(Touched::Unresolved(spot)),
+            Real::Elsewhere(real) => {
+                let is_place = |place: &&PathBuf| real.starts_with(place) || self.takes_tree(real, place, trees);
+                self.protected.iter().find(is_place).map(|place| Touched::Place(place))
+            }
         })
     }
 
@@ -341,7 +436,7 @@ impl Ground<'_> {
     /// (`eslint .`), which says nothing about the files in it.
     fn takes_tree(&self, path: &Path, protected: &Path, trees: Trees) -> bool {
         let is_here = self.bases.iter().any(|base| base.starts_with(path));
-        protected.starts_with(path) && (trees == Trees::Changed || !is_here)
+        protected.starts_with(path) && (trees == Trees::Changed || (trees == Trees::Used && !is_here))
     }
 
     /// Replaces what stands for the home or the working directory at the beginning.
@@ -381,38 +476,45 @@ pub(super) fn is_telling(program: &str) -> bool {
         || wrappers::starts_programs(program)
 }
 
-/// Whether a verb is one of ours, or cannot be known.
-pub(super) fn is_ours(verb: &str) -> bool {
-    let first = verb.split(' ').next().unwrap_or(verb);
-    CHANGING.contains(&first)
-        || READING.iter().any(|(known, _)| *known == first)
-        || first.starts_with('-')
-        || first.contains(['$', '`'])
+fn reads(place: &Path) -> String {
+    format!("reads {}, which holds keys or data of toolwarden", place.display())
 }
 
-fn is_reader(program: &str) -> bool {
-    READERS.contains(&program)
+/// Programs that write to files they are given by name.
+const WRITERS: &str = "tee cp mv install dd truncate sed gsed sort touch rsync ln patch";
+
+/// Whether a program writes files that its words do not name, below the directory it runs in.
+fn writes_unnamed(program: &str, arguments: &[Word]) -> bool {
+    let applies = || {
+        let mut verbs = options::possible_verb_tails(arguments).filter_map(|tail| tail.first());
+        verbs.any(|verb| matches!(verb.text.as_str(), "apply" | "am")) && git::read(arguments).is_err()
+    };
+    unpacking::unpacks(program, arguments).is_some() || (program == "git" && applies())
+}
+
+/// The texts a word may stand for as a path: itself, what is behind `=`, glued to an option or between `:` and `,`,
+/// each with its braces expanded.
+pub(super) fn forms(word: &Word) -> Vec<String> {
+    let text = unquoted(word);
+    let behind_equals = text.split_once('=').map(|(_, value)| value);
+    let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
+    let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
+    // `-v here:there`, `type=bind,src=here`
+    let pieces = text.split(['=', ':', ',']).filter(|_| text.contains([':', ',']));
+    let texts = [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces);
+    let mut forms: Vec<String> = Vec::new();
+    for text in texts {
+        forms.push(text.to_owned());
+        if text.contains('{') {
+            forms.extend(braces::expanded(text).unwrap_or_default());
+        }
+    }
+    forms
 }
 
 /// The text without quotes; a literal word has lost them already.
 fn unquoted(word: &Word) -> String {
     if word.literal { word.text.clone() } else { word.text.replace(['"', '\'', '\\'], "") }
-}
-
-/// What braces may become, innermost first; bounded, and then `guessed` still compares the names.
-fn alternatives(text: &str) -> Vec<String> {
-    let mut finished = Vec::new();
-    let mut open = vec![text.to_owned()];
-    while let Some(text) = open.pop() {
-        let braces = text.rsplit_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
-        match braces {
-            Some((before, (inner, after))) if finished.len().saturating_add(open.len()) < MOST_ALTERNATIVES => {
-                open.extend(inner.split(',').map(|part| format!("{before}{part}{after}")));
-            }
-            _ => finished.push(text),
-        }
-    }
-    finished
 }
 
 /// What stands before the first character that a shell would expand.
@@ -423,50 +525,4 @@ fn cut_at_expansion(text: &str) -> &str {
 /// Whether `protected` could be an expansion of a pattern that begins with `path`.
 fn starts_like(protected: &Path, path: &Path) -> bool {
     protected.to_string_lossy().starts_with(path.to_string_lossy().as_ref())
-}
-
-/// The verb when it changes something or is not known.
-pub(super) fn changing_verb(arguments: &[Word]) -> Option<String> {
-    let mut words = arguments.iter().map(|word| word.text.as_str());
-    let verb = match next_verb(&mut words) {
-        Next::Verb(verb) => verb,
-        Next::Nothing => return None,
-        Next::Odd(option) => return Some(option.to_owned()),
-    };
-    let Some((_, second_words)) = READING.iter().find(|(known, _)| *known == verb) else {
-        return Some(verb.to_owned());
-    };
-    let Some(reading) = second_words else { return None };
-    match next_verb(&mut words) {
-        Next::Verb(second) if reading.contains(&second) => None,
-        Next::Nothing => None,
-        Next::Verb(second) | Next::Odd(second) => Some(format!("{verb} {second}")),
-    }
-}
-
-enum Next<'a> {
-    Verb(&'a str),
-    Nothing,
-    /// An option that is not known, so that the word behind it may be its value or a verb.
-    Odd(&'a str),
-}
-
-fn next_verb<'a>(words: &mut impl Iterator<Item = &'a str>) -> Next<'a> {
-    while let Some(word) = words.next() {
-        if matches!(word, "--help" | "-h" | "--version" | "-V") {
-            return Next::Nothing;
-        }
-        if !word.starts_with('-') {
-            return Next::Verb(word);
-        }
-        let name = word.split('=').next().unwrap_or(word);
-        if VALUED.contains(&name) {
-            if !word.contains('=') {
-                words.next();
-            }
-        } else if !FLAGS.contains(&word) {
-            return Next::Odd(word);
-        }
-    }
-    Next::Nothing
 }

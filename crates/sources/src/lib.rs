@@ -12,9 +12,11 @@ mod glob;
 mod load;
 mod locations;
 mod lock;
+pub mod lookup;
 pub mod readers;
 pub mod records;
 mod report;
+mod repositories;
 pub mod stored;
 pub mod trust;
 

@@ -6,6 +6,7 @@
 mod choose;
 mod deny;
 mod modes;
+mod own_paths;
 mod permissions;
 mod records;
 mod rules;
@@ -27,25 +28,6 @@ use crate::readers::server::ServerDefinition;
 use crate::records::lay_over;
 use crate::report::Reading;
 use crate::trust::{FileState, TrustRecords, WorkspaceFile};
-
-/// Files by which clients run hooks, start servers or let calls pass, in the home or in a workspace.
-const CLIENT_FILES: [&str; 13] = [
-    ".cursor/hooks.json",
-    ".cursor/mcp.json",
-    ".cursor/permissions.json",
-    ".cursor/cli.json",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".mcp.json",
-    ".codex/config.toml",
-    ".codex/hooks.json",
-    ".gemini/settings.json",
-    ".vscode/mcp.json",
-    ".roo/mcp.json",
-    ".roomodes",
-];
-/// And those that only the home has.
-const CLIENT_FILES_AT_HOME: [&str; 3] = [".cursor/cli-config.json", ".claude.json", ".gemini/policies"];
 
 /// What loading gives.
 #[derive(Debug)]
@@ -180,6 +162,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
             rules,
             settings,
             protected_paths: loading.protected_paths(&chosen),
+            secret_paths: loading.secret_paths(&chosen),
             home: Some(locations.home.clone()),
             limits: chosen.config.gateway.limits,
             approvers: ApproversInput {
@@ -332,26 +315,6 @@ impl<'a> Loading<'a> {
         for narrowing in std::mem::take(&mut self.narrowings) {
             self.findings.extend(narrowing.apply(input));
         }
-    }
-
-    /// SELF-1: what no call may change without a person.
-    fn protected_paths(&self, chosen: &choose::Chosen) -> Vec<PathBuf> {
-        let bases = [Some(&self.locations.home), self.workspace.as_ref()];
-        let mut paths =
-            vec![self.locations.config_dir.clone(), self.locations.data_dir.clone(), self.locations.user_permissions()];
-        paths.extend(chosen.path.clone());
-        // Rule files and the admin record, wherever they are.
-        let kinds = [SourceKind::Rules, SourceKind::Admin];
-        let named = self.sources.iter().filter(|source| kinds.contains(&source.kind));
-        paths.extend(named.map(|source| source.path.clone()));
-        paths.extend(self.trusted_files.iter().cloned());
-        paths.extend(bases.into_iter().flatten().flat_map(|base| CLIENT_FILES.iter().map(|file| base.join(file))));
-        paths.extend(CLIENT_FILES_AT_HOME.iter().map(|file| self.locations.home.join(file)));
-        let real: Vec<_> = paths.iter().map(|path| files::real(path)).collect();
-        paths.extend(real);
-        paths.sort();
-        paths.dedup();
-        paths
     }
 
     fn finish(

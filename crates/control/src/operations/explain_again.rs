@@ -8,7 +8,7 @@ use toolwarden_core::name::shown;
 use toolwarden_core::{Call, Caller, Decision, Door, Entry, Operation, Side};
 use toolwarden_pins::{self as pins, Kind as PinKind, ServerPins};
 use toolwarden_policy::{NarrowEntry, Query, decide};
-use toolwarden_sources::{List, Locations};
+use toolwarden_sources::{List, Locations, lookup};
 
 use crate::place::Opened;
 
@@ -59,6 +59,7 @@ pub(super) fn explain(
     let caller = if user == locations.user { Caller::local_person(user) } else { Caller::person(user) };
     let mut query = Query::new(Arc::new(caller), call, Door::Explain, now);
     query.workspace.clone_from(&locations.workspace);
+    query.files = lookup::files(&opened.policy, &query).into();
     let called =
         (query.call.requested_operation() == Operation::CallTool).then_some((PinKind::Tool, &*query.call.tool));
     let changes = opened.changes_of(&query.call.server);

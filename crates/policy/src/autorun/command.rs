@@ -8,7 +8,7 @@ use toolwarden_core::{CallKind, Reason};
 use super::{AutoRun, effective, mode};
 use crate::input::AutoRunMode;
 use crate::lists::{Admin, Effective};
-use crate::shell::{self, BlockedMatch, Deletion, ShellLine, SimpleCommand};
+use crate::shell::{self, BlockedMatch, Deletion, Position, ShellLine, SimpleCommand};
 use crate::subject::Subject;
 use crate::verdict::{RuleRef, Step};
 
@@ -63,7 +63,8 @@ fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
         lists.terminal.covers(command).cloned()
     };
     let rules: Vec<Option<RuleRef>> = line.commands.iter().map(covered).collect();
-    let inside = stays_inside(subject, line);
+    let strays = strays(subject, line);
+    let inside = stays_inside(subject, line) && strays.is_none();
     if inside && rules.iter().all(Option::is_some) {
         let rule = rules.into_iter().next().flatten();
         return Step::because(Reason::AllowlistMatch).by(rule).into();
@@ -75,7 +76,10 @@ fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
             Some(obstacle) => format!("`{}`: {obstacle}", command.text),
             None => format!("`{}` matches no entry", command.text),
         },
-        None => "a redirection leaves the workspace, or the line changes directory before one".to_owned(),
+        None => strays.unwrap_or_else(|| {
+            "a redirection leaves the workspace or reaches files that are executed, or the line changes directory before one"
+                .to_owned()
+        }),
     };
     let admin_controlled = subject.policy.base().admin.is_some();
     let elsewhere = uncovered.iter().any(|command| is_elsewhere(subject, command));
@@ -101,6 +105,14 @@ fn stays_inside(subject: &Subject<'_>, line: &ShellLine) -> bool {
         // Without a workspace no path is inside it.
         None => line.all_redirections().all(shell::Redirection::is_harmless),
     }
+}
+
+/// Links that lead a writer elsewhere, and git in another repository than the workspace's own.
+fn strays(subject: &Subject<'_>, line: &ShellLine) -> Option<String> {
+    let cwd = directory(subject);
+    let workspace = subject.query.workspace.as_deref();
+    let position = Position { cwd: &cwd, workspace, home: subject.policy.base().places.home() };
+    shell::strays(line, position, &subject.query.files)
 }
 
 /// Where the command would run, for paths that mean Toolwarden's own files.

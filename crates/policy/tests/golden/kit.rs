@@ -8,6 +8,7 @@ use toolwarden_core::{Call, Caller, Door, Layer, Operation, Origin, Sourced, Too
 use toolwarden_policy::input::{
     Declared, Launch, ModeInput, PermissionsInput, RuleFile, ServerInput, ToolDefinition, ToolInput,
 };
+use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{PolicyInput, PolicySet, Query, decide, shipped};
 
 pub const USER: &str = "ada";
@@ -115,6 +116,7 @@ pub fn judged(policy: &PolicySet, caller: &Arc<Caller>, server: &str, tool: &str
 
 pub fn judged_shell(policy: &PolicySet, caller: &Arc<Caller>, command: &str) -> String {
     let mut query = Query::new(caller.clone(), Call::shell(command, None), Door::Explain, now());
+    query.files = FileFacts::as_written().into();
     query.workspace = Some("/srv/space".into());
     answer(policy, &query)
 }

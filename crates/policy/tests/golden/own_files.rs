@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolwarden_core::{Call, Caller, Door, Operation};
 use toolwarden_policy::input::{AutoRunMode, ToolInput};
+use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{PolicySet, Query, is_visible};
 
 use crate::kit::{agent, answer, arguments, compile, listing, now, person, plain, server, with_tool};
@@ -23,7 +24,7 @@ fn policy() -> PolicySet {
 }
 
 fn asked(caller: &Arc<Caller>, call: Call, door: Door) -> Query {
-    let mut query = Query::new(caller.clone(), call, door, now());
+    let mut query = Query::new(caller.clone(), call, door, now()).with_files(FileFacts::as_written());
     query.workspace = Some("/srv/space".into());
     query
 }

@@ -2,6 +2,7 @@
 
 use toolwarden_core::{Call, Door, Sourced};
 use toolwarden_policy::input::{AdminInput, AutoRunMode, RoleInput, RuleFile, ToolDefinition, ToolInput};
+use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{PolicyInput, PolicySet, Query};
 
 use crate::kit::{
@@ -17,7 +18,7 @@ fn everything() -> PolicyInput {
 
 fn shell(policy: &PolicySet, command: &str, directory: &str) -> String {
     let call = Call::shell(command, Some(directory.into()));
-    let mut query = Query::new(person(), call, Door::Explain, now());
+    let mut query = Query::new(person(), call, Door::Explain, now()).with_files(FileFacts::as_written());
     query.workspace = Some("/srv/space".into());
     answer(policy, &query)
 }

@@ -2,6 +2,7 @@
 
 use toolwarden_core::{Call, Decision, Door, Payer, Payment};
 use toolwarden_policy::input::{AutoRunMode, RuleFile, ToolInput};
+use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{Definition, Launcher, PolicyInput, Query, Verdict, decide, settle};
 
 use crate::kit::{compile, files_allow, judged, now, origin, person, plain, server, sourced, with_tool};
@@ -26,7 +27,7 @@ fn mcp() -> Query {
 }
 
 fn shell(command: &str) -> Query {
-    Query::new(person(), Call::shell(command, None), Door::Explain, now())
+    Query::new(person(), Call::shell(command, None), Door::Explain, now()).with_files(FileFacts::as_written())
 }
 
 #[test]

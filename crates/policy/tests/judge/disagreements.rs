@@ -6,6 +6,7 @@ use toolwarden_policy::input::{
     ArgumentCondition, AutoRunMode, Declared, LimitsInput, ModeInput, RoleInput, Scope, ServerInput, ToolDefinition,
     ToolInput, UserInput,
 };
+use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{PolicySet, Query, is_visible};
 
 use crate::ask::engine;
@@ -51,7 +52,7 @@ fn agent(role: &str) -> Caller {
 }
 
 fn ask(caller: Caller, call: Call, door: Door) -> Query {
-    Query::new(caller.into(), call, door, Timestamp::UNIX_EPOCH)
+    Query::new(caller.into(), call, door, Timestamp::UNIX_EPOCH).with_files(FileFacts::as_written())
 }
 
 /// The engine gives what the naive evaluator and the page say.

@@ -10,6 +10,7 @@ use toolwarden_policy::input::{
     AdminInput, ApproversInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PermissionsInput,
     PolicyInput, SandboxingControls, UserInput,
 };
+use toolwarden_policy::shell::FileFacts;
 
 use crate::generate_callers::{caller, caller_time};
 use crate::generate_calls::{SHELL_ENTRIES, call, surroundings};
@@ -76,7 +77,7 @@ pub fn query_from(tape: &mut Tape<'_>) -> Query {
     let caller = caller(&mut who, time);
     let mut what = tape.section(32);
     let (call, door) = call(&mut what);
-    let mut query = Query::new(caller.into(), call, door, time);
+    let mut query = Query::new(caller.into(), call, door, time).with_files(FileFacts::as_written());
     surroundings(&mut query, tape);
     query
 }
@@ -92,6 +93,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
         rules: print(&rules),
         settings: settings(&mut tape.section(16)),
         protected_paths: vec!["/home/ann/.config/toolwarden".into()],
+        secret_paths: Vec::new(),
         home: Some("/home/ann".into()),
         limits: LimitsInput::default(),
         approvers: approvers(&mut tape.section(16)),

@@ -11,6 +11,7 @@ use toolwarden_core::name::shown;
 use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason, Standing};
 use toolwarden_pins as pins;
 use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
+use toolwarden_sources::lookup;
 
 use crate::clerk::Desk;
 use crate::environment;
@@ -27,6 +28,7 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     let call = call(&house, arguments, caller.user.as_deref())?;
     let mut query = Query::new(caller, call, Door::Explain, arguments.time.unwrap_or_else(environment::now)).traced();
     query.workspace.clone_from(&house.locations.workspace);
+    query.files = lookup::files(&house.policy, &query).into();
     let changes = changes_of(&house, &query.call.server);
     let server = house.policy.servers().get(&query.call.server);
     if server.is_none_or(|server| server.is_for(query.caller.user.as_deref())) {

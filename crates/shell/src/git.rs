@@ -1,0 +1,226 @@
+//! Judges a command line of git: git's own state is executable, so only known forms may be allowed.
+//! Takes the arguments of git; gives the first word that may execute something, change git's state or
+//! configuration, or change where git looks for them; else the words that are paths and where git would run.
+
+use crate::git_forms::{Form, Operands, forms};
+use crate::line::Word;
+use crate::wrappers::listed;
+
+/// Options before the subcommand that change nothing but what is printed or how paths are read.
+const GLOBALS: &str = "\
+    -P -v -h --version --help --no-pager --no-replace-objects --literal-pathspecs --glob-pathspecs \
+    --noglob-pathspecs --icase-pathspecs --no-optional-locks --no-advice --no-lazy-fetch";
+
+/// What is known of a line of git whose form is in the table.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Known<'a> {
+    /// Targets of `-C`, each seen from the one before.
+    pub(super) directories: Vec<&'a str>,
+    /// Words that may be paths or revisions, and values of options that are no plain text.
+    pub(super) paths: Vec<&'a str>,
+    /// The word that names another repository, where there is one.
+    pub(super) repository: Option<&'a str>,
+}
+
+/// Reads the arguments of git. Fails with the first word that is in no known form.
+pub(super) fn read(arguments: &[Word]) -> Result<Known<'_>, &str> {
+    let mut known = Known::default();
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    let verb = loop {
+        match words.next() {
+            None => return Ok(known),
+            Some("-C") => match words.next() {
+                Some(directory) if !directory.is_empty() && !directory.starts_with('-') => {
+                    known.directories.push(directory);
+                    known.paths.push(directory);
+                }
+                _ => return Err("-C"),
+            },
+            Some(word) if listed(GLOBALS, word) => {}
+            Some(word) if word.starts_with('-') => return Err(word),
+            Some(word) => break word,
+        }
+    };
+    let rest: Vec<&str> = words.collect();
+    if verb == "config" {
+        return if only_reads_config(&rest) { Ok(known) } else { Err("config") };
+    }
+    let rows = forms(verb);
+    if rows.is_empty() {
+        return Err(verb);
+    }
+    let parsed = Parsed::of(&rows, &rest)?;
+    check_operands(verb, &rows, &parsed, &mut known)?;
+    check_shape(verb, &parsed)?;
+    known.paths.extend(parsed.operands.iter().chain(&parsed.values).copied());
+    Ok(known)
+}
+
+/// The words behind a subcommand, sorted.
+#[derive(Debug, Default)]
+struct Parsed<'a> {
+    /// Long options by name with the value behind `=`, short ones by letter.
+    options: Vec<(String, &'a str)>,
+    operands: Vec<&'a str>,
+    /// Values behind `=` of options that are no texts.
+    values: Vec<&'a str>,
+}
+
+impl<'a> Parsed<'a> {
+    fn of(rows: &[&'static Form], words: &[&'a str]) -> Result<Self, &'a str> {
+        let mut parsed = Self::default();
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                parsed.operands.extend(words);
+                break;
+            }
+            let value_follows = match word.strip_prefix("--") {
+                Some(option) => parsed.long(rows, option).ok_or(word)?,
+                None => match word.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+                    Some(bundle) => parsed.bundle(rows, bundle).ok_or(word)?,
+                    None => {
+                        parsed.operands.push(word);
+                        false
+                    }
+                },
+            };
+            // A value that looks like an option may be one after all.
+            if value_follows {
+                words.next().filter(|value| !value.starts_with('-')).ok_or(word)?;
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Reads a long option; gives whether its value is the next word. `None` for one that is not in the table.
+    fn long(&mut self, rows: &[&'static Form], option: &'a str) -> Option<bool> {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        self.options.push((name.to_owned(), value.unwrap_or_default()));
+        if rows.iter().any(|row| row.has_text(name)) {
+            return Some(value.is_none());
+        }
+        self.values.extend(value);
+        rows.iter().any(|row| row.has_flag(name)).then_some(false)
+    }
+
+    /// Reads short options: `-am`, `-n5`, `-U3`, `-10`.
+    fn bundle(&mut self, rows: &[&'static Form], bundle: &'a str) -> Option<bool> {
+        for (at, letter) in bundle.char_indices() {
+            self.options.push((letter.to_string(), ""));
+            if rows.iter().any(|row| row.has_valued(letter)) {
+                return Some(bundle.len() == at.saturating_add(letter.len_utf8()));
+            }
+            let is_number = letter.is_ascii_digit() || letter == '%';
+            if !is_number && !rows.iter().any(|row| row.has_letter(letter)) {
+                return None;
+            }
+        }
+        Some(false)
+    }
+
+    fn has(&self, names: &str) -> bool {
+        self.options.iter().any(|(name, _)| listed(names, name))
+    }
+}
+
+fn check_operands<'a>(
+    verb: &'a str,
+    rows: &[&'static Form],
+    parsed: &Parsed<'a>,
+    known: &mut Known<'a>,
+) -> Result<(), &'a str> {
+    let first = parsed.operands.first().copied();
+    for row in rows {
+        match (row.operands, first) {
+            (Operands::Any, _) | (Operands::Verb(_) | Operands::Repository, None) => {}
+            (Operands::AtMost(most), _) if parsed.operands.len() <= most => {}
+            (Operands::AtMost(_), _) => return Err(verb),
+            (Operands::Verb(known), Some(word)) if listed(known, word) => {}
+            (Operands::Verb(_), Some(word)) => return Err(word),
+            (Operands::Repository, Some(word)) if is_address(word) => {}
+            (Operands::Repository, Some(word)) if verb != "clone" && is_remote_name(word) => {
+                known.repository = Some(word);
+            }
+            (Operands::Repository, Some(word)) => return Err(word),
+        }
+    }
+    // `git clone` is given more than one address only as the directory it makes.
+    let is_repository = |row: &&'static Form| row.operands == Operands::Repository;
+    let odd = parsed.operands.iter().find(|word| word.contains("::"));
+    match odd {
+        Some(word) if rows.iter().any(is_repository) => Err(word),
+        _ => Ok(()),
+    }
+}
+
+/// What only the whole line shows: an editor, a signing program or a writer behind listed options.
+fn check_shape<'a>(verb: &'a str, parsed: &Parsed<'a>) -> Result<(), &'a str> {
+    let first = parsed.operands.first().copied().unwrap_or_default();
+    let value_of = |name: &str| parsed.options.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
+    // Placeholders that run the program for signatures.
+    let runs_signing = |(name, value): &&(String, &str)| {
+        listed("format pretty sort", name) && (value.contains("%G") || value.contains("signature"))
+    };
+    let is_odd = match verb {
+        "commit" => {
+            let fixup = value_of("fixup").is_some_and(|value| !value.is_empty() && !value.contains(':'));
+            let has_message = parsed.has("m F C message file reuse-message no-edit dry-run") || fixup;
+            !has_message
+        }
+        "tag" => parsed.has("a annotate") && !parsed.has("m F message file"),
+        "revert" => !parsed.has("n no-commit no-edit abort quit"),
+        "stash" => parsed.has("p patch") && !matches!(first, "show" | "list"),
+        "pull" => !matches!(value_of("rebase"), None | Some("" | "true" | "false" | "merges")),
+        "apply" => !parsed.has("check stat numstat summary"),
+        "reflog" => listed("expire delete drop write migrate", first),
+        _ => false,
+    };
+    let is_odd = is_odd || parsed.options.iter().find(runs_signing).is_some();
+    if is_odd { Err(verb) } else { Ok(()) }
+}
+
+/// An address of another machine, in a form that no helper program and no local path can have.
+fn is_address(word: &str) -> bool {
+    let has_host = |rest: &str| rest.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let by_scheme = ["https://", "http://", "ssh://", "git://"].iter().find_map(|scheme| word.strip_prefix(scheme));
+    if let Some(rest) = by_scheme {
+        return has_host(rest) && !word.contains("::");
+    }
+    // `user@host:path`
+    let Some((host, path)) = word.split_once(':') else { return false };
+    let (user, name) = host.split_once('@').unwrap_or_default();
+    let is_plain = |text: &str| {
+        has_host(text) && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter))
+    };
+    is_plain(user) && is_plain(name) && !path.starts_with(['-', ':'])
+}
+
+/// A word that can be the name of a remote. Whether it is a directory instead is for the file system to say.
+fn is_remote_name(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter))
+        && !word.contains("..")
+}
+
+/// Reading needs one of the reading forms, or exactly one key.
+fn only_reads_config(arguments: &[&str]) -> bool {
+    let mut reads = false;
+    let mut positional = 0_usize;
+    for word in arguments {
+        match *word {
+            "--get" | "--get-all" | "--get-regexp" | "--get-urlmatch" | "--list" | "-l" => reads = true,
+            "get" | "list" if positional == 0 && !reads => reads = true,
+            "--show-origin" | "--show-scope" | "--global" | "--local" | "--system" | "--worktree" | "--name-only"
+            | "-z" | "--null" | "--includes" | "--all" | "--bool" | "--int" | "--path" => {}
+            word if word.starts_with('-') => return false,
+            // `edit`, `set` and the like are no keys.
+            word if positional == 0 && !word.contains('.') => return false,
+            _ => positional = positional.saturating_add(1),
+        }
+    }
+    reads || positional == 1
+}

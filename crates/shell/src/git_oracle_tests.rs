@@ -1,0 +1,336 @@
+//! Compares with a real git: lines that we allow are run in a scratch repository full of traps.
+//! Editors, signing programs, aliases and filters of its configuration, an embedded bare repository, a patch, an
+//! archive and links into `.git` all lead to one program that leaves a mark. After each line everyday commands of git
+//! show what was planted. The mark must never be there.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use proptest::prelude::{Just, Strategy, prop, prop_oneof};
+
+use crate::bash_oracle_tests::{BASH, is_missing, line_count, lines};
+use crate::{Coverage, FileFacts, Position, Real, Repository, ShellAllowlist, ShellEntry, questions, read, strays};
+
+const ALLOWED: [&str; 16] = [
+    "git", "ls", "cat", "echo", "cp", "mv", "tee", "ln", "tar", "sort", "sed", "mkdir", "touch", "install", "cd",
+    "truncate",
+];
+const GIT: &str = "git";
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What the traps are made of; `MARK` is the program that leaves the mark.
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = MARK\n\tpager = MARK\n\teditor = MARK\n\tsshCommand = MARK\n\thooksPath = hooks\n";
+const OWN: &[(&str, &str)] = &[
+    ("user.name", "ann"),
+    ("user.email", "ann@example.com"),
+    ("gpg.program", "MARK"),
+    ("alias.st", "!MARK"),
+    ("tar.evil.command", "MARK"),
+    ("trailer.x.command", "MARK"),
+    ("interactive.diffFilter", "MARK"),
+    ("difftool.c.cmd", "MARK"),
+    ("mergetool.c.cmd", "MARK"),
+    ("diff.tool", "c"),
+    ("merge.tool", "c"),
+    ("web.browser", "c"),
+    ("browser.c.cmd", "MARK"),
+    ("diff.c.textconv", "MARK"),
+    ("sendemail.smtpserver", "MARK"),
+    ("submodule.sub.update", "!MARK"),
+];
+const EDITORS: [&str; 6] = ["EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_ASKPASS", "SSH_ASKPASS"];
+
+struct Scratch {
+    root: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> std::io::Result<Self> {
+        let root = std::env::temp_dir().join(format!("toolwarden-git-oracle-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        let scratch = Self { root };
+        let repo = scratch.root.join("template");
+        fs::create_dir_all(repo.join("sub"))?;
+        fs::create_dir_all(scratch.root.join("home"))?;
+        let mark = scratch.root.join("mark");
+        fs::write(&mark, format!("#!/bin/sh\n: > {}\n", scratch.root.join("marked").display()))?;
+        fs::set_permissions(&mark, fs::Permissions::from_mode(0o755))?;
+        let mark = mark.display().to_string();
+        scratch.git(&scratch.root, &["init", "-q", "--bare", "--template=", "-b", "main", "origin.git"])?;
+        scratch.git(&repo, &["init", "-q", "--template=", "-b", "main"])?;
+        for (key, value) in OWN {
+            scratch.git(&repo, &["config", key, &value.replace("MARK", &mark)])?;
+        }
+        let config = CONFIG.replace("MARK", &mark);
+        for (name, text) in
+            [("a", "a\n"), ("b", "b\n"), ("sub/c", "c\n"), ("X", config.as_str()), ("message", "text\n")]
+        {
+            fs::write(repo.join(name), text)?;
+        }
+        fs::copy(scratch.root.join("mark"), repo.join("payload"))?;
+        scratch.git(&repo, &["remote", "add", "origin", "../origin.git"])?;
+        scratch.git(&repo, &["add", "-A"])?;
+        scratch.git(&repo, &["commit", "-qm", "one"])?;
+        scratch.git(&repo, &["branch", "other"])?;
+        scratch.git(&repo, &["push", "-q", "origin", "main"])?;
+        scratch.set_traps(&repo, &config)?;
+        Ok(scratch)
+    }
+
+    fn set_traps(&self, repo: &Path, config: &str) -> std::io::Result<()> {
+        // A bare repository among the files, and one in a directory of its own.
+        for evil in [repo.join("evil"), repo.join("nested/.git")] {
+            for directory in ["objects", "refs", "hooks"] {
+                fs::create_dir_all(evil.join(directory))?;
+            }
+            fs::write(evil.join("HEAD"), "ref: refs/heads/main\n")?;
+            fs::write(evil.join("config"), config.replace("bare = false", "bare = false\n\tworktree = .."))?;
+            for hook in ["pre-commit", "pre-receive", "post-update", "update", "post-checkout", "reference-transaction"]
+            {
+                fs::copy(self.root.join("mark"), evil.join("hooks").join(hook))?;
+            }
+        }
+        fs::write(
+            repo.join("evil.patch"),
+            format!(
+                "diff --git a/.git/hooks/pre-commit b/.git/hooks/pre-commit\nnew file mode 100755\n--- /dev/null\n+++ \
+                 b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+{}\n",
+                self.root.join("mark").display()
+            ),
+        )?;
+        symlink(".git", repo.join("g"))?;
+        fs::create_dir_all(repo.join(".git/hooks"))?;
+        symlink(".git/hooks", repo.join("h"))?;
+        let archive = repo.join("evil.tar").display().to_string();
+        let nested = repo.join("nested").display().to_string();
+        self.run("tar", &self.root, &["-cf", &archive, "-C", &nested, ".git"])
+    }
+
+    fn command(&self, program: &str, directory: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", self.root.join("home"))
+            .env("LC_ALL", "C.UTF-8")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_CEILING_DIRECTORIES", &self.root)
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: &str, directory: &Path, arguments: &[&str]) -> std::io::Result<()> {
+        self.command(program, directory).args(arguments).status().map(drop)
+    }
+
+    fn git(&self, directory: &Path, arguments: &[&str]) -> std::io::Result<()> {
+        self.run(GIT, directory, arguments)
+    }
+
+    /// A fresh copy of the repository.
+    fn fresh(&self) -> std::io::Result<PathBuf> {
+        let work = self.root.join("work");
+        let _ = fs::remove_dir_all(&work);
+        let _ = fs::remove_file(self.root.join("marked"));
+        self.run("cp", &self.root, &["-a", "template", "work"])?;
+        Ok(work)
+    }
+
+    /// Whether a line, or everyday commands after it, ran the program that leaves the mark.
+    fn is_marked_by(&self, line: &str, directory: &str) -> std::io::Result<bool> {
+        let work = self.fresh()?;
+        let mut command = self.command(BASH, &work.join(directory));
+        for editor in EDITORS {
+            command.env(editor, self.root.join("mark"));
+        }
+        command.args(["--norc", "-c", line]).status()?;
+        let is_marked = || self.root.join("marked").exists();
+        if is_marked() {
+            return Ok(true);
+        }
+        for everyday in [
+            &["status"][..],
+            &["-C", "sub", "status"],
+            &["log", "-1"],
+            &["commit", "-q", "--allow-empty", "-m", "x"],
+            &["checkout", "-q", "-b", "everyday"],
+            &["push", "-q", "origin", "HEAD:refs/heads/everyday"],
+        ] {
+            self.git(&work, everyday)?;
+        }
+        Ok(is_marked())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// Looks up what a line needs, the simple way.
+fn facts(line: &crate::ShellLine, position: Position<'_>) -> FileFacts {
+    let Some(asked) = questions(line, position) else { return FileFacts::default() };
+    let mut paths = HashMap::new();
+    let mut present = BTreeSet::new();
+    for path in asked.paths {
+        let above = path.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
+        let real = above.map(|(above, real)| match path.strip_prefix(above) {
+            Ok(rest) if rest.as_os_str().is_empty() => real,
+            Ok(rest) => real.join(rest),
+            Err(_) => real,
+        });
+        if path.exists() {
+            present.insert(path.clone());
+        }
+        let is_written = real.as_ref() == Some(&crate::paths::normalise(&path));
+        paths.insert(path, if is_written { Real::AsWritten } else { real.map_or(Real::Unresolved, Real::Elsewhere) });
+    }
+    let repository = |directory: PathBuf| {
+        let found = fs::canonicalize(&directory).map_or(Repository::Strange, |real| {
+            let is_shaped = real.ancestors().any(|place| place.join("HEAD").exists());
+            match position.workspace {
+                _ if is_shaped || (real.join(".git").exists() && Some(real.as_path()) != position.workspace) => {
+                    Repository::Strange
+                }
+                Some(workspace) if real == workspace => Repository::OwnTop,
+                Some(workspace) if real.starts_with(workspace) => Repository::Own,
+                _ => Repository::Strange,
+            }
+        });
+        (directory, found)
+    };
+    FileFacts::looked_up(paths, asked.directories.into_iter().map(repository).collect(), present)
+}
+
+fn is_allowed(text: &str, workspace: &Path, directory: &str) -> bool {
+    let entries: Vec<(usize, ShellEntry)> =
+        ALLOWED.iter().filter_map(|name| ShellEntry::parse(name).ok()).enumerate().collect();
+    let cwd = workspace.join(directory);
+    let cwd = if directory.is_empty() { workspace.to_path_buf() } else { cwd };
+    let position = Position { cwd: &cwd, workspace: Some(workspace), home: None };
+    read(text).is_ok_and(|line| {
+        let covered = ShellAllowlist::compile(&entries).judge(&line, Some(workspace), &cwd);
+        matches!(covered, Coverage::Covered(_)) && strays(&line, position, &facts(&line, position)).is_none()
+    })
+}
+
+const VERBS: &str = "\
+    status log diff show branch tag add commit push pull fetch clone checkout switch restore reset stash merge rebase \
+    cherry-pick revert mv init remote config blame grep ls-files ls-tree ls-remote rev-parse rev-list describe shortlog reflog \
+    worktree notes bisect archive format-patch apply am cat-file for-each-ref show-ref symbolic-ref merge-base gc fsck submodule \
+    sparse-checkout update-index hash-object update-ref read-tree checkout-index bundle difftool mergetool instaweb st \
+    filter-branch credential maintenance hook rerere replace fast-import interpret-trailers var help";
+
+const WORDS: &str = "\
+    -m message -F --amend --no-edit -a -f -q -n -p -i -e -x -o -O -S -c -C -u -b -t -v -- X payload ./payload a b sub sub/c \
+    .git/config .git/hooks/pre-commit g/config h/pre-commit g h evil ./evil evil/ nested evil/config HEAD HEAD~1 main other origin \
+    --output=h/pre-commit --output=.git/config --exec=./payload --upload-pack=./payload --receive-pack=./payload -O./payload \
+    --open-files-in-pager=./payload --template=evil --separate-git-dir=evil --bare --unsafe-paths evil.patch --directory=.git \
+    --gpg-sign --ext-diff --textconv --format=evil --stdin run set core.fsmonitor ./mark alias.x --edit -ccore.pager=./payload \
+    core.pager=./payload --git-dir=evil --work-tree=. --exec-path=. --recurse-submodules push pop list show apply drop start \
+    ext::./payload --all --tags --oneline --stat --cached --staged --soft --hard --interactive --patch --trailer x:y --annotate \
+    --signed --tool=c -s --squash --fixup=HEAD --no-index --check --index --cacheinfo add foreach update init --refresh --show-signature \
+    --format=%GG -L1,2:a --edit-description --set-upstream --track v1 HEAD:refs/heads/x .GIT/config ./.git/../.git/config";
+
+const WRITERS: &[&str] = &[
+    "cp X",
+    "cp payload",
+    "cp -r evil",
+    "cp -a evil/.",
+    "mv X",
+    "mv payload",
+    "mv evil/config",
+    "cat X | tee",
+    "ln -s payload",
+    "ln -sf .git",
+    "ln -s g",
+    "tar -xf evil.tar",
+    "tar -xf evil.tar -C",
+    "sort X -o",
+    "sort -o h/pre-commit",
+    "sed -i s/a/b/",
+    "install -m 755 payload",
+    "echo x >",
+    "cat X >",
+    "cat payload >>",
+    "mkdir -p",
+    "touch",
+    "cd",
+    "mkdir x &&",
+    "truncate -s 0",
+];
+
+fn hostile_line() -> impl Strategy<Value = String> {
+    let word = |table: &'static str| prop::sample::select(table.split_ascii_whitespace().collect::<Vec<_>>());
+    let directory = prop_oneof![6 => Just(""), 1 => Just("-C evil "), 1 => Just("-C sub "), 1 => Just("-C nested ")];
+    let git = (directory, word(VERBS), prop::collection::vec(word(WORDS), 0..4))
+        .prop_map(|(directory, verb, words)| format!("git {directory}{verb} {}", words.join(" ")));
+    let writer = (prop::sample::select(WRITERS), prop::collection::vec(word(WORDS), 0..3))
+        .prop_map(|(writer, words)| format!("{writer} {}", words.join(" ")));
+    let command = prop_oneof![3 => git, 1 => writer];
+    prop::collection::vec(command, 1..3).prop_map(|commands| commands.join(" && "))
+}
+
+#[test]
+fn shell_3_no_allowed_line_of_git_runs_what_was_planted() -> std::io::Result<()> {
+    if is_missing(BASH) || is_missing(GIT) {
+        return Ok(());
+    }
+    let scratch = Scratch::new()?;
+    let work = fs::canonicalize(scratch.fresh()?)?;
+    // The traps work: without us each of these leaves the mark.
+    for line in [
+        "git mv -f X .git/config",
+        "git -C evil status",
+        "git -C nested status",
+        "cp payload h/pre-commit",
+        "cp X g/config",
+        "tar -xf evil.tar",
+        "git commit -S -m x --allow-empty",
+        "git commit --allow-empty",
+        "git push ./evil main",
+        "git st",
+        "git archive --format=evil HEAD",
+        "git grep -O./payload a",
+    ] {
+        assert!(scratch.is_marked_by(line, "")?, "the trap for {line:?} does not work");
+        scratch.fresh()?;
+        assert!(!is_allowed(line, &work, ""), "{line:?} is allowed");
+    }
+    scratch.fresh()?;
+    for directory in ["", "sub"] {
+        let allowed = |line: &str| is_allowed(line, &work, directory);
+        let found = lines(&hostile_line(), line_count(45), allowed);
+        assert!(found.len() >= 40, "only {} allowed lines were generated", found.len());
+        for line in found {
+            assert!(!scratch.is_marked_by(&line, directory)?, "{line:?} in {directory:?} ran what was planted");
+            scratch.fresh()?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn shell_3_everyday_lines_of_the_table_run_nothing_planted() -> std::io::Result<()> {
+    if is_missing(BASH) || is_missing(GIT) {
+        return Ok(());
+    }
+    let scratch = Scratch::new()?;
+    let everyday = include_str!("commands.txt").lines().filter_map(|row| row.strip_prefix("allow "));
+    // No other machine is asked.
+    let is_local = |line: &&str| line.starts_with("git ") && !line.contains("://") && !line.contains('@');
+    let lines: Vec<&str> = everyday.map(str::trim).filter(is_local).collect();
+    assert!(lines.len() >= 60, "only {} lines", lines.len());
+    for line in lines {
+        assert!(!scratch.is_marked_by(line, "")?, "{line:?} ran what was planted");
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Programs that read what they are given and never change it, and which words of a command are paths.
+//! Takes a program's name and its arguments; gives what self-protection and the places whose files are executed need
+//! to know of them. Any program that is not listed may write to each of its arguments.
+
+use crate::line::Word;
+use crate::wrappers::listed;
+
+const READERS: &str = "\
+    cat ls head tail more grep egrep fgrep rg stat wc diff file md5sum sha1sum sha256sum sha512sum cmp cd pwd echo \
+    printf test [ true false realpath dirname basename du";
+
+/// Whether the program only reads.
+pub(super) fn is_reader(program: &str) -> bool {
+    listed(READERS, program)
+}
+
+/// These open no file they are given.
+const SPEAKERS: &str = "echo printf test [ true false basename dirname pwd";
+
+/// Programs whose first word is a pattern, unless an option brings one.
+const SEARCHERS: &str = "grep egrep fgrep rg ag ack";
+
+/// Programs with options that leave paths out.
+const EXCLUDERS: &str =
+    "grep egrep fgrep rg ag ack du diff ls tree tar gtar bsdtar rsync zip find gfind fd fdfind cloc";
+
+/// Options of these whose value is a pattern: with `=`, or the next word.
+const PATTERN_OPTIONS: &str = "\
+    --exclude --exclude-dir --exclude-vcs --include --ignore --ignore-dir --ignore-file --glob --iglob --regexp \
+    -path -ipath -wholename -iwholename -name -iname -regex -iregex";
+
+/// The arguments that may be paths.
+pub(super) fn path_words<'a>(program: &str, arguments: &'a [Word]) -> Vec<&'a Word> {
+    if listed(SPEAKERS, program) {
+        return Vec::new();
+    }
+    let is_searcher = listed(SEARCHERS, program);
+    let brings_pattern = |word: &Word| {
+        let text = word.text.as_str();
+        text.starts_with("--regexp") || text.starts_with("--file") || is_bundle_with(text, "ef")
+    };
+    let mut has_pattern = !is_searcher || arguments.iter().any(brings_pattern);
+    let mut is_value = false;
+    let mut words = Vec::new();
+    for word in arguments {
+        let text = word.text.as_str();
+        if is_value {
+            is_value = false;
+            continue;
+        }
+        let name = text.split('=').next().unwrap_or(text);
+        let leaves_out = listed(EXCLUDERS, program) && listed(PATTERN_OPTIONS, name);
+        if leaves_out || (is_searcher && matches!(text, "-e" | "-g")) {
+            is_value = !text.contains('=') && text != "--exclude-vcs";
+        } else if !text.starts_with('-') && !has_pattern {
+            has_pattern = true;
+        } else {
+            words.push(word);
+        }
+    }
+    words
+}
+
+fn is_bundle_with(text: &str, letters: &str) -> bool {
+    text.strip_prefix('-')
+        .is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|letter| letters.contains(letter)))
+}
+
+/// Whether a word is expanded to something that cannot be known from the line. The home and the working directory
+/// are known.
+pub(super) fn is_unknowable(word: &Word) -> bool {
+    if word.literal {
+        return false;
+    }
+    let mut text = word.text.replace(['"', '\''], "");
+    for known in ["${HOME}", "${PWD}", "$HOME/", "$PWD/"] {
+        text = text.replace(known, "/");
+    }
+    let text = ["$HOME", "$PWD"].iter().fold(text.as_str(), |text, known| text.strip_suffix(known).unwrap_or(text));
+    text.contains(['$', '`']) || text.contains("<(") || text.contains(">(")
+}
