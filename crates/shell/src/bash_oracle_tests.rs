@@ -1,6 +1,6 @@
 //! Compares with a real bash, an oracle nobody here wrote.
 //! Generated lines that we can read must parse in bash; lines that we allow are really run, with a `PATH`
-//! of stubs that record their names, and nothing may run that we did not report. Skipped without bash.
+//! of stubs that record their names, and nothing may run that we did not report.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -177,9 +177,7 @@ fn bash_accepts(line: &str) -> bool {
 
 #[test]
 fn what_we_can_read_bash_can_parse() {
-    if !Path::new(BASH).exists() {
-        return;
-    }
+    assert!(Path::new(BASH).exists(), "bash is needed");
     let can_read = |line: &str| read(line).is_ok();
     let mut all = lines(&wild_line(), line_count(150), can_read);
     all.extend(lines(&stub_line(), line_count(150), can_read));
@@ -241,10 +239,8 @@ fn is_allowed(line: &ShellLine) -> bool {
 
 #[test]
 fn bash_runs_nothing_that_we_did_not_report() {
-    if !Path::new(BASH).exists() {
-        return;
-    }
-    let Ok(stubs) = Stubs::new("allowed") else { return };
+    assert!(Path::new(BASH).exists(), "bash is needed");
+    let Ok(stubs) = Stubs::new("allowed") else { unreachable!("the stubs are made") };
     let allowed = |line: &str| !line.contains("while") && read(line).is_ok_and(|line| is_allowed(&line));
     let strange = lines(&stub_line(), line_count(60), |line| line.contains("evil") && allowed(line));
     let ordinary = lines(&stub_line(), line_count(150), allowed);
@@ -252,7 +248,7 @@ fn bash_runs_nothing_that_we_did_not_report() {
     for text in strange.iter().chain(&ordinary) {
         let Ok(line) = read(text) else { continue };
         let reported: BTreeSet<String> = line.commands.iter().filter_map(|command| command.name.clone()).collect();
-        let Ok(ran) = stubs.run(text) else { continue };
+        let Ok(ran) = stubs.run(text) else { unreachable!("bash runs") };
         assert!(ran.is_subset(&reported), "{text:?} ran {ran:?}, reported {reported:?}");
     }
 }
@@ -260,10 +256,8 @@ fn bash_runs_nothing_that_we_did_not_report() {
 /// Readable lines that are not allowed must still report every command, or the blocklist would miss it.
 #[test]
 fn every_command_bash_runs_is_reported_even_when_held() {
-    if !Path::new(BASH).exists() {
-        return;
-    }
-    let Ok(stubs) = Stubs::new("held") else { return };
+    assert!(Path::new(BASH).exists(), "bash is needed");
+    let Ok(stubs) = Stubs::new("held") else { unreachable!("the stubs are made") };
     let readable = |line: &str| line.contains("evil") && !line.contains("coproc") && read(line).is_ok();
     let unknowable =
         Blocklist::compile(&ShellEntry::parse("nothing").map(|entry| (0, entry)).into_iter().collect::<Vec<_>>());
@@ -273,7 +267,7 @@ fn every_command_bash_runs_is_reported_even_when_held() {
             continue;
         }
         let reported = crate::command_names(&line);
-        let Ok(ran) = stubs.run(&text) else { continue };
+        let Ok(ran) = stubs.run(&text) else { unreachable!("bash runs") };
         assert!(ran.is_subset(&reported), "{text:?} ran {ran:?}, reported {reported:?}");
     }
 }
