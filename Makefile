@@ -35,6 +35,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --exclude $(HOSTILE) --all-targets -- -D warnings
 	cargo clippy -p $(HOSTILE) --all-targets -- -D warnings
+	cargo check --locked --manifest-path fuzz/Cargo.toml
 
 # Licences and sources of dependencies; needs cargo-deny (cargo install cargo-deny --locked).
 deny:

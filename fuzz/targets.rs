@@ -1,5 +1,8 @@
-//! What the fuzzers do with bytes: every reader, and the shell judge. Shared by the instrumented
+//! What the fuzzers do with bytes: every reader, the wire, and the shell reader. Shared by the instrumented
 //! fuzzers and by the replay test that runs in CI.
+
+#[path = "wire.rs"]
+mod wire;
 
 use std::path::Path;
 
@@ -17,7 +20,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "json", run: json },
     Target { name: "shell", run: shell_line },
     Target { name: "entries", run: entries },
@@ -28,6 +31,11 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "admin", run: |bytes| read(SourceKind::Admin, bytes) },
     Target { name: "catalog", run: |bytes| read(SourceKind::Catalog, bytes) },
     Target { name: "rules", run: rules },
+    Target { name: "message", run: wire::read_message },
+    Target { name: "scanner", run: wire::scanner },
+    Target { name: "events", run: wire::events },
+    Target { name: "headers", run: wire::header_values },
+    Target { name: "methods", run: wire::methods },
 ];
 
 fn read(kind: SourceKind, bytes: &[u8]) {

@@ -97,7 +97,7 @@ fn planted(lot: &mut Lot) -> Vec<(&'static str, String, String)> {
 
 #[test]
 fn planted_secrets_are_found_and_redacted() {
-    let Some(screen) = screen(Screening::Redact, HiddenText::Pass, &[]) else { return assert!(CAPITALS.is_empty()) };
+    let Some(screen) = screen(Screening::Redact, HiddenText::Pass, &[]) else { unreachable!("the screen is made") };
     let mut lot = Lot(7);
     let (mut all, mut found, mut missed) = (0, 0, Vec::new());
     for _ in 0..40 {
@@ -123,7 +123,9 @@ fn planted_secrets_are_found_and_redacted() {
 
 #[test]
 fn ordinary_texts_are_left_alone() {
-    let Some(screen) = screen(Screening::Redact, HiddenText::Neutralise, &[]) else { return assert!(HEX.is_empty()) };
+    let Some(screen) = screen(Screening::Redact, HiddenText::Neutralise, &[]) else {
+        unreachable!("the screen is made")
+    };
     let corpus = include_str!("screen/ordinary.txt");
     let mut texts: Vec<String> = corpus.split("\n====\n").map(str::to_owned).collect();
     let mut lot = Lot(11);
@@ -164,7 +166,7 @@ fn ordinary_texts_are_left_alone() {
 
 #[test]
 fn the_files_of_this_repository_are_left_alone() {
-    let Some(screen) = screen(Screening::Redact, HiddenText::Pass, &[]) else { return assert!(HEX.is_empty()) };
+    let Some(screen) = screen(Screening::Redact, HiddenText::Pass, &[]) else { unreachable!("the screen is made") };
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let (mut lines, mut flagged) = (0, Vec::new());
     for file in [

@@ -52,8 +52,6 @@ fn everything_else_is_refused() {
 #[test]
 fn a_batch_is_split_and_each_member_judged_alone() {
     let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":{}}, 7]"#;
-    let Ok(Incoming::Batch(members)) = read(batch, Limits::DEFAULT) else {
-        return assert!(read(batch, Limits::DEFAULT).is_err());
-    };
+    let Ok(Incoming::Batch(members)) = read(batch, Limits::DEFAULT) else { unreachable!("asserted") };
     assert_eq!(members.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, false]);
 }

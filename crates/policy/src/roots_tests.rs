@@ -21,7 +21,7 @@ fn gate_18_roots_are_judged_one_by_one() {
     input.base.home = Some(PathBuf::from("/home/ada"));
     let policy = PolicySet::compile(&input);
     assert!(policy.is_ok());
-    let Ok(policy) = policy else { return };
+    let Ok(policy) = policy else { unreachable!("the policy compiles") };
     let ada = Caller::local_person("ada");
     for uri in [
         "file:///home/ada/project",

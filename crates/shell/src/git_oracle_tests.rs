@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::{Just, Strategy, prop, prop_oneof};
 
-use crate::bash_oracle_tests::{BASH, is_missing, line_count, lines};
+use crate::bash_oracle_tests::{BASH, line_count, lines, needs};
 use crate::{Coverage, FileFacts, Position, Real, Repository, ShellAllowlist, ShellEntry, questions, read, strays};
 
 const ALLOWED: [&str; 16] = [

@@ -50,9 +50,7 @@ fn open_policy() -> Given {
 
 #[tokio::test]
 async fn a_presented_credential_is_refused_at_every_door() {
-    let Some(house) = House::build(&open_policy()).await else {
-        return assert!(House::build(&open_policy()).await.is_some());
-    };
+    let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
     for path in ["/mcp", "/mcp/notes"] {
         for method in [Method::POST, Method::GET, Method::DELETE] {
             let mut request = request(method.clone(), path, CALL);
@@ -66,12 +64,8 @@ async fn a_presented_credential_is_refused_at_every_door() {
 
 #[tokio::test]
 async fn gate_19_ids_count_only_for_their_own_session() {
-    let Some(house) = House::build(&open_policy()).await else {
-        return assert!(House::build(&open_policy()).await.is_some());
-    };
-    let Some(session) = open(&house, "/mcp/notes").await else {
-        return assert!(open(&house, "/mcp/notes").await.is_some());
-    };
+    let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
+    let Some(session) = open(&house, "/mcp/notes").await else { unreachable!("a session opens") };
     let (status, _) = with_session(&house, "/mcp/notes", CALL, &session).await;
     assert_eq!(status, StatusCode::OK);
     house.recorder.forget();
@@ -101,10 +95,8 @@ async fn gate_19_ids_count_only_for_their_own_session() {
 
 #[tokio::test]
 async fn gate_19_events_of_another_session_are_not_replayed() {
-    let Some(house) = House::build(&open_policy()).await else {
-        return assert!(House::build(&open_policy()).await.is_some());
-    };
-    let Some(session) = open(&house, "/mcp").await else { return assert!(open(&house, "/mcp").await.is_some()) };
+    let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
+    let Some(session) = open(&house, "/mcp").await else { unreachable!("a session opens") };
     for id in ["s7.0", "nonsense", "s0"] {
         let mut request = request(Method::GET, "/mcp", "");
         request.headers_mut().insert(SESSION, session.clone());
@@ -116,9 +108,7 @@ async fn gate_19_events_of_another_session_are_not_replayed() {
 
 #[tokio::test]
 async fn an_unknown_mode_opens_nothing() {
-    let Some(house) = House::build(&open_policy()).await else {
-        return assert!(House::build(&open_policy()).await.is_some());
-    };
+    let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
     let request = request(Method::POST, "/mcp/notes?mode=nobody", HELLO);
     let (status, said) = text(serve_request(&house.gateway, request).await).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
@@ -127,10 +117,8 @@ async fn an_unknown_mode_opens_nothing() {
 
 #[tokio::test]
 async fn cursors_of_another_list_or_caller_are_refused() {
-    let Some(house) = House::build(&open_policy()).await else {
-        return assert!(House::build(&open_policy()).await.is_some());
-    };
-    let Some(session) = open(&house, "/mcp").await else { return assert!(open(&house, "/mcp").await.is_some()) };
+    let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
+    let Some(session) = open(&house, "/mcp").await else { unreachable!("a session opens") };
     for cursor in ["", "00ff", "zz", "5"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"cursor":"{cursor}"}}}}"#);
         let (_, said) = with_session(&house, "/mcp", &body, &session).await;
@@ -141,7 +129,7 @@ async fn cursors_of_another_list_or_caller_are_refused() {
 #[tokio::test]
 async fn batches_are_split_and_each_member_judged_where_the_revision_has_them() {
     let given = Given { allowlist: &["notes:other"], ..Given::default() };
-    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let Some(house) = House::build(&given).await else { unreachable!("the gateway is built") };
     let call = |id: u8, tool: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"notes__{tool}","arguments":{{}}}}}}"#
@@ -151,14 +139,14 @@ async fn batches_are_split_and_each_member_judged_where_the_revision_has_them() 
     let old = HELLO.replace("2025-11-25", "2025-03-26");
     let opened = serve_request(&house.gateway, request(Method::POST, "/mcp", &old)).await;
     let session = opened.headers().get(SESSION).cloned();
-    let Some(session) = session else { return assert!(session.is_some()) };
+    let Some(session) = session else { unreachable!("a session opens") };
     let (_, said) = with_session(&house, "/mcp", &batch, &session).await;
     let answers: Vec<Value> = serde_json::from_str(&said).unwrap_or_default();
     assert_eq!(answers.len(), 3, "{said}");
     assert!(said.contains("not_in_allowlist") && said.contains("done") && said.contains("-32600"), "{said}");
     assert_eq!(house.recorder.calls().len(), 1, "only the member that is allowed leaves");
     // Newer revisions know no batches.
-    let Some(newer) = open(&house, "/mcp").await else { return assert!(open(&house, "/mcp").await.is_some()) };
+    let Some(newer) = open(&house, "/mcp").await else { unreachable!("a session opens") };
     house.recorder.forget();
     assert_eq!(with_session(&house, "/mcp", &batch, &newer).await.0, StatusCode::BAD_REQUEST);
     assert!(house.recorder.calls().is_empty());
@@ -172,7 +160,7 @@ async fn gate_19_only_permitted_resources_are_listened_to() {
           context.args.hasTag(\"/uri\") && context.args.getTag(\"/uri\") == \"note://secret\" };";
     let config = "[auto_run]\nmode = \"run_everything\"\n";
     let given = Given { config, rules: Some(RULES), ..Given::default() };
-    let Some(house) = House::build(&given).await else { return assert!(House::build(&given).await.is_some()) };
+    let Some(house) = House::build(&given).await else { unreachable!("the gateway is built") };
     let wanted = r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["note://a","note://secret"]}"#;
     send(&house, Entrance::Http(Reach::One), Speech::Modern, "subscriptions/listen", wanted).await;
     let sent: Vec<_> = house.recorder.calls().into_iter().map(|(_, text)| text).collect();

@@ -294,13 +294,13 @@ async fn a_cursor_without_measure_costs_only_its_own_server() {
 async fn many_long_cursors_cost_only_some_servers() {
     let recorder = Recorder::start(Speaks::Modern).await;
     assert!(recorder.is_ok());
-    let Ok(recorder) = recorder else { return };
+    let Ok(recorder) = recorder else { unreachable!("the server starts") };
     let server = |number: usize| format!("[servers.s{number}]\nurl = \"{}\"\n", recorder.url);
     let servers: String = (0..40).map(server).collect();
     let config = format!("{}\n{servers}", Given::OPEN.config);
     let house = House::configured(&Given::OPEN, &config, recorder).await;
     assert!(house.is_some());
-    let Some(house) = house else { return };
+    let Some(house) = house else { unreachable!("the gateway is built") };
     let page = json!({"resources": [{"uri": "note://a", "name": "a"}], "nextCursor": "\\x".repeat(2_000)});
     house.recorder.lists("resources/list", vec![page]);
     let first = list(&house, Speech::Modern, "resources/list", None).await;

@@ -189,7 +189,7 @@ const PASSES: [Says; 5] = [Says::Status(503), Says::Nothing, Says::Status(429), 
 async fn a_stream_that_cannot_be_had_now_is_asked_for_again() {
     let built = house(&PASSES).await;
     assert!(built.is_some());
-    let Some((house, server)) = built else { return };
+    let Some((house, server)) = built else { unreachable!("the gateway is built") };
     let mut stream = listen(&house).await;
     let said = heard(&mut stream, CHANGED).await;
     assert!(said.contains(CHANGED), "{said}");
@@ -211,7 +211,7 @@ async fn a_server_that_has_no_such_stream_is_asked_once() {
     for status in [405, 404, 501, 200] {
         let built = house(&[Says::Status(status)]).await;
         assert!(built.is_some());
-        let Some((house, server)) = built else { return };
+        let Some((house, server)) = built else { unreachable!("the gateway is built") };
         let mut stream = listen(&house).await;
         let said = heard(&mut stream, "acknowledged").await;
         assert!(said.contains("acknowledged"), "{status}: {said}");
@@ -225,7 +225,7 @@ async fn a_server_that_has_no_such_stream_is_asked_once() {
 async fn who_listens_to_a_session_that_was_forgotten_is_told() {
     let built = house(&[Says::NewsAndEnd, Says::Status(404)]).await;
     assert!(built.is_some());
-    let Some((house, _server)) = built else { return };
+    let Some((house, _server)) = built else { unreachable!("the gateway is built") };
     let mut stream = listen(&house).await;
     let said = heard(&mut stream, "\"resultType\":\"complete\"").await;
     assert!(said.contains(CHANGED) && said.contains("\"resultType\":\"complete\""), "{said}");
@@ -235,7 +235,7 @@ async fn who_listens_to_a_session_that_was_forgotten_is_told() {
 async fn gate_19_a_narrower_policy_closes_the_stream_that_is_followed_for_a_pipe() {
     let built = house(&[Says::News]).await;
     assert!(built.is_some());
-    let Some((house, server)) = built else { return };
+    let Some((house, server)) = built else { unreachable!("the gateway is built") };
     let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Legacy).await;
     assert_eq!(pipe.hear().await.get("method"), Some(&json!(CHANGED)));
     let streams = async |wanted: usize| eventually(async || server.open.load(Ordering::SeqCst) == wanted).await;
@@ -251,7 +251,7 @@ async fn gate_19_a_narrower_policy_closes_the_stream_that_is_followed_for_a_pipe
 async fn a_client_on_a_pipe_hears_of_it_too() {
     let built = house(&PASSES).await;
     assert!(built.is_some());
-    let Some((house, server)) = built else { return };
+    let Some((house, server)) = built else { unreachable!("the gateway is built") };
     let (client, door) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(door);
     let gateway = house.gateway.clone();
@@ -280,7 +280,7 @@ async fn a_client_on_a_pipe_hears_of_it_too() {
 async fn a_stream_is_followed_once() {
     let built = house(&[Says::News]).await;
     assert!(built.is_some());
-    let Some((house, server)) = built else { return };
+    let Some((house, server)) = built else { unreachable!("the gateway is built") };
     let mut pipe = Pipe::open(&house, Scope::One("notes".into()), Speech::Legacy).await;
     for _ in 0..3 {
         pipe.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;

@@ -145,7 +145,7 @@ fn mode_1_a_roomodes_file_in_yaml_and_in_json() {
 "#;
     let reading = roomodes::read_bytes(".roomodes", Layer::WorkspaceFile, yaml.as_bytes());
     assert!(!reading.broken && reading.findings.is_empty(), "{:?}", reading.findings);
-    let Some(mode) = reading.value.first() else { return assert!(!reading.value.is_empty()) };
+    let Some(mode) = reading.value.first() else { unreachable!("the file has a mode") };
     assert_eq!(mode.groups.as_deref(), Some(["read", "edit", "mcp"].map(String::from).as_slice()));
     assert_eq!(mode.allowed_servers.as_ref().map(Vec::len), Some(2));
     let tool = mode.disallowed_tools.first().map(|tool| tool.value.clone());

@@ -17,9 +17,8 @@ use crate::output::{self, Colour, Exit, coloured};
 use toolwarden_cli::{DoctorArguments, Places, PolicyArguments};
 
 /// SELF-3: said every time, because it is what people get wrong.
-const BOUNDARY: &str = "Approval is a security boundary only when agents run under another user, in the cage, or \
-when approval needs a passkey. An agent that runs as you can change what you can change. Allowlists, hooks, answers of \
-the decision API and the classifier are convenience: there the client itself executes.";
+const BOUNDARY: &str = "Approval is a security boundary only when agents run under another user. \
+An agent that runs as you can change what you can change. Allowlists and the classifier are convenience, not a boundary.";
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

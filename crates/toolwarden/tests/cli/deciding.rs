@@ -21,7 +21,7 @@ fn allow_12_every_decision_acts_on_the_next_call() {
 fn allow_12_every_decision_acts_on_the_next_call_with_postgresql() {
     let cluster = Cluster::start();
     assert!(cluster.is_ok(), "{cluster:?}");
-    let Ok(cluster) = cluster else { return };
+    let Ok(cluster) = cluster else { unreachable!("the database starts") };
     let house = House::new();
     house.write("home/.config/toolwarden/toolwarden.toml", &format!("[store]\nurl = \"{}\"\n", cluster.url()));
     every_decision_acts(&house);

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, ExitStatus};
 
 use serde_json::Value;
 
@@ -82,12 +83,16 @@ fn a_running_server_says_whether_anybody_hears_of_held_calls() {
 }
 
 #[test]
-fn a_good_setup_has_no_complaint_and_the_boundary_is_said() {
+fn self_3_a_good_setup_has_no_complaint_and_the_boundary_is_said() {
     let house = good();
     assert_eq!(examine(&house), (0, Vec::new()));
     let shown = house.run(&["doctor", "--listen", ANY_PORT]).out;
     assert!(shown.contains("0 problem(s), 0 warning(s)"), "{shown}");
-    assert!(shown.contains("only when agents run under another user"), "{shown}");
+    assert!(shown.contains("only when agents run under another user."), "{shown}");
+    // SELF-3: protections are named only once they exist.
+    for unbuilt in ["cage", "sandbox", "passkey", "hook", "decision API"] {
+        assert!(!shown.to_lowercase().contains(&unbuilt.to_lowercase()), "{unbuilt}: {shown}");
+    }
 }
 
 #[test]
@@ -178,12 +183,10 @@ fn a_clock_that_went_back() {
     house.run(&["audit", "query"]);
     // As if the last record had been written tomorrow: only the index is asked for its time.
     let database = house.path("home/.local/share/toolwarden/toolwarden.sqlite");
-    let ran = std::process::Command::new("sqlite3")
+    let ran = Command::new("sqlite3")
         .arg(&database)
         .arg("UPDATE audit_calls SET time_text = '2999-01-01T00:00:00Z', time_us = 32472144000000000")
         .status();
-    // Without that program there is no simple way to write into the database.
-    if ran.is_ok_and(|status| status.success()) {
-        complains(&house, "clock: problem", &["2999-01-01", "set the clock"]);
-    }
+    assert!(ran.as_ref().is_ok_and(ExitStatus::success), "sqlite3 is needed (tests/peers/install): {ran:?}");
+    complains(&house, "clock: problem", &["2999-01-01", "set the clock"]);
 }

@@ -162,7 +162,7 @@ fn gate_3_what_an_expired_token_has_open_ends_with_it() {
     let session = head.and_then(|line| line.split_once(": ")).map(|(_, id)| id.trim().to_owned()).unwrap_or_default();
     let stream = server.connect();
     assert!(stream.as_ref().is_ok_and(|stream| stream.set_read_timeout(Some(Duration::from_secs(20))).is_ok()));
-    let Ok(mut stream) = stream else { return };
+    let Ok(mut stream) = stream else { unreachable!("a connection opens") };
     let listen = format!("GET {}", about(&format!("Mcp-Session-Id: {session}\r\n")));
     let mut said = Vec::new();
     assert!(stream.write_all(listen.as_bytes()).is_ok());

@@ -42,7 +42,7 @@ fn hangup_reads_the_policy_of_a_pipe_again() {
         .stderr(std::fs::File::create(house.path("door.log")).map_or_else(|_| Stdio::null(), Stdio::from))
         .spawn();
     assert!(door.is_ok(), "{door:?}");
-    let Ok(mut door) = door else { return };
+    let Ok(mut door) = door else { unreachable!("the program starts") };
     let (mut input, output) = (door.stdin.take(), door.stdout.take());
     let mut lines = output.into_iter().flat_map(|output| BufReader::new(output).lines().map_while(Result::ok));
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -63,7 +63,7 @@ fn a_service_manager_hears_how_the_server_is() {
     let place = house.path("notify");
     let socket = UnixDatagram::bind(&place);
     assert!(socket.is_ok(), "{socket:?}");
-    let Ok(socket) = socket else { return };
+    let Ok(socket) = socket else { unreachable!("the socket is bound") };
     assert!(socket.set_read_timeout(Some(Duration::from_secs(20))).is_ok());
     // The next thing said that is no sign of life.
     let heard = || {

@@ -133,7 +133,7 @@ fn a_pipe_that_is_told_to_end_answers_what_is_on_its_way() {
         .stderr(Stdio::null())
         .spawn();
     assert!(door.is_ok(), "{door:?}");
-    let Ok(mut door) = door else { return };
+    let Ok(mut door) = door else { unreachable!("the program starts") };
     let mut input = door.stdin.take();
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});

@@ -15,8 +15,16 @@ fn mode_10_what_was_used_is_the_least_that_is_needed() {
     for command in [&["allow", "notes:*"][..], &["modes", "set", "review", "--name", "Review"]] {
         assert_eq!(house.run(command).code, 0);
     }
+    // Nothing was used in the mode yet: the names of listed tools suggest what it should not have.
+    assert!(server.listed_in_mode("review").contains("delete_note"));
     let said = house.run(&["modes", "suggest", "review"]).out;
-    assert!(said.contains("--disallow-tool notes:delete_note") || said.contains("nothing was used"), "{said}");
+    assert!(said.contains("toolwarden modes set review --disallow-tool notes:delete_note\n"), "{said}");
+    let by_name = house.json(&["modes", "suggest", "review"]);
+    assert_eq!(
+        by_name.get("by_name"),
+        Some(&json!([{ "mode": "review", "disallow_tools": ["notes:delete_note"] }])),
+        "{by_name}"
+    );
     let read = server.called_in_mode("review", "read_note", &json!({ "name": "welcome" }));
     assert!(read.contains("kept by the demo server"), "{read}");
     let found = house.json(&["modes", "suggest", "review"]);

@@ -77,7 +77,7 @@ fn change(chance: &mut Chance, files: &[Vec<u8>]) -> Vec<u8> {
 fn replay(name: &str) {
     let found = TARGETS.iter().find(|target| target.name == name);
     assert!(found.is_some(), "no target `{name}`");
-    let Some(target) = found else { return };
+    let Some(target) = found else { unreachable!("asserted") };
     let files = corpus(name);
     files.iter().for_each(|bytes| (target.run)(bytes));
     let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
@@ -101,12 +101,20 @@ replays! {
     fuzz_admin "admin";
     fuzz_catalog "catalog";
     fuzz_rules "rules";
+    fuzz_message "message";
+    fuzz_scanner "scanner";
+    fuzz_events "events";
+    fuzz_headers "headers";
+    fuzz_methods "methods";
 }
 
 #[test]
-fn every_target_is_replayed() {
+fn every_target_is_replayed_and_run() {
+    let (manifest, script) = (include_str!("../../../../fuzz/Cargo.toml"), include_str!("../../../../fuzz/run"));
     let text = include_str!("main.rs");
     for target in &TARGETS {
         assert!(text.contains(&format!("fuzz_{0} \"{0}\";", target.name)), "{} is not replayed", target.name);
+        assert!(manifest.contains(&format!("name = \"{}\"", target.name)), "{} has no fuzzer", target.name);
+        assert!(script.contains(&format!(" {}", target.name)), "{} is not run by `make fuzz`", target.name);
     }
 }

@@ -3,6 +3,7 @@
 mod attacks;
 mod dependencies;
 mod forging;
+mod honest;
 mod remedies;
 mod requirements;
 mod sizes;

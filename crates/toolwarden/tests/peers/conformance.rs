@@ -22,7 +22,17 @@ const PIPES_2025_11_25: [&str; 5] = [
     "server-sse-polling: server-sse-retry-field: SUCCESS -> absent",
 ];
 /// The revision has neither sessions nor resumption, so its list is shorter.
-const PIPES_2026_07_28: [&str; 1] = ["server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO"];
+const PIPES_2026_07_28: [&str; 3] = [
+    "server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO",
+    TASKS_2026_07_28[0],
+    TASKS_2026_07_28[1],
+];
+/// The fixture has no tasks of its own, and fails the scenarios of tasks, which are drafts and not scored. The gateway
+/// has tasks for held calls: it says so, and refuses unknown ones in the words of the draft.
+const TASKS_2026_07_28: [&str; 2] = [
+    "tasks-capability-negotiation: tasks-extension-advertised: FAILURE -> SUCCESS",
+    "tasks-dispatch-and-envelope: sep-2663-tasks-get-invalid-task-id-32602: FAILURE -> SUCCESS",
+];
 
 /// Runs the suite; every scored scenario must pass. Gives the verdict of each check.
 fn suite(house: &House, url: &str, revision: &str, name: &str) -> BTreeMap<String, String> {
@@ -43,16 +53,18 @@ fn run_suite(house: &House, url: &str, revision: &str, name: &str) -> (i32, Valu
     let text = fs::read_to_string(out.join("summary.json")).unwrap_or_default();
     let summary: Value = serde_json::from_str(&text).unwrap_or_default();
     let scenarios = summary.pointer("/scored/scenarios").and_then(Value::as_u64);
-    assert!(scenarios > Some(20), "{name}, {revision}: too few scenarios ran\n{text}\n{}", ran.err);
+    // The suite has one scenario for the oldest of these revisions.
+    let enough = if revision == "2025-03-26" { 1 } else { 20 };
+    assert!(scenarios >= Some(enough), "{name}, {revision}: too few scenarios ran\n{text}\n{}", ran.err);
     assert_eq!(summary.get("missing"), Some(&Value::Array(Vec::new())), "{name}, {revision}");
     (ran.code, summary, ran.err)
 }
 
-/// `scenario: check` → verdict, without tasks: the suite's scenarios of them are drafts, and not scored.
+/// `scenario: check` → verdict.
 fn verdicts(summary: &Value) -> BTreeMap<String, String> {
     let scenarios = summary.get("scenarios").and_then(Value::as_object).into_iter().flatten();
     let mut all = BTreeMap::new();
-    for (scenario, details) in scenarios.filter(|(scenario, _)| !scenario.starts_with("tasks-")) {
+    for (scenario, details) in scenarios {
         for (check, verdict) in details.get("checks").and_then(Value::as_object).into_iter().flatten() {
             all.insert(format!("{scenario}: {check}"), verdict.as_str().unwrap_or_default().to_owned());
         }
@@ -69,7 +81,7 @@ fn differences(direct: &BTreeMap<String, String>, through: &BTreeMap<String, Str
     pairs.filter(|(_, was, is)| was != is).map(|(check, was, is)| format!("{check}: {was} -> {is}")).collect()
 }
 
-fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
+fn scores_what_the_server_scores(revision: &str, over_http: &[&str], over_pipes: &[&str]) {
     let house = House::new("");
     let fixture = fixture_over_http(&house);
     let direct = suite(&house, &fixture.url, revision, "direct");
@@ -80,8 +92,9 @@ fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
     let gateway = house.serve();
     let through = suite(&house, &gateway.url("/mcp/fixture"), revision, "through");
     gateway.stop();
-    assert_eq!(differences(&direct, &through), Vec::<String>::new());
-    assert!(house.recorded().len() > 20, "{:?}", house.recorded());
+    assert_eq!(differences(&direct, &through), over_http);
+    // The one scenario of the oldest revision calls no tool.
+    assert!(house.recorded().len() >= 18 || revision == "2025-03-26", "{:?}", house.recorded());
     house.audited();
 
     let child = Target::Command(fixture_command(&house));
@@ -94,13 +107,23 @@ fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
 }
 
 #[test]
+fn the_gateway_scores_what_the_server_scores_2025_03_26() {
+    scores_what_the_server_scores("2025-03-26", &[], &[]);
+}
+
+#[test]
+fn the_gateway_scores_what_the_server_scores_2025_06_18() {
+    scores_what_the_server_scores("2025-06-18", &[], &[]);
+}
+
+#[test]
 fn the_gateway_scores_what_the_server_scores_2025_11_25() {
-    scores_what_the_server_scores("2025-11-25", &PIPES_2025_11_25);
+    scores_what_the_server_scores("2025-11-25", &[], &PIPES_2025_11_25);
 }
 
 #[test]
 fn the_gateway_scores_what_the_server_scores_2026_07_28() {
-    scores_what_the_server_scores("2026-07-28", &PIPES_2026_07_28);
+    scores_what_the_server_scores("2026-07-28", &TASKS_2026_07_28, &PIPES_2026_07_28);
 }
 
 /// How a server of one era stands behind the gateway.
@@ -144,15 +167,19 @@ fn across(house: &House, direct: &BTreeMap<String, String>, revision: &str, era:
 /// call, so there is nothing to take up again; the suite notes it, nothing fails.
 const OLDER_SUITE: [&str; 5] = PIPES_2025_11_25;
 
-/// What the newer suite cannot find behind the bridge, each with the reason.
+/// A scenario that cannot be run across the bridge: it answers under the key `user_name`, and questions of legacy servers
+/// have no keys, so that the gateway chooses one. `modern_clients_are_asked_by_legacy_servers` runs the same exchange
+/// with clients that read the key.
+const NEEDS_ITS_OWN_KEY: &str = "input-required-result-basic-elicitation: ";
+
+/// Where the newer suite sees something else behind the bridge, each with the reason. Nothing fails.
 const NEWER_SUITE: [&str; 4] = [
-    // It wants the question under a key of its own choice; questions of legacy servers have no keys.
-    "input-required-result-basic-elicitation: sep-2322-elicitation-complete: SUCCESS -> absent",
-    "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete: SUCCESS -> FAILURE",
     // It sends answers nobody asked for under that key; they are not taken for the answer to another question.
     "input-required-result-ignore-extra-params: sep-2322-ignore-unexpected-params: SUCCESS -> WARNING",
     // Each call has a stream of its own where a legacy server streams; the gateway answers lists in one piece.
     "server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO",
+    TASKS_2026_07_28[0],
+    TASKS_2026_07_28[1],
 ];
 
 #[test]
@@ -172,6 +199,8 @@ fn the_newer_suite_passes_at_a_server_that_speaks_the_older_revisions_only() {
     let fixture = fixture_over_http(&house);
     let direct = suite(&house, &fixture.url, "2026-07-28", "direct");
     for behind in [Behind::Http, Behind::Pipes, Behind::Events] {
-        assert_eq!(across(&house, &direct, "2026-07-28", "legacy", behind), NEWER_SUITE, "{behind:?}");
+        let mut found = across(&house, &direct, "2026-07-28", "legacy", behind);
+        found.retain(|difference| !difference.starts_with(NEEDS_ITS_OWN_KEY));
+        assert_eq!(found, NEWER_SUITE, "{behind:?}");
     }
 }
