@@ -37,9 +37,11 @@ lint:
 	cargo clippy -p $(HOSTILE) --all-targets -- -D warnings
 	cargo check --locked --manifest-path fuzz/Cargo.toml
 
-# Licences and sources of dependencies; needs cargo-deny (cargo install cargo-deny --locked).
+# Licences, sources and known vulnerabilities of dependencies; needs cargo-deny (cargo install cargo-deny --locked).
 deny:
 	cargo deny check licenses bans sources
+	@if cargo deny fetch db; then cargo deny check advisories; \
+	else echo 'advisories were not checked: their database cannot be fetched here' >&2; exit 1; fi
 
 # Decisions by size of the policy, the store on a file and on PostgreSQL, then the gateway side by side with a direct connection and nginx (SECONDS for each round).
 SECONDS_EACH ?= 1

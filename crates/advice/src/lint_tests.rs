@@ -217,6 +217,24 @@ fn review_1_review_2_and_perm_2_notes() {
     assert_eq!(codes(&input), ["note replaced_list file:1"]);
 }
 
+/// ALLOW-8: switching the protection off says what runs unasked from then on.
+#[test]
+fn allow_8_browser_protection_that_is_off_is_said() {
+    let mut input = PolicyInput::default();
+    assert!(!lint(&input).iter().any(|finding| finding.code == "browser_protection_off"));
+    input.base.auto_run.browser_protection = false;
+    input.base.auto_run.browser_servers = vec!["cursor-ide-browser".to_owned(), "mine".to_owned()];
+    let said: Vec<String> = lint(&input)
+        .into_iter()
+        .filter(|finding| finding.code == "browser_protection_off")
+        .map(|finding| finding.message)
+        .collect();
+    assert_eq!(
+        said,
+        ["browser protection is off: every tool of cursor-ide-browser, mine runs unasked, even in ask_every_time"]
+    );
+}
+
 #[test]
 fn gate_10_rules_and_mode_7_conflicts_are_findings_too() {
     let mut input = with_list(&[], &[]);

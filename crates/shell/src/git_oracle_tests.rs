@@ -281,9 +281,8 @@ fn hostile_line() -> impl Strategy<Value = String> {
 
 #[test]
 fn shell_3_no_allowed_line_of_git_runs_what_was_planted() -> std::io::Result<()> {
-    if is_missing(BASH) || is_missing(GIT) {
-        return Ok(());
-    }
+    needs(BASH);
+    needs(GIT);
     let scratch = Scratch::new()?;
     let work = fs::canonicalize(scratch.fresh()?)?;
     // The traps work: without us each of these leaves the mark.
@@ -320,9 +319,8 @@ fn shell_3_no_allowed_line_of_git_runs_what_was_planted() -> std::io::Result<()>
 
 #[test]
 fn shell_3_everyday_lines_of_the_table_run_nothing_planted() -> std::io::Result<()> {
-    if is_missing(BASH) || is_missing(GIT) {
-        return Ok(());
-    }
+    needs(BASH);
+    needs(GIT);
     let scratch = Scratch::new()?;
     let everyday = include_str!("commands.txt").lines().filter_map(|row| row.strip_prefix("allow "));
     // No other machine is asked.

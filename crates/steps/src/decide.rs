@@ -75,7 +75,9 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
         Verdict::Allow(_) | Verdict::Hold(_) if is_unknown => Err(flow::unknown(policy)),
         Verdict::Allow(permit) => Ok(Decided::May(Judged::Call(permit))),
         Verdict::Hold(pending) => match asked.under.get().filter(|under| under.is_used()) {
-            Some(under) => review::goes_on(gateway, *pending, under).map(|permit| Decided::May(Judged::Call(permit))),
+            Some(under) => {
+                review::goes_on(gateway, asked, *pending, under).map(|permit| Decided::May(Judged::Call(permit)))
+            }
             None => Ok(Decided::Held(pending)),
         },
     }

@@ -126,7 +126,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
     };
     if let Some(grant) = grant {
         let payment = toolwarden_review::goes_on(&grant, &pending);
-        let permit = paid(gateway, *pending, &payment)?;
+        let permit = paid(gateway, asked, *pending, &payment)?;
         asked.under.get_or_init(|| Arc::new(Under::given(&grant, Answered::Grant)));
         return Ok(Reviewed::Paid(permit));
     }
@@ -159,7 +159,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
                     _ => Err(held(gateway.settings.hold, &pending, None)),
                 };
             };
-            let permit = paid(gateway, *pending, &payment)?;
+            let permit = paid(gateway, asked, *pending, &payment)?;
             asked.under.get_or_init(|| Arc::new(Under::given(&approval.id, Answered::Approval)));
             Ok(Reviewed::Paid(permit))
         }
@@ -352,16 +352,16 @@ pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, an
 }
 
 /// A call that left under an approval goes on: what is denied by now is denied, and nobody is asked again.
-pub(crate) fn goes_on(gateway: &Gateway, pending: Pending, under: &Under) -> Result<Permit, Refusal> {
+pub(crate) fn goes_on(gateway: &Gateway, asked: &Asked, pending: Pending, under: &Under) -> Result<Permit, Refusal> {
     let payment = match under.kind {
         // Where a hold has come up that is for persons, this pays nothing.
         Answered::Classifier => toolwarden_classifier::goes_on(&under.id),
         Answered::Approval | Answered::Grant => toolwarden_review::goes_on(&under.id, &pending),
     };
-    paid(gateway, pending, &payment)
+    paid(gateway, asked, pending, &payment)
 }
 
-pub(crate) fn paid(gateway: &Gateway, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
+pub(crate) fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
     // As of now: the store was waited for since the judge was asked.
     let policy = gateway.live.snapshot();
     let query = pending.query().clone();
