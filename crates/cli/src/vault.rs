@@ -16,9 +16,12 @@ pub enum VaultCommand {
     },
     /// Seal everything with a new root, while gateways go on; or go on where that was interrupted
     #[command(
-        after_help = "Example:\n  toolwarden vault rotate-key\n\nThe master key stays. Former roots are kept, sealed by it: they check what they signed, and seal nothing. Interrupted at any moment, nothing is lost; the same command goes on."
+        after_help = "Examples:\n  toolwarden vault rotate-key\n  toolwarden vault rotate-key --master\n\nThe master key stays, unless --master is given: then a new key file takes its place first, and whoever has the former one opens nothing that is stored from then on. Former roots are kept, sealed by the master key: they open and check what they made, and seal nothing. Interrupted at any moment, nothing is lost; the same command goes on."
     )]
     RotateKey {
+        /// Replace the master key, too (where it is kept in a file)
+        #[arg(long)]
+        master: bool,
         #[command(flatten)]
         format: Format,
     },

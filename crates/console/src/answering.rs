@@ -43,7 +43,7 @@ impl Desk {
 
     /// Answers at the page of held calls, whoever comes.
     pub async fn page(self, visitors: Arc<dyn Visitors>, request: Request<Bytes>) -> Response<Bytes> {
-        page::answer(&self.clerk, &*visitors, request).await
+        Box::pin(page::answer(&self.clerk, &*visitors, request)).await
     }
 
     /// Answers. Without a peer every route refuses.

@@ -1,6 +1,8 @@
 //! Which Host and Origin a request may name: a page on the internet must not reach a local gateway by
 //! a name that points at loopback (DNS rebinding).
 
+use std::net::SocketAddr;
+
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, Uri};
 use toolwarden_core::{Weakness, weak};
@@ -41,6 +43,22 @@ pub fn check(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), H
         }
     }
     Ok(())
+}
+
+/// The origins of pages at an address: by number and, on loopback, by name; and where they are reached besides.
+#[must_use]
+pub fn origins(scheme: &str, address: SocketAddr, public_url: Option<&str>) -> Vec<String> {
+    let by_name = address.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", address.port()));
+    let urls = [Some(format!("{scheme}://{address}")), by_name, public_url.map(str::to_owned)];
+    urls.iter().flatten().filter_map(|url| origin_of(url)).collect()
+}
+
+/// As browsers write it: without the port that a scheme has anyway.
+fn origin_of(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let usual = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+    Some(format!("{scheme}://{}", authority.strip_suffix(usual).unwrap_or(authority)))
 }
 
 /// Checks that a request to the control side comes from a page of its own, or from no page: every other page, also of

@@ -72,3 +72,20 @@ fn review_3_only_pages_of_its_own_speak_to_the_control_side() {
     }
     assert_eq!(from(&["http://127.0.0.1:8665", "http://127.0.0.1:8665"]), Err(HostError::Origin));
 }
+
+#[test]
+fn origins_of_its_own() {
+    let of = |scheme: &str, address: &str, public: Option<&str>| {
+        address.parse().map(|address| super::origins(scheme, address, public)).unwrap_or_default()
+    };
+    assert_eq!(of("http", "127.0.0.1:8665", None), ["http://127.0.0.1:8665", "http://localhost:8665"]);
+    assert_eq!(of("https", "[::1]:443", None), ["https://[::1]", "https://localhost"]);
+    assert_eq!(
+        of("http", "10.0.0.7:80", Some("https://gate.example/tw/?x")),
+        ["http://10.0.0.7", "https://gate.example"]
+    );
+    assert_eq!(
+        of("http", "10.0.0.7:443", Some("https://gate.example:8443")),
+        ["http://10.0.0.7:443", "https://gate.example:8443"]
+    );
+}

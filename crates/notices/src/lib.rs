@@ -7,6 +7,7 @@ mod answers;
 mod courier;
 mod payload;
 mod signature;
+pub mod upgrading;
 mod webhook;
 
 pub use answers::{Answers, NotAnswered};

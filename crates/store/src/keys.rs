@@ -76,6 +76,23 @@ pub trait Roots: fmt::Debug + Send + Sync {
     /// They are not whole, or not this master key's.
     fn advanced(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError>;
 
+    /// The same rows, sealed by a new master key that was made and kept for that. `settled` says that they are stored.
+    ///
+    /// # Errors
+    /// They are not whole, or no other master key can be had here.
+    fn rewrapped(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError> {
+        let _ = kept;
+        Err(RootsError("the master key cannot be replaced here".to_owned()))
+    }
+
+    /// The rows of `rewrapped` are stored: their master key is the one from now on.
+    ///
+    /// # Errors
+    /// It cannot be put in its place; the next start does that.
+    fn settled(&self) -> Result<(), RootsError> {
+        Ok(())
+    }
+
     /// How everything begins that is sealed now.
     fn head(&self) -> Vec<u8>;
 

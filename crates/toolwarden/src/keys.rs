@@ -9,8 +9,8 @@ use toolwarden_core::name::shown;
 use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::{Database, KeyRow, MasterKey, Phase, Roots, RootsError, Standing};
 use toolwarden_vault::{
-    Asking, Backend, KEY_FILE, KeySource, KeyState, Master, Ring, RingError, Step, StoredKey, Supplies, add_waiting,
-    head_of, make_current, next_step, retire, root_of,
+    Asking, Backend, KEY_FILE, KeySource, KeyState, Master, MasterInUse, Ring, RingError, Step, StoredKey, Supplies,
+    add_waiting, head_of, make_current, next_step, retire, root_of,
 };
 
 use crate::environment;
@@ -23,10 +23,8 @@ const PASSPHRASE: &str = "TOOLWARDEN_PASSPHRASE";
 #[derive(Debug)]
 pub struct Keys {
     pub ring: Arc<Ring>,
-    pub master: Master,
-    source: KeySource,
-    /// Where a relative path of a key file starts.
-    directory: PathBuf,
+    pub master: MasterInUse,
+    process: Process,
 }
 
 /// Opens the keys of a store; makes the first ones of a new store.
@@ -36,8 +34,11 @@ pub struct Keys {
 pub async fn open(locations: &Locations, choice: &StoreChoice, database: &Database) -> Result<Keys> {
     let source = source(choice)?;
     let directory = if choice.key.is_some() { choice.directory.clone() } else { locations.config_dir.clone() };
-    let keys =
-        |ring, master| Keys { ring: Arc::new(ring), master, source: source.clone(), directory: directory.clone() };
+    let keys = |ring, master| Keys {
+        ring: Arc::new(ring),
+        master: MasterInUse::new(source.clone(), master),
+        process: Process { directory: directory.clone() },
+    };
     let rows = database.keys().await?;
     if rows.is_empty() {
         refuse_to_start_anew(locations, &source)?;
@@ -108,7 +109,7 @@ fn row(key: &StoredKey) -> KeyRow {
 impl Roots for Keys {
     fn take(&self, kept: &[KeyRow]) -> Result<(), RootsError> {
         let former = self.ring.current();
-        self.ring.take(&self.master, &stored(kept)?).map_err(|error| told(&error))?;
+        self.master.take(&self.ring, &self.process, &stored(kept)?).map_err(|error| told(&error))?;
         let current = self.ring.current();
         if current != former {
             tracing::info!("root {current} seals from now on, in the place of root {former}");
@@ -130,11 +131,20 @@ impl Roots for Keys {
     fn advanced(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError> {
         let stored = stored(kept)?;
         let next = match next_step(&stored).map_err(|error| told(&error))? {
-            Step::Nothing => add_waiting(&self.master, &stored),
+            Step::Nothing => add_waiting(&self.master.now(), &stored),
             Step::MakeCurrent { id } => make_current(&stored, id),
             Step::SealAgain { .. } => retire(&stored),
         };
         Ok(next.map_err(|error| told(&error))?.iter().map(row).collect())
+    }
+
+    fn rewrapped(&self, kept: &[KeyRow]) -> Result<Vec<KeyRow>, RootsError> {
+        let rows = self.master.rewrapped(&self.process, &stored(kept)?);
+        Ok(rows.map_err(|error| RootsError(error.to_string()))?.iter().map(row).collect())
+    }
+
+    fn settled(&self) -> Result<(), RootsError> {
+        self.master.settle(&self.process).map_err(|error| RootsError(error.to_string()))
     }
 
     fn head(&self) -> Vec<u8> {
@@ -146,18 +156,19 @@ impl Roots for Keys {
     }
 
     fn master_key(&self) -> MasterKey {
-        let backend = self.master.backend();
-        let place = match (&self.source, backend) {
+        let master = self.master.now();
+        let backend = master.backend();
+        let place = match (self.master.source(), backend) {
             (KeySource::Environment(name), _) => format!("the variable {name}"),
-            (KeySource::File(path), _) => shown(&self.directory.join(path).to_string_lossy()).into_owned(),
-            (_, Backend::File) => shown(&self.directory.join(KEY_FILE).to_string_lossy()).into_owned(),
+            (KeySource::File(path), _) => shown(&self.process.directory.join(path).to_string_lossy()).into_owned(),
+            (_, Backend::File) => shown(&self.process.directory.join(KEY_FILE).to_string_lossy()).into_owned(),
             (_, Backend::Passphrase) => "a passphrase".to_owned(),
             (_, Backend::BasicText) => "nowhere: it is published, and protects nothing".to_owned(),
             (_, backend) if backend.is_keyring() => "the keyring of the desktop".to_owned(),
             (_, _) => "this process".to_owned(),
         };
-        let mark = self.master.mark().to_owned();
-        let source = shown(&self.source.to_string()).into_owned();
+        let mark = master.mark().to_owned();
+        let source = shown(&self.master.source().to_string()).into_owned();
         MasterKey { backend: backend.as_str(), source, place, mark, is_protected: backend.is_protected() }
     }
 }
@@ -167,7 +178,9 @@ fn told(error: &RingError) -> RootsError {
 }
 
 /// What this process gives to sources.
+#[derive(Debug)]
 struct Process {
+    /// Where a relative path of a key file starts.
     directory: PathBuf,
 }
 

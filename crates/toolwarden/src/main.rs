@@ -9,7 +9,6 @@ mod output;
 mod serving;
 mod store;
 mod table;
-mod upgrading;
 mod wire;
 
 use std::process::ExitCode;

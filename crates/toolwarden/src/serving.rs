@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use toolwarden_core::{Clock, Keyring, Records, Secret};
 use toolwarden_doors::tls::{self, TlsAcceptor};
 use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Protection, Settings, keep_noting};
+use toolwarden_notices::upgrading;
 use toolwarden_policy::input::Declared;
 use toolwarden_review::{Desk, Parts as DeskParts, Times};
 use toolwarden_sources::{ConfigFile, Locations, ServerDefinition, WebhookSection};
@@ -32,7 +33,7 @@ use self::taking::Start;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
 use crate::wire::House;
-use crate::{keys, store, upgrading};
+use crate::{keys, store};
 
 /// Where the demo server is configured.
 pub const DEMO: &str = "--demo";
@@ -97,7 +98,7 @@ impl Base {
         let choice = store::here(locations)?;
         let (database, index) = store::open(locations, &choice).await?;
         let keys = Arc::new(keys::open(locations, &choice, &database).await?);
-        let is_protected = keys.master.is_protected();
+        let is_protected = keys.master.now().is_protected();
         let keyring: Arc<dyn Keyring> = keys.ring.clone();
         let state = store::state(locations, &choice, &database, &keys).await?;
         let feed = Arc::new(Feed::start(state.clone()).await?);
@@ -148,7 +149,7 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         times,
     });
     recover(&desk, &index, &locations).await?;
-    upgrading::tell(&state, &feed.known().tokens).await;
+    upgrading::tell(&state, &feed.known().tokens, SystemClock.now()).await;
     tokio::spawn(desk.clone().keep());
     let gateway = Gateway::new(Parts {
         policy,

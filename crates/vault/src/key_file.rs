@@ -6,7 +6,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -62,6 +62,29 @@ pub(crate) fn read_or_create(path: &Path) -> Result<KeyBytes, KeyFileError> {
     // Read back, because another process may have been first: its key is the key then.
     let missing = || KeyFileError::Write { path: shown(path), error: io::ErrorKind::NotFound.into() };
     read(path)?.ok_or_else(missing)
+}
+
+/// Where the key lies that is to follow, until rows are sealed by it.
+pub(crate) fn next_of(path: &Path) -> PathBuf {
+    path.with_added_extension("next")
+}
+
+/// Puts the key that follows in the place of the one in use. The former one is kept under its mark: backups of the store
+/// are sealed by it. At every moment one of the two is the key; done twice it changes nothing.
+pub(crate) fn follow(path: &Path, former: &str) -> Result<(), KeyFileError> {
+    let next = next_of(path);
+    if read(&next)?.is_none() {
+        return Ok(());
+    }
+    let write_error = |error| KeyFileError::Write { path: shown(path), error };
+    match fs::hard_link(path, path.with_added_extension(former)) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
+            return Err(write_error(error));
+        }
+        _ => {}
+    }
+    fs::rename(&next, path).map_err(write_error)?;
+    File::open(directory(path)?).and_then(|directory| directory.sync_all()).map_err(write_error)
 }
 
 fn directory(path: &Path) -> Result<&Path, KeyFileError> {

@@ -11,6 +11,7 @@ mod key_text;
 #[cfg(test)]
 mod kit;
 mod master;
+mod master_in_use;
 mod passphrase;
 mod purpose_keys;
 mod randomness;
@@ -24,6 +25,7 @@ pub use backend::Backend;
 pub use file_keyring::FileKeyring;
 pub use key_file::{KEY_FILE, KeyFileError};
 pub use master::Master;
+pub use master_in_use::MasterInUse;
 pub use passphrase::Stretching;
 pub use ring::{Ring, RingError};
 pub use rotation::{Step, add_waiting, make_current, next_step, retire, rewrap};

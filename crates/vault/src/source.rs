@@ -113,6 +113,11 @@ pub enum SourceError {
         wanted.short(), wanted.backend.how_to_give_back()
     )]
     NotByItself { wanted: SealedBy },
+    #[error(
+        "the master key is kept in {place}, where this program does not replace it: put another one there, or move the \
+         key to a file (`[vault] key = \"file:PATH\"`)"
+    )]
+    NotRenewable { place: &'static str },
     #[error("the operating system gives no random bytes, or the key cannot be used")]
     Unusable,
 }
@@ -146,6 +151,39 @@ impl KeySource {
                 None => Ok(Master::new(fresh_root()?, Backend::Memory)?),
             },
             Self::Plaintext => Ok(Master::new(KeyBytes::new(*PUBLISHED), Backend::BasicText)?),
+        }
+    }
+}
+
+impl KeySource {
+    /// A new master key in the place of `current`, kept beside it. It is in use once `follow` was called, which is after
+    /// every root is sealed by it; found again where that was interrupted.
+    ///
+    /// # Errors
+    /// The key is not kept in a file, or no other one can be made there.
+    pub fn renewed(&self, supplies: &dyn Supplies, current: &Master) -> Result<Master, SourceError> {
+        let next = key_file::next_of(&self.file(supplies, current)?);
+        Ok(Master::new(key_file::read_or_create(&next)?, Backend::File)?)
+    }
+
+    /// Uses the key of `renewed` from now on; `former` is the one before.
+    ///
+    /// # Errors
+    /// The files cannot be changed.
+    pub fn follow(&self, supplies: &dyn Supplies, former: &Master) -> Result<(), SourceError> {
+        Ok(key_file::follow(&self.file(supplies, former)?, former.mark())?)
+    }
+
+    fn file(&self, supplies: &dyn Supplies, current: &Master) -> Result<PathBuf, SourceError> {
+        match (self, current.backend()) {
+            (Self::File(path), _) => Ok(supplies.directory().join(path)),
+            (Self::Auto, Backend::File) => Ok(supplies.directory().join(KEY_FILE)),
+            (Self::Environment(_), _) => Err(SourceError::NotRenewable { place: "a variable" }),
+            (Self::Passphrase, _) | (_, Backend::Passphrase) => {
+                Err(SourceError::NotRenewable { place: "somebody's memory" })
+            }
+            (Self::Plaintext, _) => Err(SourceError::NotRenewable { place: "this program" }),
+            _ => Err(SourceError::NotRenewable { place: "the keyring" }),
         }
     }
 }
@@ -191,6 +229,18 @@ fn from_file(path: &Path, wanted: Option<&SealedBy>) -> Result<Master, SourceErr
         return Ok(Master::new(key_file::read_or_create(path)?, Backend::File)?.being_first_root());
     };
     let place = || toolwarden_core::name::shown(&path.to_string_lossy()).into_owned();
+    let found = key_file::read(path)?.map(|key| Master::new(key, Backend::File)).transpose()?;
+    if let Some(found) = found.filter(|found| found.mark() == wanted.mark) {
+        return Ok(found);
+    }
+    // A new key sealed the rows, and whoever did that ended before it was in its place.
+    let next = key_file::read(&key_file::next_of(path))?.map(|key| Master::new(key, Backend::File)).transpose()?;
+    if let Some(next) = next.filter(|next| next.mark() == wanted.mark) {
+        let former = key_file::read(path)?.map(|key| Master::new(key, Backend::File)).transpose()?;
+        key_file::follow(path, former.as_ref().map_or("former", Master::mark))?;
+        return Ok(next);
+    }
+    // One that did not seal them is given all the same: opening says which is which.
     let key = key_file::read(path)?.ok_or_else(|| missing(&place(), wanted))?;
     Ok(Master::new(key, Backend::File)?)
 }

@@ -56,6 +56,18 @@ pub struct Outcome {
     pub ends_anonymous_loopback: bool,
 }
 
+impl Outcome {
+    /// What whoever issues it should know besides.
+    #[must_use]
+    pub fn notice(&self) -> Option<&'static str> {
+        self.ends_anonymous_loopback.then_some(
+            "This is the first token: from now on clients that show none are refused over HTTP, also on this machine. Give \
+             each client a token (`Authorization: Bearer TOKEN`), or set `[gateway] anonymous_loopback = true` and restart \
+             `toolwarden serve`.",
+        )
+    }
+}
+
 /// A token on its way to whoever asked for it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]

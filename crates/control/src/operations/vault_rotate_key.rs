@@ -23,6 +23,30 @@ pub struct Request {
     /// Go on with the rotation to this root, and begin no other one when it is over.
     #[serde(default)]
     pub root: Option<u32>,
+    /// First seal all roots by a new master key.
+    #[serde(default)]
+    pub master: bool,
+}
+
+/// A master key that took the place of another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NewMaster {
+    pub mark: String,
+    /// The mark of the former one.
+    pub former: String,
+    pub place: String,
+}
+
+impl NewMaster {
+    /// What is to be done with both keys.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { mark, former, place } = self;
+        format!(
+            "the master key is {mark}, in {place}; the former one is kept as {place}.{former}: delete it once no backup of \
+             the store needs it. Copy the new file to every machine that shares this store\n"
+        )
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,12 +59,14 @@ pub struct Outcome {
     pub sealed_again: u64,
     /// Values that do not open: somebody changed them. They stay as they are.
     pub unreadable: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<NewMaster>,
 }
 
 impl Outcome {
     fn of(standing: Standing) -> Self {
         let state = word(standing.phase).unwrap_or("done").to_owned();
-        Self { root: standing.root, state, sealed_again: 0, unreadable: 0 }
+        Self { root: standing.root, state, sealed_again: 0, unreadable: 0, master: None }
     }
 
     #[must_use]
@@ -58,39 +84,59 @@ impl Operation for VaultRotateKey {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
-        let state = clerk.state()?;
-        let standing = state.standing().await?;
-        if let Some(root) = request.root {
-            if root > standing.root {
-                return Err(ControlError::BadInput(format!("there is no rotation to root {root}")));
-            }
-            if root < standing.root || standing.phase == Phase::Settled {
-                return Ok(Outcome::of(Standing { phase: Phase::Settled, root }));
-            }
+        let master = if request.master { Some(renew(clerk, actor).await?) } else { None };
+        Ok(Outcome { master, ..step(clerk, actor, request).await? })
+    }
+}
+
+/// Another master key: whoever has the former one opens no list of roots that is stored from now on.
+async fn renew(clerk: &Clerk, actor: &Actor) -> Result<NewMaster, ControlError> {
+    let state = clerk.state()?;
+    let former = state.roots().map(|roots| roots.master_key().mark).unwrap_or_default();
+    clerk
+        .record(
+            actor,
+            "vault_rotate_key",
+            &format!("the roots are sealed by a new master key, in the place of {former}"),
+        )
+        .await?;
+    let key = state.renew_master().await?;
+    Ok(NewMaster { mark: key.mark, former, place: key.place })
+}
+
+async fn step(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+    let state = clerk.state()?;
+    let standing = state.standing().await?;
+    if let Some(root) = request.root {
+        if root > standing.root {
+            return Err(ControlError::BadInput(format!("there is no rotation to root {root}")));
         }
-        let root = standing.root;
-        let record = |detail: String| async move { clerk.record(actor, "vault_rotate_key", &detail).await };
-        match standing.phase {
-            Phase::Settled => {
-                record(format!("a root after root {root} is added, and waits until every gateway knows it")).await?;
-                Ok(Outcome::of(state.advance(standing, 0).await?))
+        if root < standing.root || standing.phase == Phase::Settled {
+            return Ok(Outcome::of(Standing { phase: Phase::Settled, root }));
+        }
+    }
+    let root = standing.root;
+    let record = |detail: String| async move { clerk.record(actor, "vault_rotate_key", &detail).await };
+    match standing.phase {
+        Phase::Settled => {
+            record(format!("a root after root {root} is added, and waits until every gateway knows it")).await?;
+            Ok(Outcome::of(state.advance(standing, 0).await?))
+        }
+        Phase::Waiting => {
+            record(format!("root {root} is to seal in the place of the former one")).await?;
+            // Whoever stored it may have done so just now.
+            tokio::time::sleep(EVERYBODY_KNOWS).await;
+            Ok(Outcome::of(state.advance(standing, 0).await?))
+        }
+        Phase::Sealing => {
+            record(format!("what former roots sealed is sealed again by root {root}")).await?;
+            let sealed = state.seal_again(MOST).await?;
+            let mut outcome = Outcome::of(standing);
+            if sealed.is_through {
+                record(format!("roots before root {root} seal nothing any more, and are kept")).await?;
+                outcome = Outcome::of(state.advance(standing, sealed.unreadable).await?);
             }
-            Phase::Waiting => {
-                record(format!("root {root} is to seal in the place of the former one")).await?;
-                // Whoever stored it may have done so just now.
-                tokio::time::sleep(EVERYBODY_KNOWS).await;
-                Ok(Outcome::of(state.advance(standing, 0).await?))
-            }
-            Phase::Sealing => {
-                record(format!("what former roots sealed is sealed again by root {root}")).await?;
-                let sealed = state.seal_again(MOST).await?;
-                let mut outcome = Outcome::of(standing);
-                if sealed.is_through {
-                    record(format!("roots before root {root} seal nothing any more, and are kept")).await?;
-                    outcome = Outcome::of(state.advance(standing, sealed.unreadable).await?);
-                }
-                Ok(Outcome { sealed_again: sealed.values, unreadable: sealed.unreadable, ..outcome })
-            }
+            Ok(Outcome { sealed_again: sealed.values, unreadable: sealed.unreadable, ..outcome })
         }
     }
 }

@@ -415,7 +415,7 @@ async fn vault_4_a_rotation_is_recorded_step_by_step_or_not_begun() {
         let file = Location::File(office.directory.path().join("data/toolwarden.sqlite"));
         let Ok(database) = Database::open(&file).await else { unreachable!("it was opened before") };
         assert!(database.replace_keys(&[], &[key(1, "current")]).await.is_ok_and(|replaced| replaced));
-        let step = |root| office.run::<VaultRotateKey>(vault_rotate_key::Request { root });
+        let step = |root| office.run::<VaultRotateKey>(vault_rotate_key::Request { root, master: false });
         let begun = step(None).await;
         let states = database.keys().await.map(|keys| keys.iter().map(|key| key.state.clone()).collect::<Vec<_>>());
         if !records {

@@ -14,7 +14,7 @@ use super::held_tasks::bound_to;
 use super::seals::{OfApproval, Part};
 use super::{State, StateError, announce, counter, place};
 use crate::database::{Writers, Writing};
-use crate::keys::{self, KeyRow, Phase, Roots, Standing};
+use crate::keys::{self, KeyRow, MasterKey, Phase, Roots, Standing};
 use crate::sql::{Sql, unsigned};
 
 /// Rows that are sealed again in one transaction: others wait no longer than these take.
@@ -205,6 +205,23 @@ impl State {
         let mut connection = self.database.pool.acquire().await?;
         self.learn_roots(&mut connection).await?;
         Ok(standing)
+    }
+
+    /// Seals every root by a new master key. The roots stay as they are.
+    ///
+    /// # Errors
+    /// The database cannot be written, or there is no other master key; then the former one counts.
+    pub async fn renew_master(&self) -> Result<MasterKey, StateError> {
+        let roots = self.own_roots()?;
+        let mut writing = self.begin_writing().await?;
+        let next = roots.rewrapped(&keys::read(writing.connection()).await?)?;
+        keys::write(writing.connection(), &next).await?;
+        announce(self.database.engine(), writing.connection()).await?;
+        writing.commit().await?;
+        roots.settled()?;
+        let mut connection = self.database.pool.acquire().await?;
+        self.learn_roots(&mut connection).await?;
+        Ok(roots.master_key())
     }
 
     /// What is kept of roots, and what each sealed, at one moment.

@@ -72,13 +72,7 @@ fn issue(desk: &Desk, arguments: &IssueArguments) -> Result<()> {
         expires_at: arguments.expires.map(|expires| expires.after(now)),
         max_calls: arguments.max_calls,
     })?;
-    if issued.ends_anonymous_loopback {
-        output::remark(
-            "This is the first token: from now on clients that show none are refused over HTTP, also on this machine. Give \
-             each client a token (`Authorization: Bearer TOKEN`), or set `[gateway] anonymous_loopback = true` and restart \
-             `toolwarden serve`.",
-        );
-    }
+    issued.notice().into_iter().for_each(output::remark);
     let said = format!("token {} was issued; it is shown once, and only here\n", issued.id);
     show(&issued, &said, &issued.token.0, arguments.format.json)
 }

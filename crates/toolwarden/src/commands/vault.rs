@@ -22,8 +22,8 @@ pub fn run(places: &Places, command: &VaultCommand) -> Result<Exit> {
             }
             if format.json { output::json(&status)? } else { output::text(&status_text(&status))? }
         }
-        VaultCommand::RotateKey { format } => {
-            let rotated = rotate(&desk)?;
+        VaultCommand::RotateKey { master, format } => {
+            let rotated = rotate(&desk, *master)?;
             if format.json { output::json(&rotated)? } else { output::text(&rotated_text(&rotated))? }
         }
     }
@@ -31,11 +31,12 @@ pub fn run(places: &Places, command: &VaultCommand) -> Result<Exit> {
 }
 
 /// Asks for step after step. What was stored by then counts, so this can end at any moment and be called again.
-fn rotate(desk: &Desk) -> Result<vault_rotate_key::Outcome> {
+fn rotate(desk: &Desk, mut master: bool) -> Result<vault_rotate_key::Outcome> {
     let mut progress = Progress { is_shown: environment::is_watched(), is_within_line: false };
-    let (mut root, mut sealed_again) = (None, 0);
+    let (mut root, mut sealed_again, mut renewed) = (None, 0, None);
     loop {
-        let step = desk.ask_waiting::<VaultRotateKey>(vault_rotate_key::Request { root }, || progress.tick());
+        let request = vault_rotate_key::Request { root, master: std::mem::take(&mut master) };
+        let step = desk.ask_waiting::<VaultRotateKey>(request, || progress.tick());
         progress.end_line();
         let step = match root {
             Some(root) => step.with_context(|| {
@@ -44,8 +45,9 @@ fn rotate(desk: &Desk) -> Result<vault_rotate_key::Outcome> {
             None => step?,
         };
         sealed_again += step.sealed_again;
+        renewed = renewed.or_else(|| step.master.clone());
         if step.is_done() {
-            return Ok(vault_rotate_key::Outcome { sealed_again, ..step });
+            return Ok(vault_rotate_key::Outcome { sealed_again, master: renewed, ..step });
         }
         progress.tell(&match step.state.as_str() {
             "waiting" => format!("root {} waits until every gateway knows it", step.root),
@@ -85,6 +87,7 @@ impl Progress {
 fn rotated_text(rotated: &vault_rotate_key::Outcome) -> String {
     let (root, again) = (rotated.root, rotated.sealed_again);
     let mut text = format!("root {root} seals the store; values sealed again: {again}; former roots are kept\n");
+    text.extend(rotated.master.iter().map(vault_rotate_key::NewMaster::words));
     if rotated.unreadable > 0 {
         text.push_str(&format!(
             "warning: values that somebody changed in the database, and that do not open: {}; they stay as they are\n",

@@ -15,6 +15,7 @@ use toolwarden_control::{
     AnswerTimes, Clerk, ClerkParts, Follower, RefusedPolicy, ServerView, Servers, SessionView, Stays,
 };
 use toolwarden_core::Records;
+use toolwarden_doors::hosts;
 use toolwarden_gateway::{Gateway, NotSwitched, OpenSession};
 use toolwarden_notices::{Answers, Courier};
 use toolwarden_policy::input::ServerInput;
@@ -64,7 +65,7 @@ impl Running {
         let logins =
             Logins { feed: self.feed.clone(), keyring: self.keyring.clone(), gateway: Arc::downgrade(&self.gateway) };
         let hooks = Hooks { answers: Arc::new(webhooks), clerk };
-        let origins = self.origins(address, scheme);
+        let origins = hosts::origins(scheme, address, self.public_url.as_deref());
         let persons = Arc::new(Persons { desk: desk.clone(), logins: Arc::new(logins), hooks, origins });
         let socket = match ControlSocket::bind(&self.locations.data_dir) {
             Ok(socket) => socket,
@@ -185,16 +186,6 @@ impl Running {
         format!("{}{PAGE_PATH}", base.unwrap_or_else(|| format!("{scheme}://{address}")))
     }
 
-    /// The origins of these pages: the address that is bound, by number and, on loopback, by name; and where the config
-    /// says that they are reached.
-    fn origins(&self, address: SocketAddr, scheme: &str) -> Vec<String> {
-        let bound = [format!("{scheme}://{address}"), format!("{scheme}://localhost:{}", address.port())];
-        let count = if address.ip().is_loopback() { 2 } else { 1 };
-        let public = self.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
-        let public = public.map(|url| url.origin().ascii_serialization());
-        bound.into_iter().take(count).map(|origin| as_browsers_write(&origin)).chain(public).collect()
-    }
-
     fn clerk(&self, address: Option<SocketAddr>, page: Option<String>) -> Clerk {
         let servers = GatewayServers { gateway: Arc::downgrade(&self.gateway) };
         Clerk::new(ClerkParts {
@@ -211,11 +202,6 @@ impl Running {
             answer_times: AnswerTimes { held: self.times.held, approved: self.times.approved },
         })
     }
-}
-
-/// Without the port that a scheme has anyway.
-fn as_browsers_write(origin: &str) -> String {
-    url::Url::parse(origin).map_or_else(|_| origin.to_owned(), |url| url.origin().ascii_serialization())
 }
 
 /// Takes every change over, until the clerk is gone.

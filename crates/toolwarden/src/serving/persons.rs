@@ -16,7 +16,7 @@ use toolwarden_doors::{Answering, Beside};
 use toolwarden_gateway::{Credential, Events, Gateway, identify};
 use toolwarden_mcp::sse::Event;
 use toolwarden_notices::Answers;
-use toolwarden_store::state::Feed;
+use toolwarden_store::state::{Feed, StoredToken};
 
 use super::webhooks;
 use crate::environment::SystemClock;
@@ -67,15 +67,16 @@ struct Login {
 impl Logins {
     /// A person whose token counts now.
     fn peer(&self, id: &str, digest: Option<&str>) -> Option<Peer> {
-        let known = self.feed.known();
-        let token = known.tokens.by_id.get(id)?;
-        let is_over = token.claims.expires_at.is_some_and(|end| end <= SystemClock.now());
-        let is_same = digest.is_none_or(|digest| digest == token.digest);
-        if token.revoked_at.is_some() || is_over || !is_same {
-            return None;
-        }
-        Peer::of_person(&token.id, &token.claims)
+        good(&self.feed, id, digest).and_then(|token| Peer::of_person(&token.id, &token.claims))
     }
+}
+
+/// A token that counts now, with this secret where one is named.
+fn good(feed: &Feed, id: &str, digest: Option<&str>) -> Option<Arc<StoredToken>> {
+    let token = feed.known().tokens.by_id.get(id)?.clone();
+    let is_over = token.claims.expires_at.is_some_and(|end| end <= SystemClock.now());
+    let is_same = digest.is_none_or(|digest| digest == token.digest);
+    (token.revoked_at.is_none() && !is_over && is_same).then_some(token)
 }
 
 impl Visitors for Logins {
@@ -101,9 +102,7 @@ impl Visitors for Logins {
 
 impl Persons {
     fn peer(&self, person: &Caller) -> Option<Peer> {
-        let known = self.logins.feed.known();
-        let token = known.tokens.by_id.get(person.token.id.as_ref()?)?;
-        Peer::of_person(&token.id, &token.claims)
+        self.logins.peer(person.token.id.as_ref()?, person.token.digest.as_deref())
     }
 }
 
@@ -157,12 +156,7 @@ impl Heard {
     }
 
     fn counts(&self) -> bool {
-        let known = self.feed.known();
-        let token = self.person.token.id.as_ref().and_then(|id| known.tokens.by_id.get(id));
-        token.is_some_and(|token| {
-            let is_over = token.claims.expires_at.is_some_and(|end| end <= SystemClock.now());
-            let is_same = self.person.token.digest.as_ref() == Some(&token.digest);
-            token.revoked_at.is_none() && !is_over && is_same
-        })
+        let (id, digest) = (self.person.token.id.as_deref(), self.person.token.digest.as_deref());
+        id.zip(digest).is_some_and(|(id, digest)| good(&self.feed, id, Some(digest)).is_some())
     }
 }

@@ -28,6 +28,7 @@ mod recording;
 mod reference;
 mod restarting;
 mod rotating;
+mod rotating_master;
 mod server;
 mod sharing;
 mod signals;

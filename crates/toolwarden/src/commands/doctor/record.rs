@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolwarden_core::Keyring;
+use toolwarden_notices::upgrading;
 use toolwarden_sources::{Locations, StoreChoice};
 use toolwarden_store::index::{Filter, ship};
 use toolwarden_store::journal::verify;
 use toolwarden_store::{Database, Index, Location, State};
 
 use super::Check;
-use crate::{environment, keys, store, upgrading};
+use crate::{environment, keys, store};
 
 /// A larger record is left to `audit verify`: doctor should answer within seconds.
 const LARGEST_RECORD: u64 = 256 * 1024 * 1024;
@@ -43,14 +44,9 @@ pub(super) fn check(locations: &Locations) -> Vec<Check> {
 
 /// What the last upgrade changed for those who were here before.
 async fn upgrade(state: State) -> Option<Check> {
-    match upgrading::recent(&state, environment::now()).await {
-        Ok(words) if words.is_empty() => None,
-        Ok(words) => {
-            let next = "see CHANGELOG.md; this is said for a week after the first start";
-            Some(Check::warning("upgrade", words.join("\n  "), next))
-        }
-        Err(error) => Some(Check::warning("upgrade", format!("{error:#}"), "see that the store can be read")),
-    }
+    let words = upgrading::recent(&state, environment::now()).await;
+    let next = "see CHANGELOG.md; this is said for a week after the first start";
+    (!words.is_empty()).then(|| Check::warning("upgrade", words.join("\n  "), next))
 }
 
 /// The store, where there is one.
@@ -93,8 +89,12 @@ async fn key(locations: &Locations, opened: Option<&Opened>) -> (Option<Arc<dyn 
     }
     match keys::open(locations, &opened.choice, &opened.database).await {
         Ok(keys) => {
-            let message = format!("can be used: {} {}; keep a backup of it", keys.master.backend(), keys.master.mark());
-            let check = if keys.master.is_protected() {
+            let message = format!(
+                "can be used: {} {}; keep a backup of it",
+                keys.master.now().backend(),
+                keys.master.now().mark()
+            );
+            let check = if keys.master.now().is_protected() {
                 Check::ok("key", message)
             } else {
                 let next = "choose another `[vault] key`: whoever can read the database can read everything in it";

@@ -4,13 +4,10 @@
 //! A change has a row in the store, which its migration makes where there is something it concerns, and an entry in
 //! `CHANGES`, which says it.
 
-use anyhow::Result;
 use jiff::Timestamp;
-use toolwarden_core::{Bearer, Clock};
+use toolwarden_core::Bearer;
 use toolwarden_store::State;
-use toolwarden_store::state::{StoredToken, Tokens};
-
-use crate::environment::SystemClock;
+use toolwarden_store::state::{StateError, StoredToken, Tokens};
 
 /// How long `doctor` repeats it, in seconds.
 const REPEATED: i64 = 7 * 24 * 60 * 60;
@@ -26,25 +23,29 @@ struct Change {
 const CHANGES: &[Change] = &[Change { name: "client_rights", words: client_rights }];
 
 /// Tells in the log what was not told yet. Not being able to is no reason not to start.
-pub async fn tell(state: &State, tokens: &Tokens) {
-    if let Err(error) = told(state, tokens).await {
+pub async fn tell(state: &State, tokens: &Tokens, now: Timestamp) {
+    if let Err(error) = told(state, tokens, now).await {
         tracing::warn!("whether an upgrade changed something cannot be looked up: {error}");
     }
 }
 
-async fn told(state: &State, tokens: &Tokens) -> Result<()> {
+async fn told(state: &State, tokens: &Tokens, now: Timestamp) -> Result<(), StateError> {
     for notice in state.upgrade_notices().await?.iter().filter(|notice| notice.told_at.is_none()) {
         if let Some(words) = words(&notice.name, tokens) {
             tracing::warn!("this version changes what is permitted: {words}");
         }
         // After it was said: a start that ends in between says it again.
-        state.tell_upgrade(&notice.name, SystemClock.now()).await?;
+        state.tell_upgrade(&notice.name, now).await?;
     }
     Ok(())
 }
 
-/// What is to be repeated.
-pub async fn recent(state: &State, now: Timestamp) -> Result<Vec<String>> {
+/// What is to be repeated; or that it cannot be looked up.
+pub async fn recent(state: &State, now: Timestamp) -> Vec<String> {
+    repeated(state, now).await.unwrap_or_else(|error| vec![error.to_string()])
+}
+
+async fn repeated(state: &State, now: Timestamp) -> Result<Vec<String>, StateError> {
     let mut tokens = Tokens::default();
     state.catch_up_tokens(&mut tokens).await?;
     let notices = state.upgrade_notices().await?;
