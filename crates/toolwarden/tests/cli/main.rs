@@ -36,4 +36,5 @@ mod suggesting;
 mod tailing;
 mod trusting;
 mod unseen;
+mod versions;
 mod walking;
