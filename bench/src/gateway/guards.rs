@@ -1,14 +1,15 @@
 //! What each guard costs, alone and together: gateways that differ in one thing, side by side in one run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::load::{Round, Target, round};
 use super::report::{ROUNDS, median, row, say};
 use super::upstream::call;
 use toolwarden_bench::proxies::{Running, answers, free_port, toolwarden_with};
+use toolwarden_test_postgres::Cluster;
 
 /// A gateway with something more than a plain one.
 struct Variant {
@@ -18,45 +19,82 @@ struct Variant {
     tables: &'static str,
     /// Where the server behind it answers.
     path: &'static str,
+    /// What processes share is in PostgreSQL, not in a file.
+    on_postgres: bool,
 }
 
 const fn of_server(name: &'static str, server: &'static str) -> Variant {
-    Variant { name, server, tables: "", path: "mcp" }
+    Variant { name, server, tables: "", path: "mcp", on_postgres: false }
+}
+
+const fn on_postgres(name: &'static str, server: &'static str) -> Variant {
+    Variant { name, server, tables: "", path: "mcp", on_postgres: true }
 }
 
 /// Nothing listens there: spans are made, queued and dropped.
 const TRACED: &str = "[telemetry]\notlp = \"http://127.0.0.1:9\"\n";
 const LABELLED: &str = "labels = [\"reads_untrusted\"]\n";
-const LIMITED: &str = "limits = { in_flight = 10000, per_minute = 100000000 }\n";
+/// Every call looks up what its caller has met.
+const SENDS_OUT: &str = "labels = [\"sends_out\"]\n";
+const IN_FLIGHT: &str = "limits = { in_flight = 10000 }\n";
+/// Every call is counted where other processes see it.
+const PER_MINUTE: &str = "limits = { per_minute = 100000000 }\n";
 
 const SCREENED: &str = "screening = \"redact\"\nhidden_text = \"neutralise\"\n";
 
-const VARIANTS: [Variant; 8] = [
+const VARIANTS: [Variant; 14] = [
     of_server("plain: definitions followed", "definitions = \"follow\"\n"),
     of_server("pinned definitions", ""),
-    Variant { name: "output schema", server: "", tables: "", path: "structured" },
-    of_server("flow labels", LABELLED),
-    of_server("calls in flight and per minute", LIMITED),
+    Variant { name: "output schema", server: "", tables: "", path: "structured", on_postgres: false },
+    of_server("flow labels: reads", LABELLED),
+    of_server("flow labels: sends out", SENDS_OUT),
+    of_server("calls in flight", IN_FLIGHT),
+    of_server("calls per minute", PER_MINUTE),
+    on_postgres("PostgreSQL: pinned definitions", ""),
+    on_postgres("PostgreSQL: flow labels: reads", LABELLED),
+    on_postgres("PostgreSQL: flow labels: sends out", SENDS_OUT),
+    on_postgres("PostgreSQL: calls per minute", PER_MINUTE),
     of_server("screening", SCREENED),
-    Variant { name: "traces", server: "", tables: TRACED, path: "mcp" },
+    Variant { name: "traces", server: "", tables: TRACED, path: "mcp", on_postgres: false },
     Variant {
         name: "all of them",
         server: "labels = [\"reads_untrusted\"]\nlimits = { in_flight = 10000, per_minute = 100000000 }\n\
                  screening = \"redact\"\nhidden_text = \"neutralise\"\n",
         tables: TRACED,
         path: "structured",
+        on_postgres: false,
     },
 ];
 
+/// Gateways that share a store need one key: the first one's.
+fn share_key(key: &mut Option<PathBuf>, home: &Path) -> Result<()> {
+    let own = home.join(".config/toolwarden/master.key");
+    match key {
+        None => *key = Some(own),
+        Some(first) => {
+            std::fs::create_dir_all(home.join(".config/toolwarden"))?;
+            std::fs::copy(first, own).context("the first gateway has no key")?;
+        }
+    }
+    Ok(())
+}
+
 pub async fn compare(program: &Path, directory: &Path, upstream: u16, time: Duration) -> Result<()> {
     let mut gateways: Vec<(Running, Target)> = Vec::new();
+    let cluster = Cluster::start().context("PostgreSQL does not start")?;
+    let mut key = None;
     for (number, variant) in VARIANTS.iter().enumerate() {
         let port = free_port()?;
+        let home = directory.join(format!("guard-{number}"));
+        let store = if variant.on_postgres { format!("[store]\nurl = \"{}\"\n", cluster.url()) } else { String::new() };
         let config = format!(
-            "[servers.bench]\nurl = \"http://127.0.0.1:{upstream}/{}\"\n{}{}",
+            "[servers.bench]\nurl = \"http://127.0.0.1:{upstream}/{}\"\n{}{}{store}",
             variant.path, variant.server, variant.tables
         );
-        let gateway = toolwarden_with(program, &directory.join(format!("guard-{number}")), port, &config)?;
+        if variant.on_postgres {
+            share_key(&mut key, &home)?;
+        }
+        let gateway = toolwarden_with(program, &home, port, &config)?;
         answers(port).await?;
         let process = Some(gateway.id());
         gateways.push((gateway, Target { name: variant.name, port, path: "/mcp/bench", process, modern: false }));

@@ -174,17 +174,17 @@ impl Clerk {
         self.write_down(actor, operation, detail, Some(version)).await
     }
 
-    /// The same for an answer to a held call.
+    /// The same for an answer to a held call. `event` tells the answer that was asked for from the one that counts.
     pub(crate) async fn record_approval(
         &self,
         actor: &Actor,
-        operation: &'static str,
+        (operation, event): (&'static str, &'static str),
         detail: &str,
         approval: &Approval,
     ) -> Result<(), ControlError> {
         let journal = self.parts.journal.as_ref().ok_or(ControlError::Without("the journal"))?;
         let mut record = AuditRecord::new(RecordKind::Event, self.parts.clock.now(), journal.next_call());
-        (record.door, record.method) = (Some(actor.door()), Some(operation));
+        (record.door, record.method, record.event) = (Some(actor.door()), Some(operation), Some(event));
         (record.user, record.detail) = (Some(actor.user.as_str()), Some(detail));
         (record.server, record.tool) = (Some(approval.call.server.as_str()), Some(approval.call.tool.as_str()));
         record.approval_id = Some(&approval.id);

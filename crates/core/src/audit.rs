@@ -112,6 +112,14 @@ pub struct AuditRecord<'a> {
     /// A short mark of the client's session, never its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<&'a str>,
+    /// The name the client gives itself, and its version: nobody checked either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_version: Option<&'a str>,
+    /// What a record of a held call tells of it: `asked`, `requested`, `answered`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,6 +206,9 @@ impl AuditRecord<'_> {
             run_id: None,
             job_id: None,
             session: None,
+            client: None,
+            client_version: None,
+            event: None,
             decision: None,
             stage: None,
             reason: None,

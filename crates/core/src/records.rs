@@ -21,11 +21,22 @@ pub enum Kind {
     Tool,
     /// The controls of a team's administrator.
     Admin,
+    /// A policy file as it was put in force; the file itself decides.
+    File,
 }
 
 impl Kind {
-    pub const ALL: [Self; 8] =
-        [Self::Setting, Self::User, Self::Mode, Self::Role, Self::Rule, Self::Server, Self::Tool, Self::Admin];
+    pub const ALL: [Self; 9] = [
+        Self::Setting,
+        Self::User,
+        Self::Mode,
+        Self::Role,
+        Self::Rule,
+        Self::Server,
+        Self::Tool,
+        Self::Admin,
+        Self::File,
+    ];
 
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -38,6 +49,7 @@ impl Kind {
             Self::Server => "server",
             Self::Tool => "tool",
             Self::Admin => "admin",
+            Self::File => "file",
         }
     }
 

@@ -57,7 +57,7 @@ impl Live {
         self.changes.send_replace(());
     }
 
-    /// Takes over a whole new policy as the next version; catalogs learned so far stay known, but of servers that
+    /// Takes over a whole new policy; catalogs learned so far stay known, but of servers that
     /// are reached otherwise. `seen` says what is known of a server that comes back. `first` is done once nothing
     /// stands in the way any more, and before anything is judged by it.
     ///
@@ -113,8 +113,8 @@ impl Live {
                 server.catalog = Some(tools).filter(|seen| !seen.is_empty());
             }
         }
-        let version = self.policy.load().version() + 1;
-        Ok((policy.with_servers(version, &servers)?, servers))
+        // The version its store has it under, so that records, `/readyz` and the history speak of the same.
+        Ok((policy.with_servers(policy.version(), &servers)?, servers))
     }
 
     /// The servers as they are configured, without what they list.

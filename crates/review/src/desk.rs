@@ -351,6 +351,7 @@ impl Desk {
     ) -> AuditRecord<'a> {
         let mut record = AuditRecord::new(RecordKind::Event, self.parts.clock.now(), self.parts.journal.next_call());
         (record.method, record.approval_id, record.detail) = (Some(what), Some(id), Some(detail));
+        record.event = Some(event_of(what));
         if let Some(call) = call {
             let caller = &call.caller;
             (record.server, record.tool) = (Some(call.server.as_str()), Some(call.tool.as_str()));
@@ -402,6 +403,20 @@ impl Desk {
             bytes.extend_from_slice(text);
         }
         hex(&self.parts.keyring.mark(Purpose::Approval, &bytes))
+    }
+}
+
+/// What a record of a held call tells of it, in one word.
+fn event_of(what: &str) -> &'static str {
+    match what {
+        "approval_held" => "asked",
+        "approval_approved" | "approval_rejected" => "answered",
+        "approval_consumed" => "used",
+        "approval_returned" => "returned",
+        "approval_succeeded" | "approval_failed" | "approval_unknown" => "ended",
+        "approval_expired" => "expired",
+        "approval_cancelled" => "cancelled",
+        _ => "moved",
     }
 }
 

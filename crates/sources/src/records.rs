@@ -195,7 +195,7 @@ pub fn check(place: &Place, content: &serde_json::Value) -> Vec<Finding> {
         reading.findings
     }
     match place.kind {
-        Kind::Setting => Vec::new(),
+        Kind::Setting | Kind::File => Vec::new(),
         Kind::User => findings(record::plain::<StoredUser>(place, content)),
         Kind::Mode => findings(record::mode(place, content)),
         Kind::Role => findings(record::role(place, content)),

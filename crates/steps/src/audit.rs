@@ -10,11 +10,11 @@ use toolwarden_conversations::Failure;
 use toolwarden_conversations::flight::Flight;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_core::json::Part;
-use toolwarden_core::name::{LONGEST_NAME, bounded};
+use toolwarden_core::name::{LONGEST_NAME, bounded, shown};
 use toolwarden_core::{AuditRecord, Caller, Decision, Digest, Purpose, Reason, RecordKind, Status};
 use toolwarden_guard::screen::Findings;
 use toolwarden_mcp::headers::{Single, single};
-use toolwarden_mcp::{Message, Trace, trace};
+use toolwarden_mcp::{Era, Message, Trace, trace};
 use toolwarden_policy::Explanation;
 use toolwarden_store::journal::{JournalError, Receipt};
 use toolwarden_telemetry::trace::{Ending, Span, TraceContext};
@@ -26,6 +26,9 @@ use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, text_member};
 use crate::review::{Answered, Under};
 use toolwarden_refusals::Refusal;
+
+/// Where a modern request says what its client is.
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +56,10 @@ pub struct Trail {
     target: Option<String>,
     size: usize,
     digest: Option<String>,
+    /// What a call is made with.
+    params: Option<Part>,
+    /// What the client says of itself: name and version.
+    client: (Option<String>, Option<String>),
     state: State,
     receipt: Option<Receipt>,
     flight: Arc<Flight>,
@@ -80,6 +87,8 @@ impl Trail {
             target: None,
             size: arrival.size,
             digest: None,
+            params: params_of(arrival),
+            client: client_of(arrival),
             state: State::Open,
             receipt: None,
             flight: arrival.course.flight().clone(),
@@ -127,6 +136,9 @@ impl Trail {
             _ => None,
         };
         self.target = target(asked);
+        if matches!(asked.what, What::Call) {
+            self.params = asked.query.call.params.clone();
+        }
     }
 
     /// Who the judge sees: meanwhile the session may have been put in another mode.
@@ -270,7 +282,7 @@ impl Trail {
         };
         self.count_refusal((Some(explanation.decision), Some(explanation.reason)), status_of(refusal));
         let source = explanation.rule.as_ref().map(|rule| rule.origin.to_string());
-        let mut record = self.record(RecordKind::Refusal);
+        let mut record = self.refusal();
         explain(&mut record, explanation);
         record.rule_source = source.as_deref();
         record.detail = self.target.as_deref();
@@ -302,7 +314,7 @@ impl Trail {
     async fn unreached(&mut self, failure: &Failure) {
         let said = failure.to_string();
         self.count_refusal((None, None), failure.status());
-        let mut record = self.record(RecordKind::Refusal);
+        let mut record = self.refusal();
         record.status = Some(failure.status());
         record.detail = Some(bounded(&said));
         self.keep(&record).await;
@@ -320,7 +332,7 @@ impl Trail {
 
     async fn keep_denial(&mut self, reason: Option<Reason>, detail: Option<&str>) {
         self.count_refusal((Some(Decision::Deny), reason), Status::Denied);
-        let mut record = self.record(RecordKind::Refusal);
+        let mut record = self.refusal();
         (record.decision, record.reason) = (Some(Decision::Deny.as_str()), reason.map(Reason::code));
         record.detail = detail;
         record.status = Some(Status::Denied);
@@ -334,6 +346,9 @@ impl Trail {
     fn count_refusal(&mut self, decided: (Option<Decision>, Option<Reason>), status: Status) {
         let (decision, reason) = decided;
         self.decided = decided;
+        if self.digest.is_none() && self.is_call() {
+            self.digest = self.params.as_ref().map(|params| self.keyed_digest(params));
+        }
         self.metrics().refused(self.via.door(), decision, reason, status);
         self.end_span(status, 0);
     }
@@ -364,6 +379,13 @@ impl Trail {
         }
     }
 
+    /// Of a message that ends here: with how long that took.
+    fn refusal(&self) -> AuditRecord<'_> {
+        let mut record = self.record(RecordKind::Refusal);
+        record.duration_us = u64::try_from(self.started.elapsed().as_micros()).ok();
+        record
+    }
+
     fn record(&self, kind: RecordKind) -> AuditRecord<'_> {
         let mut record = AuditRecord::new(kind, self.gateway.clock.now(), self.call);
         record.describe(&self.caller);
@@ -372,6 +394,7 @@ impl Trail {
         record.server = self.server.as_ref().map(|server| &*server.name);
         record.tool = self.tool.as_deref().map(bounded);
         record.session = self.session.as_deref();
+        (record.client, record.client_version) = (self.client.0.as_deref(), self.client.1.as_deref());
         record.request_bytes = u64::try_from(self.size).ok();
         record.arguments_digest = self.digest.as_deref();
         record.approval_id = self.under.as_ref().map(|under| under.id.as_str());
@@ -414,6 +437,27 @@ fn begin_span(gateway: &Gateway, arrival: &Arrival) -> Option<Box<Span>> {
         },
     };
     Some(Box::new(tracer.begin(client, gateway.clock.now())))
+}
+
+/// What a message brings, as it came in.
+fn params_of(arrival: &Arrival) -> Option<Part> {
+    match &arrival.message {
+        Message::Request(request) => request.params.clone(),
+        Message::Notification(_) | Message::Response(_) => None,
+    }
+}
+
+/// What the client says of itself, with this request or when it opened its session. Nobody checked it: it is bounded, and
+/// shown as what it is.
+fn client_of(arrival: &Arrival) -> (Option<String>, Option<String>) {
+    let with_request = || params_of(arrival)?.member("_meta")?.member(META_CLIENT);
+    let at_opening = || arrival.session.as_ref()?.agreed()?.client.clone();
+    let said = match arrival.version.era() {
+        Era::Modern => with_request(),
+        Era::Legacy => at_opening(),
+    };
+    let text = |key: &str| text_member(said.as_ref(), key).map(|text| shown(bounded(&text)).into_owned());
+    (text("name"), text("version"))
 }
 
 /// What a call that names no tool is about. Of an address only the place: what follows may be a secret.

@@ -24,3 +24,8 @@ CREATE TABLE tallies (
 );
 
 CREATE INDEX tallies_by_expiry ON tallies (expires_s);
+
+-- What clients say of themselves, and what a record of a held call tells of it.
+ALTER TABLE audit_calls ADD COLUMN client TEXT;
+ALTER TABLE audit_calls ADD COLUMN client_version TEXT;
+ALTER TABLE audit_calls ADD COLUMN event TEXT;

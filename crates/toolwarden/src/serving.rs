@@ -2,6 +2,7 @@
 
 mod classifying;
 mod control;
+mod file_versions;
 mod persons;
 mod readiness;
 mod taking;

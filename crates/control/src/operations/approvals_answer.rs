@@ -66,7 +66,7 @@ pub(super) async fn answer(
         true => format!("approve ({})", scope.as_str()),
         false => "deny".to_owned(),
     };
-    clerk.record_approval(actor, operation, &words, &approval).await?;
+    clerk.record_approval(actor, (operation, "requested"), &words, &approval).await?;
     let count_for = if is_approval { clerk.parts.answer_times.approved } else { clerk.parts.answer_times.held };
     let until = given.at.checked_add(count_for).unwrap_or(jiff::Timestamp::MAX);
     let state = clerk.state()?;
@@ -77,12 +77,14 @@ pub(super) async fn answer(
     match moved {
         Moved::Done(answered) => {
             let done = if is_approval { format!("approved ({})", scope.as_str()) } else { "rejected".to_owned() };
-            clerk.record_approval(actor, transition, &done, &answered).await?;
+            clerk.record_approval(actor, (transition, "answered"), &done, &answered).await?;
             clerk.caught_up().await;
             Ok(*answered)
         }
         Moved::Not(other) => {
-            clerk.record_approval(actor, operation, &format!("nothing changed: {words}"), &other).await?;
+            clerk
+                .record_approval(actor, (operation, "unchanged"), &format!("nothing changed: {words}"), &other)
+                .await?;
             Err(ControlError::BadInput(already(&other)))
         }
         Moved::NoSuch => Err(no_such(&approval.id)),

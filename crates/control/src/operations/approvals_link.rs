@@ -49,7 +49,7 @@ impl Operation for ApprovalsLink {
         }
         let user = request.user.unwrap_or_else(|| clerk.whom(actor));
         let words = format!("give {} a link to answer it", shown(&user));
-        clerk.record_approval(actor, "approvals_link", &words, &approval).await?;
+        clerk.record_approval(actor, ("approvals_link", "linked"), &words, &approval).await?;
         link_for(clerk, &approval, (user, request.groups), actor.acting_token())
     }
 }

@@ -258,7 +258,8 @@ impl House {
     /// The same for whatever servers a whole config text has.
     pub(super) fn take_over(&self, given: &Given, text: &str) {
         let config = read(given, text);
-        let input = input(given, &config);
+        let mut input = input(given, &config);
+        input.version = self.gateway.live.policy().version() + 1;
         let policy = PolicySet::compile(&input);
         let Ok(policy) = policy else { unreachable!("{:?}", policy.err()) };
         let (servers, written) = (&input.servers, &config.servers);

@@ -56,13 +56,18 @@ pub struct Row {
     /// The line of the outcome.
     #[serde(skip_deserializing)]
     pub outcome_sequence: Option<u64>,
+    /// What the client says of itself.
+    pub client: Option<String>,
+    pub client_version: Option<String>,
+    /// What a record of a held call tells of it.
+    pub event: Option<String>,
 }
 
 /// The columns in the order rows are written.
 pub(super) const COLUMNS: &str = "node, sequence, hash, kind, call_id, time_text, time_us, decision, stage, reason, \
      status, server, tool, user_name, agent_type, token_id, task_id, approval_id, duration_us, door, method, \
      group_names, mode, project_id, run_id, job_id, session_mark, rule_name, rule_source, policy_version, \
-     request_bytes, response_bytes, arguments_digest, detail, outcome_sequence";
+     request_bytes, response_bytes, arguments_digest, detail, client, client_version, event, outcome_sequence";
 
 impl Row {
     /// Completes a call that left with how it ended.
@@ -119,6 +124,7 @@ impl Row {
                 values.value(number.map(signed));
             }
             values.value(row.arguments_digest.clone()).value(row.detail.clone());
+            values.value(row.client.clone()).value(row.client_version.clone()).value(row.event.clone());
             values.value(row.outcome_sequence.map(signed));
         });
         sql
@@ -192,6 +198,9 @@ impl Row {
             response_bytes: number("response_bytes")?,
             arguments_digest: text("arguments_digest")?,
             detail: text("detail")?,
+            client: text("client")?,
+            client_version: text("client_version")?,
+            event: text("event")?,
             node: row.try_get("node")?,
             call: unsigned(row.try_get("call_id")?),
             sequence: unsigned(row.try_get("sequence")?),

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row as _};
 
-use super::Place;
 use super::draft::Draft;
 use super::seals::{Part, Seals};
+use super::{Kind, Place};
 use super::{State, StateError, place};
 use crate::database::DatabaseError;
 use crate::sql::{signed, unsigned};
@@ -64,7 +64,9 @@ impl State {
     pub async fn back_to(&self, version: u64) -> Result<Draft<'_>, StateError> {
         let mut draft = self.change().await?;
         let now = draft.before().version;
-        for change in changes(draft.connection(), &self.seals, version, now).await? {
+        let changes = changes(draft.connection(), &self.seals, version, now).await?;
+        // Files stay as they are: who goes back in the store changes none.
+        for change in changes.into_iter().filter(|change| change.place.kind != Kind::File) {
             match change.former {
                 Some(former) => draft.put(change.place, former),
                 None => draft.remove(change.place),

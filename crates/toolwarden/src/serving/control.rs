@@ -39,7 +39,8 @@ impl<F: Fn(&Records) -> Result<House> + Send + Sync + 'static> Reload for F {}
 impl Running {
     /// Who puts policies in force that are read again.
     pub fn taking<R: Reload>(&self, reload: R) -> Arc<Taking<R>> {
-        let taking = Taking::new((&self.gateway, self.feed.clone()), reload, &self.locations, &self.start);
+        let store = (self.feed.clone(), self.state.clone());
+        let taking = Taking::new(&self.gateway, store, reload, &self.locations, &self.start);
         let taking = Arc::new(taking);
         tokio::spawn(follow_store(self.feed.versions(), Arc::downgrade(&taking)));
         taking

@@ -13,9 +13,11 @@ use toolwarden_core::{Digest, Secret};
 use toolwarden_gateway::{Book, Gateway, NotTaken, Reading};
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_sources::{Loaded, Locations, ScreeningRules, stored};
+use toolwarden_store::State;
 use toolwarden_store::state::Feed;
 
 use super::control::Reload;
+use super::file_versions::{self, Contents, contents};
 use super::with_environment;
 use crate::environment;
 use crate::wire::{self, House};
@@ -39,12 +41,20 @@ pub struct Start {
     fixed: Fixed,
     /// Of what the store held.
     version: u64,
+    contents: Contents,
 }
 
 impl Start {
     pub fn of(loaded: &Loaded, locations: &Locations) -> Self {
         let files = watched(loaded, locations);
-        Self { looks: looks(&files), files, asks: asks(loaded), fixed: fixed(loaded), version: loaded.input.version }
+        Self {
+            looks: looks(&files),
+            contents: contents(&versioned(&files, locations)),
+            files,
+            asks: asks(loaded),
+            fixed: fixed(loaded),
+            version: loaded.input.version,
+        }
     }
 }
 
@@ -57,6 +67,7 @@ fn asks(loaded: &Loaded) -> bool {
 pub struct Taking<R> {
     gateway: Weak<Gateway>,
     feed: Arc<Feed>,
+    state: State,
     reload: Arc<R>,
     in_force: Mutex<InForce>,
     at_start: Fixed,
@@ -74,16 +85,32 @@ struct InForce {
     another_waits: bool,
     /// Of what the store holds.
     version: u64,
+    /// What all files held.
+    contents: Contents,
 }
 
 impl<R: Reload> Taking<R> {
-    pub fn new((gateway, feed): (&Arc<Gateway>, Arc<Feed>), reload: R, locations: &Locations, start: &Start) -> Self {
+    pub fn new(
+        gateway: &Arc<Gateway>,
+        (feed, state): (Arc<Feed>, State),
+        reload: R,
+        locations: &Locations,
+        start: &Start,
+    ) -> Self {
         let files = start.files.iter().cloned().zip(start.looks.iter().copied());
         let (files, looks) = files.filter(|(file, _)| !is_the_clerks(file, locations)).unzip();
-        let in_force = InForce { looks, files, asks: start.asks, another_waits: false, version: start.version };
+        let in_force = InForce {
+            looks,
+            files,
+            asks: start.asks,
+            another_waits: false,
+            version: start.version,
+            contents: start.contents.clone(),
+        };
         Self {
             gateway: Arc::downgrade(gateway),
             feed,
+            state,
             reload: Arc::new(reload),
             in_force: Mutex::new(in_force),
             at_start: start.fixed.clone(),
@@ -114,32 +141,10 @@ impl<R: Reload> Taking<R> {
         let version = store.version;
         let read = tokio::task::spawn_blocking(move || reload(&store)).await.map_err(|error| anyhow!(error)).flatten();
         let gateway = self.gateway.upgrade().context("the server is stopping")?;
-        let taken = read.and_then(|house| {
-            let files = watched(&house.loaded, &house.locations);
-            let waiting = waits_for_restart(&self.at_start, &fixed(&house.loaded));
-            let asks = asks(&house.loaded);
-            let definitions: Vec<_> = house.loaded.definitions.iter().cloned().map(with_environment).collect();
-            let (servers, written) = (&house.loaded.input.servers, &house.loaded.definitions);
-            let reading = Reading { policy: &house.policy, servers, written, definitions: &definitions };
-            let wider = wider(&gateway, reading)?;
-            if came == Came::ByFile && in_force.asks {
-                agreed(&gateway, &house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
-            }
-            gateway.replace_policy(reading).map_err(|why| match why {
-                NotTaken::Policy(refused) => wire::policy_refused(&refused).into(),
-                NotTaken::Pins(error) => anyhow!(error),
-            })?;
-            if came == Came::ByFile {
-                gateway.tell_widening(&wider);
-            }
-            gateway.telemetry().reloads.waits_for_restart(waiting);
-            gateway.refresh_pins();
-            let others = files.iter().filter(|file| !is_the_clerks(file, &house.locations));
-            let others: Vec<PathBuf> = others.cloned().collect();
-            let looks = if others == in_force.files { before } else { looks(&others) };
-            *in_force = InForce { files: others, looks, asks, another_waits: false, version };
-            Ok(files)
-        });
+        let taken = match read {
+            Ok(house) => self.put_in_force(&gateway, house, (came, before), &mut in_force, version).await,
+            Err(error) => Err(error),
+        };
         let reloads = &gateway.telemetry().reloads;
         match &taken {
             Ok(_) => {
@@ -150,6 +155,80 @@ impl<R: Reload> Taking<R> {
         }
         taken
     }
+
+    /// Puts what was read in force, at a version of the store; a change of files becomes the next one.
+    async fn put_in_force(
+        &self,
+        gateway: &Arc<Gateway>,
+        house: House,
+        (came, before): (Came, Vec<Look>),
+        in_force: &mut InForce,
+        version: u64,
+    ) -> Result<Vec<PathBuf>> {
+        let files = watched(&house.loaded, &house.locations);
+        let waiting = waits_for_restart(&self.at_start, &fixed(&house.loaded));
+        let asks = asks(&house.loaded);
+        let definitions: Vec<_> = house.loaded.definitions.iter().cloned().map(with_environment).collect();
+        let (servers, written) = (&house.loaded.input.servers, &house.loaded.definitions);
+        let reading = Reading { policy: &house.policy, servers, written, definitions: &definitions };
+        let wider = wider(gateway, reading)?;
+        if came == Came::ByFile && in_force.asks {
+            agreed(gateway, &house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
+        }
+        let held = contents(&versioned(&files, &house.locations));
+        let version = self.stored_version(came, &in_force.contents, &held, &wider, version).await?;
+        let policy = house.policy.with_servers(version, servers).map_err(|refused| wire::policy_refused(&refused))?;
+        gateway.replace_policy(Reading { policy: &policy, ..reading }).map_err(|why| match why {
+            NotTaken::Policy(refused) => wire::policy_refused(&refused).into(),
+            NotTaken::Pins(error) => anyhow!(error),
+        })?;
+        if came == Came::ByFile {
+            gateway.tell_widening(&wider);
+        }
+        gateway.telemetry().reloads.waits_for_restart(waiting);
+        gateway.refresh_pins();
+        let others = files.iter().filter(|file| !is_the_clerks(file, &house.locations));
+        let others: Vec<PathBuf> = others.cloned().collect();
+        let looks = if others == in_force.files { before } else { looks(&others) };
+        *in_force = InForce { files: others, looks, asks, another_waits: false, version, contents: held };
+        Ok(files)
+    }
+
+    /// The version a policy is in force at. A change of files is stored first; where that cannot be, what it would newly
+    /// allow is not in force, and what it takes away is, at the version there was.
+    async fn stored_version(
+        &self,
+        came: Came,
+        before: &Contents,
+        after: &Contents,
+        wider: &[String],
+        version: u64,
+    ) -> Result<u64> {
+        if came != Came::ByFile {
+            return Ok(version);
+        }
+        match file_versions::store(&self.state, before, after, wider).await {
+            // Nobody else changed anything in between, or what they changed is read with the next version.
+            Ok(Some(committed)) if committed.has_changed && committed.version == version + 1 => {
+                // Whoever asks next sees it; if not now, soon.
+                drop(self.feed.catch_up().await);
+                Ok(committed.version)
+            }
+            Ok(_) => Ok(version),
+            Err(error) if wider.is_empty() => {
+                tracing::error!("a change of files cannot be stored as a version: {error:#}");
+                Ok(version)
+            }
+            Err(error) => {
+                Err(error.context("a change of files makes the policy wider, and cannot be stored as a version"))
+            }
+        }
+    }
+}
+
+/// The files whose changes are versions: what is in the data directory is Toolwarden's own.
+fn versioned(files: &[PathBuf], locations: &Locations) -> Vec<PathBuf> {
+    files.iter().filter(|file| !file.starts_with(&locations.data_dir)).cloned().collect()
 }
 
 /// Whether the clerk writes a file, too.

@@ -39,4 +39,5 @@ mod suggesting;
 mod tailing;
 mod trusting;
 mod unseen;
+mod versions;
 mod walking;

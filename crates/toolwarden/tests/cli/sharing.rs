@@ -39,7 +39,7 @@ fn reached(house: &House, tool: &str) -> usize {
 }
 
 /// A client that started a process of its own.
-struct Pipe {
+pub struct Pipe {
     process: Child,
     input: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
@@ -47,7 +47,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn start(house: &House, token: Option<&str>, client: &str) -> Self {
+    pub fn start(house: &House, token: Option<&str>, client: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolwarden"));
         command.args(["stdio", "--server", "notes"]).current_dir(house.path("space")).env_clear();
         command.env("HOME", house.path("home")).env("PATH", "/usr/bin:/bin");
@@ -70,7 +70,7 @@ impl Pipe {
         assert!(writeln!(self.input, "{message}").is_ok());
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> String {
+    pub fn ask(&mut self, method: &str, params: &Value) -> String {
         self.next += 1;
         let id = self.next;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));

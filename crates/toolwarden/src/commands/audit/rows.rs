@@ -9,7 +9,7 @@ use crate::environment;
 use crate::output::{Colour, coloured};
 
 /// The columns after the time.
-const COLUMNS: usize = 6;
+const COLUMNS: usize = 7;
 /// No column gets wider than this by itself, so that one long name does not push all others away.
 const WIDEST: usize = 40;
 
@@ -75,12 +75,14 @@ fn colour(decision: &str) -> Colour {
     }
 }
 
-/// Decision, what, who, reason, status, duration.
+/// Decision, what, who, what their client says it is, reason, status, duration.
 fn cells(row: &Value) -> [String; COLUMNS] {
     let text = |name: &str| shown(field(row, name)).into_owned();
     let is_event = field(row, "kind") == "event";
     let what = match (field(row, "server"), field(row, "tool")) {
-        ("", _) => text("method"),
+        ("", "") => text("method"),
+        // No server was found for it.
+        ("", _) => format!("{} {}", text("method"), text("tool")),
         (_, "") => format!("{} {}", text("server"), text("method")).trim_end().to_owned(),
         _ => format!("{}:{}", text("server"), text("tool")),
     };
@@ -90,7 +92,11 @@ fn cells(row: &Value) -> [String; COLUMNS] {
     };
     let decision = if is_event { "event".to_owned() } else { text("decision") };
     let duration = row.get("duration_us").and_then(Value::as_u64).map(duration).unwrap_or_default();
-    [decision, what, who, text("reason"), text("status"), duration]
+    let client = match (text("client"), text("client_version")) {
+        (name, _) if name.is_empty() => name,
+        (name, version) => format!("says {name} {version}").trim_end().to_owned(),
+    };
+    [decision, what, who, client, text("reason"), text("status"), duration]
 }
 
 /// Microseconds in the unit people would use.
