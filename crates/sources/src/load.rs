@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_core::Records;
-use toolwarden_policy::input::{ApproversInput, BaseInput, LocalInput, PolicyInput};
+use toolwarden_policy::input::{ApproversInput, BaseInput, PolicyInput};
 
 use crate::files;
 use crate::finding::{Finding, Severity};
@@ -168,7 +168,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
     let modes = modes::read(&mut loading, &chosen.config);
     let mut definitions = servers::read(&mut loading, &chosen);
     records::servers(&mut loading, &mut definitions);
-    let files = permissions::read(&mut loading);
+    let local = permissions::read(&mut loading);
     let settings = records::settings(&mut loading, &chosen.config);
     let mut input = PolicyInput {
         version: store.version,
@@ -181,6 +181,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
             settings,
             protected_paths: loading.protected_paths(&chosen),
             home: Some(locations.home.clone()),
+            workspaces: loading.workspaces(),
             limits: chosen.config.gateway.limits,
             approvers: ApproversInput {
                 everywhere: chosen.config.control.approvers.clone(),
@@ -190,7 +191,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
         },
         servers: definitions.iter().map(|definition| definition.input.clone()).collect(),
         users: records::users(&mut loading),
-        local: LocalInput { user: locations.user.clone(), files, workspace: loading.workspace.clone() },
+        local,
     };
     input.servers.iter_mut().for_each(|server| lay_over(store, server));
     loading.narrow(&mut input);
@@ -334,6 +335,18 @@ impl<'a> Loading<'a> {
         }
     }
 
+    /// Directories that people work in: this workspace, and every trusted one.
+    fn workspaces(&self) -> Vec<PathBuf> {
+        let home = files::real(&self.locations.home);
+        let mut roots: Vec<PathBuf> = self.records.directories.keys().map(PathBuf::from).collect();
+        roots.extend(self.workspace.clone());
+        // The home holds more than a workspace: naming it as a whole names what is protected there.
+        roots.retain(|root| !home.starts_with(root));
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
     /// SELF-1: what no call may change without a person.
     fn protected_paths(&self, chosen: &choose::Chosen) -> Vec<PathBuf> {
         let bases = [Some(&self.locations.home), self.workspace.as_ref()];
@@ -345,6 +358,9 @@ impl<'a> Loading<'a> {
         let named = self.sources.iter().filter(|source| kinds.contains(&source.kind));
         paths.extend(named.map(|source| source.path.clone()));
         paths.extend(self.trusted_files.iter().cloned());
+        // Those of every trusted workspace: a token may be bound to another one than this.
+        let recorded = self.records.directories.iter();
+        paths.extend(recorded.flat_map(|(root, one)| one.files.keys().map(|file| Path::new(root).join(file))));
         paths.extend(bases.into_iter().flatten().flat_map(|base| CLIENT_FILES.iter().map(|file| base.join(file))));
         paths.extend(CLIENT_FILES_AT_HOME.iter().map(|file| self.locations.home.join(file)));
         let real: Vec<_> = paths.iter().map(|path| files::real(path)).collect();

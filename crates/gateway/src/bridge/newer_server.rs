@@ -277,7 +277,7 @@ impl Errand {
             self.trail = Some(trail);
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
-            again.query = query(&self.gateway, &self.session.caller(), again.query.call);
+            again.query = query(&self.gateway, &self.session.caller(), again.query.call.clone());
             let judged = match decide(&self.gateway, &again)? {
                 Decided::May(judged) => judged,
                 Decided::Held(pending) => return Err(held(self.gateway.settings.hold, &pending, None)),

@@ -6,7 +6,7 @@ use toolwarden_policy::input::{
     ArgumentCondition, AutoRunMode, Declared, LimitsInput, ModeInput, RoleInput, Scope, ServerInput, ToolDefinition,
     ToolInput, UserInput,
 };
-use toolwarden_policy::{PolicySet, Query, is_visible};
+use toolwarden_policy::{PolicySet, Query, Transport, is_visible};
 
 use crate::ask::engine;
 use crate::generate_calls::document;
@@ -51,7 +51,7 @@ fn agent(role: &str) -> Caller {
 }
 
 fn ask(caller: Caller, call: Call, door: Door) -> Query {
-    Query::new(caller.into(), call, door, Timestamp::UNIX_EPOCH)
+    Transport::new(door, None).query(caller.into(), call, Timestamp::UNIX_EPOCH)
 }
 
 /// The engine gives what the naive evaluator and the page say.
