@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Digest, Secret};
 use toolwarden_gateway::{Book, Gateway, NotTaken, Reading};
+use toolwarden_policy::Finding;
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_sources::{Loaded, Locations, ScreeningRules, stored};
 use toolwarden_store::state::Feed;
@@ -36,6 +37,7 @@ pub struct Start {
     /// As they looked when they had just been read.
     pub looks: Vec<Look>,
     asks: bool,
+    findings: Vec<String>,
     fixed: Fixed,
     /// Of what the store held.
     version: u64,
@@ -44,13 +46,29 @@ pub struct Start {
 impl Start {
     pub fn of(loaded: &Loaded, locations: &Locations) -> Self {
         let files = watched(loaded, locations);
-        Self { looks: looks(&files), files, asks: asks(loaded), fixed: fixed(loaded), version: loaded.input.version }
+        Self {
+            looks: looks(&files),
+            files,
+            asks: asks(loaded),
+            findings: findings(loaded),
+            fixed: fixed(loaded),
+            version: loaded.input.version,
+        }
     }
 }
 
 /// `[control] confirm_file_widening`.
 fn asks(loaded: &Loaded) -> bool {
     loaded.config.control.confirm_file_widening == Some(true)
+}
+
+/// What is to be said of a policy, in one line each.
+fn findings(loaded: &Loaded) -> Vec<String> {
+    let line = |finding: &Finding| {
+        let help = finding.suggestion.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        shown(&format!("{}: {}: {}{help}", finding.severity.as_str(), finding.origin, finding.message)).into_owned()
+    };
+    wire::findings(loaded).iter().map(line).collect()
 }
 
 /// Takes policies over.
@@ -72,6 +90,8 @@ struct InForce {
     asks: bool,
     /// Something wider was read since, and waits: it must not come in with what the clerk is asked for.
     another_waits: bool,
+    /// What was said of it: only what is new is said again.
+    findings: Vec<String>,
     /// Of what the store holds.
     version: u64,
 }
@@ -80,7 +100,14 @@ impl<R: Reload> Taking<R> {
     pub fn new((gateway, feed): (&Arc<Gateway>, Arc<Feed>), reload: R, locations: &Locations, start: &Start) -> Self {
         let files = start.files.iter().cloned().zip(start.looks.iter().copied());
         let (files, looks) = files.filter(|(file, _)| !is_the_clerks(file, locations)).unzip();
-        let in_force = InForce { looks, files, asks: start.asks, another_waits: false, version: start.version };
+        let in_force = InForce {
+            looks,
+            files,
+            asks: start.asks,
+            another_waits: false,
+            findings: start.findings.clone(),
+            version: start.version,
+        };
         Self {
             gateway: Arc::downgrade(gateway),
             feed,
@@ -137,7 +164,11 @@ impl<R: Reload> Taking<R> {
             let others = files.iter().filter(|file| !is_the_clerks(file, &house.locations));
             let others: Vec<PathBuf> = others.cloned().collect();
             let looks = if others == in_force.files { before } else { looks(&others) };
-            *in_force = InForce { files: others, looks, asks, another_waits: false, version };
+            let findings = findings(&house.loaded);
+            for finding in findings.iter().filter(|finding| !in_force.findings.contains(finding)) {
+                tracing::warn!("{finding}");
+            }
+            *in_force = InForce { files: others, looks, asks, another_waits: false, findings, version };
             Ok(files)
         });
         let reloads = &gateway.telemetry().reloads;

@@ -33,6 +33,7 @@ mod stopping;
 mod storing;
 mod suggesting;
 mod tailing;
+mod transports;
 mod trusting;
 mod unseen;
 mod walking;
