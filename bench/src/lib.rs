@@ -11,7 +11,7 @@ use toolwarden_core::{Call, Caller, Door, Layer, Origin, Sourced, ToolIdentity};
 use toolwarden_policy::input::{
     Declared, ModeInput, PermissionsInput, RoleInput, RuleFile, Scope, ServerInput, ToolDefinition,
 };
-use toolwarden_policy::{PolicyInput, PolicySet, Query, shipped};
+use toolwarden_policy::{PolicyInput, PolicySet, Query, Transport, shipped};
 
 pub const USER: &str = "ada";
 
@@ -123,7 +123,11 @@ pub fn compile(input: &PolicyInput) -> PolicySet {
 #[must_use]
 pub fn question(caller: Caller) -> Query {
     let arguments = Document::parse(r#"{"path":"/srv/data","limit":10}"#, Limits::DEFAULT).ok().map(Arc::new);
-    Query::new(Arc::new(caller), Call::mcp("files", "db.tool_7", arguments), Door::Mcp, Timestamp::UNIX_EPOCH)
+    Transport::new(Door::Mcp, None).query(
+        Arc::new(caller),
+        Call::mcp("files", "db.tool_7", arguments),
+        Timestamp::UNIX_EPOCH,
+    )
 }
 
 /// The local person, in a mode where one is given.

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 use toolwarden_core::name::shown;
-use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, Caller, Door, Operation};
+use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, Caller, Operation};
 
 use toolwarden_policy::input::ToolDefinition;
 use toolwarden_policy::servers::Server;
-use toolwarden_policy::{PolicySet, Query, is_visible};
+use toolwarden_policy::{PolicySet, Transport, is_visible};
 
 /// Servers and tools a caller may use, as prompt text.
 #[must_use]
-pub fn describe(policy: &PolicySet, caller: &Arc<Caller>, time: Timestamp) -> String {
-    let visible = |call: Call| is_visible(policy, &Query::new(caller.clone(), call, Door::Mcp, time));
+pub fn describe(policy: &PolicySet, transport: &Transport, caller: &Arc<Caller>, time: Timestamp) -> String {
+    let visible = |call: Call| is_visible(policy, &transport.query(caller.clone(), call, time));
     let mut tools = String::new();
     let mut resources = String::new();
     for server in policy.servers().sorted() {

@@ -55,6 +55,15 @@ fn settings(input: &PolicyInput) -> Vec<Finding> {
                 .suggesting("set `mode = \"use_allowlist\"` to say what happens, or switch auto_review off"),
         );
     }
+    if !settings.mcp_allowlists && !settings.mode_is_chosen {
+        let message =
+            "mcp_allowlists is off and no mode is chosen, so MCP calls are held for every user who chose none";
+        let origin = Origin::record(Layer::Config, "[features]");
+        findings.push(
+            Finding::warning("gate_off_without_mode", origin, message.to_owned())
+                .suggesting("name a mode in `[auto_run] mode`, or leave `mcp_allowlists` on"),
+        );
+    }
     if input.base.rules.is_empty() {
         let message = "there are no rules, so every call is denied".to_owned();
         let origin = Origin::record(Layer::Config, "[rules]");
@@ -90,7 +99,7 @@ fn settings(input: &PolicyInput) -> Vec<Finding> {
 
 /// REVIEW-2: instructions steer a classifier; what must hold belongs elsewhere.
 fn instructions(input: &PolicyInput) -> Vec<Finding> {
-    let texts = input.local.files.iter().flat_map(|file| file.block_instructions.iter().flatten());
+    let texts = input.local.here().flat_map(|file| file.block_instructions.iter().flatten());
     let note = |text: &toolwarden_core::Sourced<String>| {
         Finding::note(
             "block_instructions_steer",

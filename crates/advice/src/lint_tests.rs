@@ -195,6 +195,15 @@ fn review_3_entries_over_arguments_are_looked_at_by_themselves() {
 }
 
 #[test]
+fn allow_9_a_gate_that_is_off_without_a_chosen_mode_is_a_finding() {
+    let mut input = with_list(&[], &[]);
+    input.base.auto_run.mcp_allowlists = false;
+    assert_eq!(codes(&input), ["warning gate_off_without_mode [features]"]);
+    input.base.auto_run.mode_is_chosen = true;
+    assert!(codes(&input).is_empty());
+}
+
+#[test]
 fn review_1_review_2_and_perm_2_notes() {
     let mut input = with_list(&["github:*"], &[]);
     input.base.auto_run.auto_review = true;

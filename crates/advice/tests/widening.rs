@@ -262,6 +262,8 @@ fn gate_16_each_widening_is_named_and_the_way_back_gives_nothing() {
             "server_removed" => &["server_added"],
             "server_added" => &["server_removed"],
             "tool_added" => &["tool_removed"],
+            // Without a chosen mode nothing ran while the gate was off (ALLOW-9).
+            "gate_off" => &["gate_on"],
             _ => &[],
         };
         let is_admin = *code == "admin_off" && back.iter().all(|code| *code == "entry_added");

@@ -126,7 +126,9 @@ impl From<StateError> for ControlError {
 impl From<EditError> for ControlError {
     fn from(error: EditError) -> Self {
         match error {
-            EditError::Invalid { .. } | EditError::Broken { .. } => Self::BadInput(error.to_string()),
+            EditError::Invalid { .. } | EditError::Broken { .. } | EditError::OnlyWorkspace { .. } => {
+                Self::BadInput(error.to_string())
+            }
             other => Self::Edit(other),
         }
     }

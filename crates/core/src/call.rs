@@ -118,6 +118,16 @@ impl Call {
         Self { kind, server, tool, arguments, params }
     }
 
+    /// A call by the names a person or a client gives: reserved names mean their operation.
+    #[must_use]
+    pub fn named(server: impl Into<Arc<str>>, tool: impl Into<Arc<str>>, arguments: Option<Arc<Document>>) -> Self {
+        let tool = tool.into();
+        match Operation::from_reserved_name(&tool) {
+            Some(operation) => Self::operation(server, operation, arguments),
+            None => Self::mcp(server, tool, arguments),
+        }
+    }
+
     /// Reading a resource, getting a prompt or asking for a completion.
     #[must_use]
     pub fn operation(server: impl Into<Arc<str>>, operation: Operation, params: Option<Arc<Document>>) -> Self {

@@ -7,7 +7,7 @@ use toolwarden_core::{Call, Caller, Door, Layer, Operation, Origin, Reason};
 
 use super::{METHODS, Message, admit};
 use crate::input::{Declared, PolicyInput, ServerInput};
-use crate::query::Query;
+use crate::query::{Query, Transport};
 use crate::set::PolicySet;
 
 fn policy(enabled: bool) -> Option<PolicySet> {
@@ -20,7 +20,7 @@ fn policy(enabled: bool) -> Option<PolicySet> {
 
 fn query(server: &str) -> Query {
     let call = Call::asked(server, Operation::ReadResource, None);
-    Query::new(Arc::new(Caller::local_person("ada")), call, Door::Mcp, Timestamp::UNIX_EPOCH)
+    Transport::new(Door::Mcp, None).query(Arc::new(Caller::local_person("ada")), call, Timestamp::UNIX_EPOCH)
 }
 
 fn listed(method: &str) -> Message {
@@ -52,8 +52,7 @@ fn calls_and_unknown_methods_never_pass_as_messages() {
 
 #[test]
 fn watching_needs_the_right_to_read() {
-    let mut query = query("notes");
-    query.caller = Arc::new(Caller::agent("pm", Some("ada".into())));
+    let query = query("notes").asked_by(Arc::new(Caller::agent("pm", Some("ada".into()))));
     let watched = policy(true).and_then(|policy| admit(&policy, &query, listed("resources/subscribe")).err());
     assert_eq!(watched.map(|denied| denied.reason), Some(Reason::RoleNotAllowed));
 }

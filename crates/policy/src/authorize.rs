@@ -19,6 +19,9 @@ use crate::shell;
 use crate::subject::{Arguments, ModeChoice, Subject};
 use crate::verdict::{RuleRef, Step};
 
+/// Said where `explain` was asked without arguments.
+const SCHEMA_NOT_CHECKED: &str = "arguments not given, schema not checked";
+
 /// What judges in a stage.
 type Judge = fn(&Subject<'_>) -> Step;
 
@@ -79,6 +82,10 @@ pub(crate) fn authorize_server(subject: &Subject<'_>) -> Option<(Stage, Step)> {
 fn names(subject: &Subject<'_>) -> Step {
     if weak::is(Weakness::Names) {
         return Step::PASS;
+    }
+    if !subject.query.several.is_empty() {
+        let tools: Vec<String> = subject.query.several.iter().map(ToString::to_string).collect();
+        return Step::because(Reason::NameAmbiguous).noting(format!("it may mean {}", tools.join(" or ")));
     }
     if subject.names.ambiguous {
         return Step::because(Reason::NameAmbiguous).noting("several known names differ from it only in case");
@@ -213,7 +220,16 @@ pub(crate) fn facts<'a>(subject: &'a Subject<'a>) -> Facts<'a> {
         },
         time: query.time,
         seen: &query.seen,
-        door: query.door,
+        door: door_of_rules(query.door, &query.call.kind),
+    }
+}
+
+/// The door rules see. `explain` is none of its own: it answers what the usual door for such a call would (WORK-4).
+fn door_of_rules(door: Door, kind: &CallKind) -> Door {
+    match (door, kind) {
+        (Door::Explain, CallKind::Mcp { .. }) => Door::Mcp,
+        (Door::Explain, CallKind::Shell { .. } | CallKind::Fetch { .. }) => Door::Decide,
+        (door, _) => door,
     }
 }
 
@@ -223,10 +239,15 @@ fn schema(subject: &Subject<'_>) -> Step {
         return Step::NOT_APPLICABLE;
     }
     let tool = subject.names.server.and_then(|server| server.tool(subject.names.tool_name));
-    match tool.and_then(|tool| tool.schema.as_ref()).map(|schema| schema.check(arguments)) {
-        None => Step::NOT_APPLICABLE.noting("no input schema is known"),
-        Some(Ok(())) => Step::PASS,
-        Some(Err(fault)) => Step::because(Reason::SchemaViolation).noting(fault),
+    let Some(schema) = tool.and_then(|tool| tool.schema.as_ref()) else {
+        return Step::NOT_APPLICABLE.noting("no input schema is known");
+    };
+    if subject.query.arguments_omitted {
+        return Step::NOT_APPLICABLE.noting(SCHEMA_NOT_CHECKED);
+    }
+    match schema.check(arguments) {
+        Ok(()) => Step::PASS,
+        Err(fault) => Step::because(Reason::SchemaViolation).noting(fault),
     }
 }
 

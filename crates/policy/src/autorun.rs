@@ -71,7 +71,7 @@ fn mcp(subject: &Subject<'_>) -> AutoRun {
         return AutoRun::because(Reason::BrowserExempt);
     }
     if !settings.mcp_allowlists && admin.is_none() {
-        let on = mode.own != AutoRunMode::AskEveryTime;
+        let on = mode.is_chosen && mode.own != AutoRunMode::AskEveryTime;
         return AutoRun::because(if on { Reason::GateOffAutoRun } else { Reason::AllowlistGateOff });
     }
     if mode.runs_everything && admin.is_none() {
@@ -140,6 +140,8 @@ fn fetch(subject: &Subject<'_>, url: &str) -> AutoRun {
 /// The caller's auto-run mode, and whether it really runs everything.
 struct ModeOfCaller {
     own: AutoRunMode,
+    /// The user or the config named it; the default alone switches nothing on (ALLOW-6).
+    is_chosen: bool,
     /// Not under auto-review, which turns it into use-allowlist (REVIEW-1).
     runs_everything: bool,
 }
@@ -147,10 +149,10 @@ struct ModeOfCaller {
 fn mode(subject: &Subject<'_>) -> Option<ModeOfCaller> {
     let own = subject.policy.auto_run_mode(subject.caller)?;
     let reviewed = subject.policy.auto_review(subject.chosen_mode());
-    Some(ModeOfCaller { own, runs_everything: own == AutoRunMode::RunEverything && !reviewed })
+    let is_chosen = subject.policy.auto_run_is_chosen(subject.caller);
+    Some(ModeOfCaller { own, is_chosen, runs_everything: own == AutoRunMode::RunEverything && !reviewed })
 }
 
 fn effective<'a>(subject: &Subject<'a>) -> Option<Effective<'a>> {
-    let policy = subject.policy;
-    Effective::of(policy.base().admin.as_ref(), policy.local(), policy.user(subject.caller), subject.caller)
+    Effective::of(subject.policy, subject.query)
 }

@@ -3,6 +3,7 @@
 //! Views only: nothing can be changed through them, and the judge does not use them.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use crate::input::{AutoRunInput, AutoRunMode};
 use crate::lists::{Admin, Lists, LocalLayer, UserLayer};
@@ -46,10 +47,11 @@ pub struct UserContents<'a> {
     pub blocks: Vec<&'a RuleRef>,
 }
 
-/// What counts for the operating-system user.
+/// What counts for the operating-system user in one workspace, or where the workspace has no file of its own.
 #[derive(Debug, Clone)]
 pub struct LocalContents<'a> {
     pub user: &'a str,
+    pub workspace: Option<PathBuf>,
     pub lists: ListContents<'a>,
     /// A file is broken, so that the classifier pays nothing (PERM-3).
     pub classifier_off: bool,
@@ -102,9 +104,16 @@ impl<'a> Contents<'a> {
         self.0.users().get(name).map(|user| UserContents::of(user)).unwrap_or_default()
     }
 
+    /// What counts for the operating-system user in a workspace.
     #[must_use]
-    pub fn local(self) -> LocalContents<'a> {
-        LocalContents::of(self.0.local())
+    pub fn local(self, workspace: Option<&Path>) -> LocalContents<'a> {
+        LocalContents::of(self.0.local(), workspace)
+    }
+
+    /// The workspaces whose own file counts there.
+    #[must_use]
+    pub fn workspaces(self) -> BTreeSet<&'a Path> {
+        self.0.local().workspaces().collect()
     }
 }
 
@@ -130,13 +139,15 @@ impl<'a> UserContents<'a> {
 }
 
 impl<'a> LocalContents<'a> {
-    fn of(local: &'a LocalLayer) -> Self {
+    fn of(local: &'a LocalLayer, workspace: Option<&Path>) -> Self {
+        let here = local.lists(workspace);
         let lists = ListContents {
-            mcp: local.mcp().rules().collect(),
-            narrow: local.narrow().rules().collect(),
-            terminal: local.terminal().rules().collect(),
+            mcp: here.mcp().rules().collect(),
+            narrow: here.narrow().rules().collect(),
+            terminal: here.terminal().rules().collect(),
         };
-        Self { user: local.user(), lists, classifier_off: local.classifier_off }
+        let workspace = workspace.map(Path::to_path_buf);
+        Self { user: local.user(), workspace, lists, classifier_off: here.classifier_off() }
     }
 }
 

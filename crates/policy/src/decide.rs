@@ -121,7 +121,7 @@ fn payers_now(subject: &Subject<'_>, reason: Reason, needs: &ApprovalNeeds) -> V
             policy.auto_review(subject.chosen_mode())
                 && policy.base().admin.is_none()
                 && !policy.base().approvers.name(subject.names.server_name, subject.names.tool_name)
-                && !(policy.local().classifier_off && policy.local().belongs_to(subject.caller))
+                && !policy.has_broken_permissions(subject.query)
         }
         Payer::Person | Payer::SecondPerson | Payer::Accept => true,
     };

@@ -38,6 +38,8 @@ pub struct BaseInput {
     pub secret_paths: Vec<PathBuf>,
     /// For `~` in command lines.
     pub home: Option<PathBuf>,
+    /// Directories people work in. A call that names one of them as a whole names no protected file in it.
+    pub workspaces: Vec<PathBuf>,
     /// Of every call that no server or tool says otherwise about.
     pub limits: LimitsInput,
     pub approvers: ApproversInput,
@@ -89,6 +91,8 @@ impl AutoRunMode {
 #[derive(Debug, Clone)]
 pub struct AutoRunInput {
     pub mode: AutoRunMode,
+    /// The config names a mode itself. A default is no choice where the allowlists are off (ALLOW-6, ALLOW-9).
+    pub mode_is_chosen: bool,
     pub auto_review: bool,
     /// Mandatory ask entries (CORE-4), `server:tool`.
     pub ask: Vec<Sourced<String>>,
@@ -108,6 +112,7 @@ impl Default for AutoRunInput {
     fn default() -> Self {
         Self {
             mode: AutoRunMode::default(),
+            mode_is_chosen: false,
             auto_review: false,
             ask: Vec::new(),
             mcp_protection: false,
@@ -360,13 +365,25 @@ pub struct UserInput {
     pub blocks: Vec<Sourced<String>>,
 }
 
-/// The permissions.json files that count for the operating-system user.
+/// The permissions.json files of the operating-system user: of the local person, and of every token issued to that
+/// user (PERM-1).
 #[derive(Debug, Clone, Default)]
 pub struct LocalInput {
     pub user: String,
+    /// The user's own files: they count in every workspace.
     pub files: Vec<PermissionsInput>,
-    /// Directory the call happens in, bound at the door.
+    /// Workspace files by the real path of their workspace: each counts for calls of that workspace alone.
+    pub workspaces: BTreeMap<PathBuf, PermissionsInput>,
+    /// The workspace of the place these were read for.
     pub workspace: Option<PathBuf>,
+}
+
+impl LocalInput {
+    /// The files that count at the place they were read for.
+    pub fn here(&self) -> impl Iterator<Item = &PermissionsInput> {
+        let of_workspace = self.workspace.as_ref().and_then(|root| self.workspaces.get(root));
+        self.files.iter().chain(of_workspace)
+    }
 }
 
 /// One permissions.json. `Some`, even empty, replaces the settings list of that type (PERM-2).

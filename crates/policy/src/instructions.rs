@@ -1,10 +1,11 @@
 //! What people wrote for a classifier: `autoRun` of permissions.json. Data that steers; the judge does not look at it.
 //!
-//! It counts for the person whose files these are (PERM-1), and not where an administrator's record does (ALLOW-10).
+//! It counts for the user whose files these are (PERM-1), and not where an administrator's record does (ALLOW-10).
 
-use toolwarden_core::{Caller, Sourced};
+use toolwarden_core::Sourced;
 
 use crate::input::PermissionsInput;
+use crate::query::Query;
 use crate::set::PolicySet;
 
 /// Instructions in the words of whoever wrote them.
@@ -16,7 +17,7 @@ pub struct Instructions {
 
 impl Instructions {
     /// The files unite (PERM-2); a broken one says nothing.
-    pub(crate) fn of(files: &[PermissionsInput]) -> Self {
+    pub(crate) fn of(files: &[&PermissionsInput]) -> Self {
         let good = || files.iter().filter(|file| !file.broken);
         let texts = |texts: &Vec<Sourced<String>>| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
         Self {
@@ -27,10 +28,16 @@ impl Instructions {
 }
 
 impl PolicySet {
-    /// The instructions that belong to a caller; none where none do.
+    /// The instructions that belong to a caller in the call's workspace; none where none do.
     #[must_use]
-    pub fn instructions(&self, caller: &Caller) -> Option<&Instructions> {
-        let counts = self.base().admin.is_none() && self.local().belongs_to(caller);
-        counts.then(|| self.local().instructions())
+    pub fn instructions(&self, query: &Query) -> Option<&Instructions> {
+        let counts = self.base().admin.is_none() && self.local().belongs_to(&query.caller);
+        counts.then(|| self.local().lists(query.workspace()).instructions())
+    }
+
+    /// Whether a permissions.json of the caller is broken in the call's workspace: the classifier then approves
+    /// nothing (PERM-3).
+    pub(crate) fn has_broken_permissions(&self, query: &Query) -> bool {
+        self.local().belongs_to(&query.caller) && self.local().lists(query.workspace()).classifier_off()
     }
 }

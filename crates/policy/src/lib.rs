@@ -48,7 +48,7 @@ pub use instructions::Instructions;
 pub use narrow_entry::{Likeness, NarrowEntry, NarrowFault, Narrowing};
 pub use nearest::{NearestMiss, nearest_miss};
 pub use permit::Permit;
-pub use query::{Definition, Launcher, Query, Tracing};
+pub use query::{Definition, Launcher, Query, Question, Tracing, Transport};
 pub use resolve::{FlatName, resolve_flat_name};
 pub use roots::permits_root;
 pub use schema::Schema;

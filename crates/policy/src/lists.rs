@@ -1,13 +1,17 @@
 //! The lists auto-run looks at, per layer: the admin's, the files', the stored ones of each user.
 
+use std::path::{Path, PathBuf};
+
 use hashbrown::HashMap;
-use toolwarden_core::{Caller, CallerKind, Sourced};
+use toolwarden_core::{Caller, Sourced};
 
 use crate::allowlist::Allowlist;
 use crate::finding::Finding;
-use crate::input::{AdminInput, AutoRunMode, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::input::{AdminInput, AutoRunMode, LocalInput, PermissionsInput, PolicyInput, ServerInput, UserInput};
 use crate::instructions::Instructions;
 use crate::narrow_entry::NarrowEntries;
+use crate::query::Query;
+use crate::set::PolicySet;
 use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
 use crate::verdict::RuleRef;
 
@@ -152,38 +156,59 @@ impl UserLayer {
 #[derive(Debug, Clone, Default)]
 pub struct LocalLayer {
     user: String,
-    /// None where no file defines the key: then the settings list counts (PERM-2).
-    mcp_files: Option<(Allowlist, NarrowEntries)>,
-    terminal_files: Option<Terminal>,
+    /// The user's own files.
+    outside: Files,
+    /// The user's own files united with the one of a workspace.
+    inside: HashMap<PathBuf, Files>,
     /// The stored list and what `alwaysAllow` adds.
     settings: Lists,
-    /// A broken permissions.json: the classifier pays nothing (PERM-3).
-    pub(crate) classifier_off: bool,
-    instructions: Instructions,
     /// What the settings list was made of, so that either part can change alone.
     stored: UserInput,
     always: Vec<Sourced<String>>,
 }
 
+/// What the permissions.json files of one place say together (PERM-2).
+#[derive(Debug, Clone, Default)]
+struct Files {
+    /// None where no file defines the key: then the settings list counts.
+    mcp: Option<(Allowlist, NarrowEntries)>,
+    terminal: Option<Terminal>,
+    /// A broken permissions.json: the classifier pays nothing (PERM-3).
+    is_broken: bool,
+    instructions: Instructions,
+}
+
+impl Files {
+    fn compile(files: &[&PermissionsInput]) -> Self {
+        let is_broken = files.iter().any(|file| file.broken);
+        let defines_mcp = is_broken || files.iter().any(|file| file.mcp_allowlist.is_some());
+        let defines_terminal = is_broken || files.iter().any(|file| file.terminal_allowlist.is_some());
+        // A broken file grants nothing and defines every key, so the good file beside it still counts.
+        let good = || files.iter().filter(|file| !file.broken);
+        let mcp = || good().flat_map(|file| file.mcp_allowlist.iter().flatten());
+        let terminal = good().flat_map(|file| file.terminal_allowlist.iter().flatten());
+        Self {
+            mcp: defines_mcp.then(|| (Allowlist::compile(mcp()), NarrowEntries::compile(mcp()))),
+            terminal: defines_terminal.then(|| Terminal::compile(terminal)),
+            is_broken,
+            instructions: Instructions::of(files),
+        }
+    }
+}
+
 impl LocalLayer {
     #[must_use]
     pub fn compile(local: &LocalInput, stored: Option<&UserInput>, servers: &[ServerInput]) -> Self {
-        let broken = local.files.iter().any(|file| file.broken);
-        let defines_mcp = broken || local.files.iter().any(|file| file.mcp_allowlist.is_some());
-        let defines_terminal = broken || local.files.iter().any(|file| file.terminal_allowlist.is_some());
-        // A broken file grants nothing and defines every key, so the good file beside it still counts.
-        let good = || local.files.iter().filter(|file| !file.broken);
-        let mcp = || good().flat_map(|file| file.mcp_allowlist.iter().flatten());
-        let terminal = good().flat_map(|file| file.terminal_allowlist.iter().flatten());
+        let own: Vec<&PermissionsInput> = local.files.iter().collect();
+        let with = |file| own.iter().copied().chain([file]).collect::<Vec<&PermissionsInput>>();
+        let inside = local.workspaces.iter().map(|(root, file)| (root.clone(), Files::compile(&with(file))));
         let stored = stored.cloned().unwrap_or_default();
         let always: Vec<Sourced<String>> = servers.iter().flat_map(always_allowed).collect();
         Self {
             user: local.user.clone(),
-            mcp_files: defines_mcp.then(|| (Allowlist::compile(mcp()), NarrowEntries::compile(mcp()))),
-            terminal_files: defines_terminal.then(|| Terminal::compile(terminal)),
+            outside: Files::compile(&own),
+            inside: inside.collect(),
             settings: settings(&stored, &always),
-            classifier_off: broken,
-            instructions: Instructions::of(&local.files),
             stored,
             always,
         }
@@ -204,25 +229,50 @@ impl LocalLayer {
         &self.user
     }
 
-    pub(crate) fn instructions(&self) -> &Instructions {
-        &self.instructions
+    /// The workspaces that have a file of their own.
+    pub(crate) fn workspaces(&self) -> impl Iterator<Item = &Path> {
+        self.inside.keys().map(PathBuf::as_path)
     }
 
-    pub(crate) fn mcp(&self) -> &Allowlist {
-        self.mcp_files.as_ref().map_or(&self.settings.mcp, |(mcp, _)| mcp)
+    /// The lists that count for calls of a workspace.
+    pub(crate) fn lists(&self, workspace: Option<&Path>) -> LocalLists<'_> {
+        let files = workspace.and_then(|root| self.inside.get(root)).unwrap_or(&self.outside);
+        LocalLists { files, settings: &self.settings }
     }
 
-    pub(crate) fn narrow(&self) -> &NarrowEntries {
-        self.mcp_files.as_ref().map_or(&self.settings.narrow, |(_, narrow)| narrow)
-    }
-
-    pub(crate) fn terminal(&self) -> &Terminal {
-        self.terminal_files.as_ref().unwrap_or(&self.settings.terminal)
-    }
-
-    /// Whether a caller is the person these files belong to.
+    /// Whether a caller is the user these files belong to, in person or by any token issued to them (PERM-1).
     pub(crate) fn belongs_to(&self, caller: &Caller) -> bool {
-        caller.kind == CallerKind::LocalPerson && caller.user.as_deref() == Some(&self.user)
+        caller.user.as_deref().is_some_and(|user| !user.is_empty() && user == self.user)
+    }
+}
+
+/// The lists of the operating-system user in one workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalLists<'a> {
+    files: &'a Files,
+    settings: &'a Lists,
+}
+
+impl<'a> LocalLists<'a> {
+    pub(crate) fn mcp(self) -> &'a Allowlist {
+        self.files.mcp.as_ref().map_or(&self.settings.mcp, |(mcp, _)| mcp)
+    }
+
+    pub(crate) fn narrow(self) -> &'a NarrowEntries {
+        self.files.mcp.as_ref().map_or(&self.settings.narrow, |(_, narrow)| narrow)
+    }
+
+    pub(crate) fn terminal(self) -> &'a Terminal {
+        self.files.terminal.as_ref().unwrap_or(&self.settings.terminal)
+    }
+
+    pub(crate) fn instructions(self) -> &'a Instructions {
+        &self.files.instructions
+    }
+
+    /// A broken file: the classifier approves nothing (PERM-3).
+    pub(crate) fn classifier_off(self) -> bool {
+        self.files.is_broken
     }
 }
 
@@ -262,19 +312,17 @@ pub(crate) struct Effective<'a> {
 }
 
 impl<'a> Effective<'a> {
-    pub(crate) fn of(
-        admin: Option<&'a Admin>,
-        local: &'a LocalLayer,
-        user: Option<&'a UserLayer>,
-        caller: &Caller,
-    ) -> Option<Self> {
-        if let Some(admin) = admin {
+    /// The lists for a question: the admin's, else those of the operating-system user in the call's workspace, else
+    /// the stored ones of the caller's user.
+    pub(crate) fn of(policy: &'a PolicySet, query: &Query) -> Option<Self> {
+        if let Some(admin) = &policy.base().admin {
             return Some(Self::of_lists(&admin.lists));
         }
-        if local.belongs_to(caller) {
-            return Some(Self { mcp: local.mcp(), narrow: local.narrow(), terminal: local.terminal() });
+        if policy.local().belongs_to(&query.caller) {
+            let lists = policy.local().lists(query.workspace());
+            return Some(Self { mcp: lists.mcp(), narrow: lists.narrow(), terminal: lists.terminal() });
         }
-        user.map(|user| Self::of_lists(&user.lists))
+        policy.user(&query.caller).map(|user| Self::of_lists(&user.lists))
     }
 
     fn of_lists(lists: &'a Lists) -> Self {

@@ -61,7 +61,7 @@ pub fn nearest_miss(policy: &PolicySet, query: &Query, explanation: &Explanation
 }
 
 fn lists<'a>(policy: &'a PolicySet, subject: &Subject<'_>) -> Option<Effective<'a>> {
-    Effective::of(policy.base().admin.as_ref(), policy.local(), policy.user(subject.caller), subject.caller)
+    Effective::of(policy, subject.query)
 }
 
 fn closest<'a>(wanted: &str, rules: impl Iterator<Item = &'a RuleRef>) -> Option<&'a RuleRef> {

@@ -63,7 +63,7 @@ pub fn resolve_flat_name(policy: &PolicySet, name: &str, fallback_server: &str, 
         let Some(rest) = name.strip_prefix(prefix) else { continue };
         for server in policy.servers().sorted().into_iter().filter(|server| server.is_for(user)) {
             let tool = strip_folded(rest, &server.name).and_then(|rest| rest.strip_prefix(separator));
-            if let Some(Found::Known(tool)) = tool.map(|tool| server.find_tool(tool)) {
+            for tool in tool.map(|tool| server.tools_spelt(tool)).unwrap_or_default() {
                 let identity = ToolIdentity::new(&*server.name, tool);
                 if !fitting.contains(&identity) {
                     fitting.push(identity);

@@ -5,7 +5,7 @@
 //! nobody knows whether a tool writes. Reading a resource writes nothing.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolwarden_core::json::{Kind, Value, unescape};
 use toolwarden_core::{CallKind, Operation, Reason};
@@ -34,11 +34,13 @@ fn in_arguments(subject: &Subject<'_>, places: &Places) -> Option<String> {
     if !places.may_be_named_in(arguments.raw()) {
         return None;
     }
-    Search { places, here: subject.query.workspace.as_deref() }.value(arguments)
+    let workspaces = &subject.policy.base().workspaces;
+    Search { places, workspaces, here: subject.query.workspace() }.value(arguments)
 }
 
 struct Search<'a> {
     places: &'a Places,
+    workspaces: &'a [PathBuf],
     /// Where relative paths are seen from, as far as it is known.
     here: Option<&'a Path>,
 }
@@ -61,7 +63,10 @@ impl Search<'_> {
     }
 
     fn text(&self, text: &str) -> Option<String> {
-        if let Some(place) = self.places.named_in(text, self.here) {
+        // A tool that is told which workspace to work in is told no more than that.
+        let workspace = self.workspaces.iter().find(|root| *root == Path::new(text));
+        let here = workspace.map(PathBuf::as_path).or(self.here);
+        if let Some(place) = self.places.named_in(text, here) {
             return Some(format!("an argument names {}, which belongs to toolwarden", place.display()));
         }
         if !self.places.may_be_run_in(text) {

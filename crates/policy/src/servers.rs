@@ -295,6 +295,14 @@ impl Server {
         find(&self.tools, &self.folded, name)
     }
 
+    /// The tools a name may mean: the one spelt so, else every one that differs in ASCII case alone.
+    pub(crate) fn tools_spelt(&self, name: &str) -> Vec<&str> {
+        match self.tools.get_key_value(name) {
+            Some((known, _)) => vec![known],
+            None => self.folded.get(&*name::folded(name)).into_iter().flatten().map(String::as_str).collect(),
+        }
+    }
+
     pub(crate) fn twin(&self, tool: &str) -> Twin {
         match self.folded.get(&*name::folded(tool)).map_or(0, Vec::len) {
             0 | 1 => Twin::None,

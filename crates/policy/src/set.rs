@@ -1,5 +1,6 @@
 //! The compiled policy: a root of shared layers, each rebuilt alone when its part changes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolwarden_core::{ApprovalNeeds, Caller};
@@ -41,6 +42,7 @@ pub struct Base {
     pub rules: Rules,
     pub(crate) settings: Settings,
     pub(crate) places: Places,
+    pub(crate) workspaces: Vec<PathBuf>,
     /// Of every call that no server or tool says otherwise about.
     pub limits: LimitsInput,
 }
@@ -77,6 +79,7 @@ impl Base {
             rules,
             settings,
             places: Places::compile(&input.protected_paths, input.home.as_deref()).with_secret(&input.secret_paths),
+            workspaces: input.workspaces.clone(),
             limits: input.limits,
             approvers,
         })
@@ -176,6 +179,11 @@ impl PolicySet {
     pub(crate) fn auto_run_mode(&self, caller: &Caller) -> Option<AutoRunMode> {
         caller.user.as_ref().filter(|user| !user.is_empty())?;
         Some(self.user(caller).and_then(|user| user.mode).unwrap_or(self.base.auto_run.mode))
+    }
+
+    /// Whether the caller's mode was named by their user or the config (ALLOW-6).
+    pub(crate) fn auto_run_is_chosen(&self, caller: &Caller) -> bool {
+        self.user(caller).is_some_and(|user| user.mode.is_some()) || self.base.auto_run.mode_is_chosen
     }
 
     /// Why results of a tool wait for a person, and what an answer needs; none where they pass.

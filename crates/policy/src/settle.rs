@@ -51,8 +51,7 @@ impl Pending {
 /// Settles a held call at `now` (CORE-5). What has become denied stays denied; a payer that some
 /// hold does not list pays nothing.
 pub fn settle(policy: &PolicySet, pending: Pending, payment: &Payment, now: jiff::Timestamp) -> Verdict {
-    let mut query = pending.query;
-    query.time = now;
+    let query = pending.query.at(now);
     match decide(policy, &query) {
         Verdict::Hold(again) if pays(&again, payment) => {
             let mut explanation = again.explanation;
@@ -61,7 +60,7 @@ pub fn settle(policy: &PolicySet, pending: Pending, payment: &Payment, now: jiff
             explanation.detail = Some(payment.payer().as_str().into());
             explanation.payers.clear();
             explanation.candidates.clear();
-            Verdict::Allow(Permit::new(query.call, explanation))
+            Verdict::Allow(Permit::new(query.into_call(), explanation))
         }
         verdict => verdict,
     }

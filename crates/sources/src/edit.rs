@@ -1,7 +1,8 @@
 //! Adding and removing allowlist entries where they take effect (ALLOW-4).
 //!
 //! Takes an entry as a person typed it; changes the user's permissions.json in place, comments and
-//! all, where a file defines that list, else the stored list. Invalid entries change nothing.
+//! all, where that file defines the list, else the stored list. Where only a workspace file defines it, nothing
+//! changes: a new list in the user's file would take every stored grant away. Invalid entries change nothing.
 
 mod splice;
 mod target;
@@ -29,6 +30,12 @@ pub enum EditError {
     Unsafe { path: String },
     #[error("{path} was changed by another program just now; try again")]
     ChangedMeanwhile { path: String },
+    #[error(
+        "{place} defines this list, so an entry of your own would not count in this workspace; nothing was changed. \
+         Either add `{entry}` to that file and run `toolwarden trust {directory}`, or define the list in {user_file} \
+         yourself, which then replaces your stored entries everywhere, or add it for other workspaces with `--workspace DIR`"
+    )]
+    OnlyWorkspace { place: String, entry: String, directory: String, user_file: String },
     #[error(transparent)]
     Stored(#[from] StoredError),
 }
@@ -36,10 +43,9 @@ pub enum EditError {
 /// What adding did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Added {
-    /// Written to this place; the remark says why there, where that is not obvious.
+    /// Written to this place.
     Added {
         place: String,
-        remark: Option<String>,
     },
     AlreadyThere {
         entry: String,
@@ -78,13 +84,22 @@ pub fn add_entry(
     let situation = Situation::look(locations, (user, stored), list)?;
     match situation.target() {
         Target::Stored => Ok(add_stored((user, stored), list, text)),
-        Target::UserFile { remark } => {
+        Target::Nowhere { entries, place, directory } => match already(list, &entries, text, &place) {
+            Some(found) => Ok(found),
+            None => Err(EditError::OnlyWorkspace {
+                place,
+                entry: name::shown(text).into_owned(),
+                directory,
+                user_file: situation.user_file.label,
+            }),
+        },
+        Target::UserFile => {
             let file = situation.user_file;
             if let Some(found) = already(list, &file.entries, text, &file.label) {
                 return Ok(found);
             }
             file.append(list, text)?;
-            Ok(Added::Added { place: file.label, remark })
+            Ok(Added::Added { place: file.label })
         }
     }
 }
@@ -122,7 +137,7 @@ fn add_stored((user, stored): (&str, &mut StoredUser), list: List, text: &str) -
         return found;
     }
     entries.push(text.to_owned());
-    Added::Added { place, remark: None }
+    Added::Added { place }
 }
 
 /// The same entry first, then a wider one.

@@ -5,7 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolwarden_core::name;
+use toolwarden_core::{Layer, Origin, name};
+use toolwarden_policy::Finding as PolicyFinding;
 pub use toolwarden_policy::Severity;
 
 use crate::tree::Place;
@@ -41,10 +42,37 @@ impl Finding {
         self
     }
 
+    /// The same in the form of findings about a policy.
+    #[must_use]
+    pub fn of_policy(&self) -> PolicyFinding {
+        PolicyFinding {
+            severity: self.severity,
+            code: self.code,
+            origin: Origin::new(Layer::UserFile, self.path.clone(), self.line, self.column),
+            message: self.message.clone(),
+            suggestion: self.suggestion.clone(),
+        }
+    }
+
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
+
+/// The readers' findings and those about the policy they make, by place. Both may speak of one entry or one mode.
+#[must_use]
+pub fn merged(of_readers: &[Finding], of_policy: Vec<PolicyFinding>) -> Vec<PolicyFinding> {
+    let mut findings: Vec<PolicyFinding> = of_readers.iter().map(Finding::of_policy).collect();
+    let place = |finding: &PolicyFinding| (finding.origin.source.clone(), finding.origin.line, finding.origin.column);
+    let known: Vec<_> = findings.iter().map(|finding| (finding.code, place(finding))).collect();
+    // A mode carries what its reader found on a line, which the reader has already said.
+    let is_said =
+        |finding: &PolicyFinding| finding.code == "mode_refused" && finding.message.contains("is refused: line ");
+    let is_new = |finding: &PolicyFinding| !is_said(finding) && !known.contains(&(finding.code, place(finding)));
+    findings.extend(of_policy.into_iter().filter(is_new));
+    findings.sort_by_key(place);
+    findings
 }
 
 impl fmt::Display for Finding {

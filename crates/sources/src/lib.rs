@@ -19,12 +19,13 @@ mod report;
 mod repositories;
 pub mod stored;
 pub mod trust;
+mod upgrade;
 
 use toolwarden_trees as tree;
 
 pub use entries::List;
 pub use files::FileError;
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, Severity, merged};
 pub use load::{Loaded, Refusal, SourceState, SourceStatus, StoreChoice, load, load_store};
 pub use locations::{CONFIG_NAME, Locations, WorkspaceTrust};
 pub use lock::DataLock;
@@ -34,3 +35,4 @@ pub use readers::server::{ServerDefinition, Transport};
 pub use readers::{SourceKind, check_bytes, check_file};
 pub use report::Reading;
 pub use stored::make_data_directory;
+pub use upgrade::permissions_of_tokens;

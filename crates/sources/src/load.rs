@@ -17,11 +17,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_core::Records;
-use toolwarden_policy::input::{ApproversInput, BaseInput, LocalInput, PolicyInput};
+use toolwarden_policy::input::{ApproversInput, BaseInput, PolicyInput};
 
 use crate::files;
 use crate::finding::{Finding, Severity};
 use crate::locations::Locations;
+use crate::lookup;
 use crate::readers::SourceKind;
 use crate::readers::config::{ConfigFile, StoreSection, WebhookSection};
 use crate::readers::server::ServerDefinition;
@@ -150,7 +151,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
     let modes = modes::read(&mut loading, &chosen.config);
     let mut definitions = servers::read(&mut loading, &chosen);
     records::servers(&mut loading, &mut definitions);
-    let files = permissions::read(&mut loading);
+    let local = permissions::read(&mut loading);
     let settings = records::settings(&mut loading, &chosen.config);
     let mut input = PolicyInput {
         version: store.version,
@@ -164,6 +165,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
             protected_paths: loading.protected_paths(&chosen),
             secret_paths: loading.secret_paths(&chosen),
             home: Some(locations.home.clone()),
+            workspaces: loading.workspaces(),
             limits: chosen.config.gateway.limits,
             approvers: ApproversInput {
                 everywhere: chosen.config.control.approvers.clone(),
@@ -173,7 +175,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
         },
         servers: definitions.iter().map(|definition| definition.input.clone()).collect(),
         users: records::users(&mut loading),
-        local: LocalInput { user: locations.user.clone(), files, workspace: loading.workspace.clone() },
+        local,
     };
     input.servers.iter_mut().for_each(|server| lay_over(store, server));
     loading.narrow(&mut input);
@@ -315,6 +317,18 @@ impl<'a> Loading<'a> {
         for narrowing in std::mem::take(&mut self.narrowings) {
             self.findings.extend(narrowing.apply(input));
         }
+    }
+
+    /// Directories that people work in: this workspace, and every trusted one.
+    fn workspaces(&self) -> Vec<PathBuf> {
+        let home = lookup::real(&self.locations.home);
+        let mut roots: Vec<PathBuf> = self.records.directories.keys().map(PathBuf::from).collect();
+        roots.extend(self.workspace.clone());
+        // The home holds more than a workspace: naming it as a whole names what is protected there.
+        roots.retain(|root| !home.starts_with(root));
+        roots.sort();
+        roots.dedup();
+        roots
     }
 
     fn finish(

@@ -61,6 +61,12 @@ impl Locations {
         self.workspace.as_ref().map(|path| files::real(&self.working_directory.join(path)))
     }
 
+    /// The real path of a workspace that a token names: workspaces are known by their real paths.
+    #[must_use]
+    pub fn bound_workspace(path: &Path) -> PathBuf {
+        files::real(path)
+    }
+
     /// A path as written in a file of `base`: `~/` is the home, other relative paths are the base's.
     #[must_use]
     pub fn resolve(&self, base: &Path, written: &str) -> PathBuf {

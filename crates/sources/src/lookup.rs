@@ -29,7 +29,7 @@ const MOST_MATCHES: usize = 256;
 pub fn files(policy: &PolicySet, query: &Query) -> FileFacts {
     let CallKind::Shell { command, directory } = &query.call.kind else { return FileFacts::default() };
     let places = policy.contents().places();
-    let workspace = query.workspace.as_deref();
+    let workspace = query.workspace();
     let start = workspace.unwrap_or(Path::new("/"));
     let cwd = directory.as_ref().map_or_else(|| start.to_path_buf(), |directory| start.join(directory));
     let position = Position { cwd: &cwd, workspace, home: places.home() };

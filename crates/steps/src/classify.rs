@@ -100,7 +100,7 @@ fn question(held: Held<'_>) -> Question {
     let Held { pending, policy, call, marks, .. } = held;
     let caller = &pending.query().caller;
     let ShownCall { arguments, besides, .. } = ShownCall::of(&call.method, &call.params);
-    let instructions = policy.instructions(caller).cloned().unwrap_or_default();
+    let instructions = policy.instructions(pending.query()).cloned().unwrap_or_default();
     Question {
         server: call.server.clone(),
         tool: call.tool.clone(),

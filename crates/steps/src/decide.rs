@@ -67,7 +67,7 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
     let query = if definition == Definition::Accepted && seen.is_empty() {
         asked_now
     } else {
-        Cow::Owned(Query { definition, seen, ..asked_now.into_owned() })
+        Cow::Owned(asked_now.into_owned().with_definition(definition).with_seen(seen))
     };
     match judge(policy, &query) {
         Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
@@ -89,7 +89,7 @@ fn as_of_now<'a>(gateway: &Gateway, asked: &'a Asked) -> Cow<'a, Query> {
     if Arc::ptr_eq(&caller, &asked.query.caller) && caller.token.expires_at.is_none() {
         return Cow::Borrowed(&asked.query);
     }
-    Cow::Owned(Query { caller, time: gateway.clock.now(), ..asked.query.clone() })
+    Cow::Owned(asked.query.clone().asked_by(caller).at(gateway.clock.now()))
 }
 
 /// Who asks, in the mode their session is in by now: what waits is not decided in a mode that was left (MODE-8).

@@ -1,5 +1,6 @@
 //! Everything the corridor shares: the policy in force, the servers, the sessions, the journal.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -13,9 +14,9 @@ use toolwarden_conversations::questions::Scribe;
 use toolwarden_conversations::request_state::States;
 use toolwarden_conversations::sessions::{ClientSession, Sessions};
 use toolwarden_conversations::upstreams::{ServerState, ServerStatus, Set, Upstream, Upstreams};
-use toolwarden_core::{AuditRecord, Caller, Clock, Keyring, RecordKind, name};
-use toolwarden_policy::PolicySet;
+use toolwarden_core::{AuditRecord, Caller, Clock, Door, Keyring, RecordKind, name};
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
+use toolwarden_policy::{PolicySet, Transport};
 use toolwarden_sources::ServerDefinition;
 use toolwarden_store::journal::Journal;
 use toolwarden_telemetry::{JournalObserved, Observed, ServerObserved, Telemetry};
@@ -47,6 +48,8 @@ const CHANGES_WAITING: usize = 16;
 #[derive(Debug)]
 pub struct Parts {
     pub policy: PolicySet,
+    /// The workspace its callers work in, unless their token names another (PERM-4).
+    pub workspace: Option<PathBuf>,
     pub servers: Vec<ServerInput>,
     pub definitions: Vec<ServerDefinition>,
     /// What was accepted of the servers' definitions.
@@ -70,6 +73,8 @@ pub struct Parts {
 #[derive(Debug)]
 pub struct Gateway {
     pub live: Arc<Live>,
+    /// Builds every question to the policy.
+    pub transport: Transport,
     pub pins: Arc<Book>,
     /// What kinds of data callers have met, as far as this process knows.
     pub flows: Flows,
@@ -116,6 +121,7 @@ impl Gateway {
     pub fn new(parts: Parts) -> Arc<Self> {
         let scribe = Scribe::new(parts.journal.clone(), parts.clock.clone(), &parts.settings.allowed_hosts);
         let limiter = Limiter::new(parts.settings.limits, &parts.policy.base().limits, &parts.servers);
+        let transport = Transport::new(Door::Mcp, parts.workspace);
         let live = Arc::new(Live::new(parts.policy, parts.servers));
         let mut pins = parts.pins;
         let noted = pins.take_noted();
@@ -125,7 +131,7 @@ impl Gateway {
         let mut anonymous = Caller::local_person(parts.local_user.clone());
         anonymous.token.is_anonymous = true;
         let audience: Arc<dyn Audience> = Arc::new(Hearing::new(
-            live.clone(),
+            (live.clone(), transport.clone()),
             pins.clone(),
             screens.clone(),
             identities.clone(),
@@ -145,6 +151,7 @@ impl Gateway {
             states: States::new(&*parts.keyring),
             parks: Parks::default(),
             live,
+            transport,
             pins,
             flows: Flows::default(),
             protection: parts.protection,

@@ -13,6 +13,7 @@ use toolwarden_conversations::request_state::Carried;
 use toolwarden_core::{Caller, Decision, Reason, ShownToken, Stage, Standing, Weakness, weak};
 use toolwarden_policy::Explanation;
 use toolwarden_refusals::{Denial, Refusal};
+use toolwarden_sources::Locations;
 use toolwarden_store::State;
 use toolwarden_store::state::{Counted, Feed, StoredToken, Tokens};
 
@@ -195,6 +196,7 @@ impl Known {
     fn caller(&self, token: &StoredToken) -> Caller {
         let mut caller = Caller::of_token(&token.id, &token.claims, &self.local_user);
         caller.token.digest = Some(token.digest.clone());
+        caller.token.workspace = caller.token.workspace.as_deref().map(Locations::bound_workspace);
         caller
     }
 }

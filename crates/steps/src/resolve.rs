@@ -14,7 +14,7 @@ use toolwarden_conversations::tasks::Maker;
 use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_conversations::whole::DEEPEST;
 use toolwarden_core::json::{Kind, Part, Value};
-use toolwarden_core::{Call, Caller, Door, Operation, Weakness, weak};
+use toolwarden_core::{Call, Caller, Operation, Weakness, weak};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Treatment};
 use toolwarden_policy::{Message as Admitted, PolicySet, Query};
@@ -222,13 +222,7 @@ pub fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
 }
 
 pub fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Query {
-    let caller = gateway.identities.as_of_now(caller);
-    let workspace = caller.token.workspace.clone();
-    let mut query = Query::new(caller, call, Door::Mcp, gateway.clock.now());
-    if workspace.is_some() {
-        query.workspace = workspace;
-    }
-    query
+    gateway.transport.query(gateway.identities.as_of_now(caller), call, gateway.clock.now())
 }
 
 /// The request a cancellation speaks of.

@@ -100,6 +100,26 @@ impl Seen {
     }
 }
 
+/// Said where no tool is left for a caller (MODE-5).
+pub const NO_TOOLS: &str = "No MCP servers or tools are available to you here.";
+
+/// Where a list says it: `_meta` of a result.
+pub const NOTICE: &str = "toolwarden/notice";
+
+/// Whether nothing at all is left for a caller at a door. A server whose tools are not known yet may have some.
+pub fn has_nothing(gateway: &Gateway, caller: &Arc<Caller>, scope: &Scope) -> bool {
+    let stage = gateway.shown();
+    let is_here = |server: &Arc<str>| !matches!(scope, Scope::One(only) if only != server);
+    let is_unknown = |server: &Arc<str>| stage.policy.servers().get(server).is_none_or(|known| !known.listed);
+    let mut reached = stage
+        .servers
+        .all()
+        .iter()
+        .map(|upstream| &upstream.name)
+        .filter(|server| is_here(server) && may_reach(gateway, caller, server));
+    !reached.any(is_unknown) && Seen::of(gateway, &stage, caller, scope).tools.is_empty()
+}
+
 impl Change {
     /// The lists that are others now, for somebody at a door.
     fn news(&self, gateway: &Gateway, viewer: &Viewer, scope: &Scope) -> Vec<&'static str> {

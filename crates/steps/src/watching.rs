@@ -5,11 +5,11 @@ use std::sync::Arc;
 use toolwarden_conversations::upstreams::Upstream;
 use toolwarden_conversations::{Audience, Telling};
 use toolwarden_core::json::{Part, Value};
-use toolwarden_core::{Call, Caller, Clock, Door, Operation, Weakness, weak};
+use toolwarden_core::{Call, Caller, Clock, Operation, Weakness, weak};
 use toolwarden_guard::{Live, Screens};
 use toolwarden_mcp::compose::{object_with, quoted};
 use toolwarden_pins::Book;
-use toolwarden_policy::{Message, Query, admit};
+use toolwarden_policy::{Message, Transport, admit};
 
 use crate::following::is_of_gateway;
 use crate::gateway::Gateway;
@@ -48,11 +48,17 @@ fn kept(filter: Value<'_>, key: &str, is_kept: impl Fn(Value<'_>) -> bool) -> Op
 
 pub fn may_watch(gateway: &Gateway, caller: &Arc<Caller>, upstream: &Upstream, uri: &str) -> bool {
     let caller = gateway.identities.as_of_now(caller);
-    is_heard(&gateway.live, &*gateway.clock, &caller, &upstream.name, Some(uri))
+    is_heard((&gateway.live, &gateway.transport), &*gateway.clock, &caller, &upstream.name, Some(uri))
 }
 
 /// Whether a caller may hear of a server, and of this resource of it.
-fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool {
+fn is_heard(
+    (live, transport): (&Live, &Transport),
+    clock: &dyn Clock,
+    caller: &Arc<Caller>,
+    server: &Arc<str>,
+    uri: Option<&str>,
+) -> bool {
     let params = match uri.map(|uri| Part::composed(format!("{{\"uri\":{}}}", quoted(uri)))) {
         None => None,
         Some(Ok(params)) => Some(params),
@@ -60,7 +66,7 @@ fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<s
     };
     let method = if uri.is_some() { "resources/subscribe" } else { "ping" };
     let call = Call::asked(server.clone(), Operation::ReadResource, params);
-    let query = Query::new(caller.clone(), call, Door::Mcp, clock.now());
+    let query = transport.query(caller.clone(), call, clock.now());
     admit(&live.policy(), &query, Message::Listed { method: method.to_owned() }).is_ok()
 }
 
@@ -68,6 +74,7 @@ fn is_heard(live: &Live, clock: &dyn Clock, caller: &Arc<Caller>, server: &Arc<s
 #[derive(Debug)]
 pub struct Hearing {
     live: Arc<Live>,
+    transport: Transport,
     pins: Arc<Book>,
     screens: Arc<Screens>,
     identities: Arc<Identities>,
@@ -76,19 +83,19 @@ pub struct Hearing {
 
 impl Hearing {
     pub fn new(
-        live: Arc<Live>,
+        (live, transport): (Arc<Live>, Transport),
         pins: Arc<Book>,
         screens: Arc<Screens>,
         identities: Arc<Identities>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { live, pins, screens, identities, clock }
+        Self { live, transport, pins, screens, identities, clock }
     }
 }
 
 impl Audience for Hearing {
     fn may_hear(&self, caller: &Arc<Caller>, server: &Arc<str>, uri: Option<&str>) -> bool {
-        is_heard(&self.live, &*self.clock, &self.identities.as_of_now(caller), server, uri)
+        is_heard((&self.live, &self.transport), &*self.clock, &self.identities.as_of_now(caller), server, uri)
     }
 
     fn may_start(&self, server: &str) -> bool {

@@ -8,7 +8,7 @@ use toolwarden_pins as pins;
 use toolwarden_policy::input::{Declared, Launch, RuleFile, ServerInput};
 use toolwarden_policy::{Finding, PolicySet, Refused, Severity, shipped};
 use toolwarden_sources::readers::catalog;
-use toolwarden_sources::{Loaded, Locations, Refusal, load, records};
+use toolwarden_sources::{Loaded, Locations, Refusal, load, merged, records};
 
 use crate::clerk::Desk;
 use crate::output::{self, BadInput, finding_text};
@@ -75,11 +75,23 @@ pub fn with_seen_tools(mut house: House) -> Result<House> {
     Ok(house)
 }
 
+/// The findings of `lint` that whoever runs a server must see: errors, warnings and unsafe shapes (MODE-6).
+pub fn findings(loaded: &Loaded) -> Vec<Finding> {
+    let mut findings = merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+    findings.retain(|finding| finding.severity != Severity::Note);
+    findings
+}
+
+/// The same, said on stderr when a server starts.
+pub fn warn_of_all(loaded: &Loaded) {
+    findings(loaded).iter().for_each(|finding| output::remark(&finding_text(finding)));
+}
+
 /// Says on stderr what is wrong with files that are used all the same: a broken permissions.json
 /// grants nothing, and whoever wonders why must not have to look for it.
 pub fn warn(loaded: &Loaded) {
     for finding in loaded.findings.iter().filter(|finding| finding.severity != Severity::Note) {
-        output::remark(&finding_text(&convert(finding)));
+        output::remark(&finding_text(&finding.of_policy()));
     }
 }
 
@@ -113,17 +125,6 @@ fn apply_catalog(loaded: &mut Loaded, locations: &Locations, argument: &str) -> 
 pub fn policy_refused(refused: &Refused) -> BadInput {
     let findings: Vec<String> = refused.0.iter().map(finding_text).collect();
     BadInput(format!("the policy cannot be used\n{}", findings.join("\n")))
-}
-
-/// A reader's finding in the form of the judge's.
-pub fn convert(finding: &toolwarden_sources::Finding) -> Finding {
-    Finding {
-        severity: finding.severity,
-        code: finding.code,
-        origin: Origin::new(Layer::UserFile, finding.path.clone(), finding.line, finding.column),
-        message: finding.message.clone(),
-        suggestion: finding.suggestion.clone(),
-    }
 }
 
 /// A file as rules, for checking it by itself.

@@ -185,6 +185,7 @@ impl House {
         };
         let pins = Book::open(None, &definitions, &*keyring, Noon.now())?;
         let gateway = Gateway::new(Parts {
+            workspace: None,
             pins,
             policy: PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?,
             local_user: input.local.user.clone(),

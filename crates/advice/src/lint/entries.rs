@@ -22,7 +22,7 @@ const WIDE_PROGRAMS: [(&str, &str); 8] = [
 pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut check_mcp = |list: &[Sourced<String>]| findings.extend(mcp_list(list, servers));
-    for file in &input.local.files {
+    for file in input.local.here() {
         check_mcp(&plain(file.mcp_allowlist.as_deref().unwrap_or_default()));
     }
     for user in input.users.values() {
@@ -33,7 +33,7 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     if let Some(admin) = &input.base.admin {
         check_mcp(&admin.mcp_tool_allowlist);
     }
-    for file in &input.local.files {
+    for file in input.local.here() {
         findings.extend(terminal_list(file.terminal_allowlist.as_deref().unwrap_or_default()));
     }
     for user in input.users.values() {
@@ -55,7 +55,7 @@ fn plain(list: &[Sourced<String>]) -> Vec<Sourced<String>> {
 
 /// Entries over arguments: tools nobody has, and those that a wider entry makes needless.
 fn over_arguments(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
-    let files = input.local.files.iter().filter_map(|file| file.mcp_allowlist.as_deref());
+    let files = input.local.here().filter_map(|file| file.mcp_allowlist.as_deref());
     let lists = files.chain(input.users.values().map(|user| user.mcp_allowlist.as_slice()));
     let mut findings = Vec::new();
     for list in lists {
@@ -200,7 +200,7 @@ fn suspicious_terminal(text: &Sourced<String>, base: &str) -> Option<Finding> {
 /// PERM-2: lists that a file or the admin record replaces.
 fn replaced(input: &PolicyInput) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let defines_mcp = input.local.files.iter().any(|file| file.broken || file.mcp_allowlist.is_some());
+    let defines_mcp = input.local.here().any(|file| file.broken || file.mcp_allowlist.is_some());
     let admin = input.base.admin.as_ref().is_some_and(|admin| admin.enabled);
     let stored = input.users.get(&input.local.user);
     let by = if admin { "the admin record" } else { "permissions.json" };
@@ -208,7 +208,7 @@ fn replaced(input: &PolicyInput) -> Vec<Finding> {
         let message = format!("the stored MCP allowlist does not count: {by} replaces it");
         findings.push(Finding::note("replaced_list", first.origin.clone(), message));
     }
-    let first_of_file = input.local.files.iter().find_map(|file| file.mcp_allowlist.as_ref()?.first());
+    let first_of_file = input.local.here().find_map(|file| file.mcp_allowlist.as_ref()?.first());
     if let Some(first) = first_of_file.filter(|_| admin) {
         let message = "this MCP allowlist does not count: the admin record replaces it".to_owned();
         findings.push(Finding::note("replaced_list", first.origin.clone(), message));

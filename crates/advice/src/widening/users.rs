@@ -1,24 +1,32 @@
 //! What is stored for users, and the files of the operating-system user.
 
 use toolwarden_core::name;
-use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::AutoRunMode;
+use toolwarden_policy::{Contents, LocalContents, PolicySet};
 
 use super::{Found, entries};
 
 pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) {
     let (old, new) = (before.contents(), after.contents());
-    let (old_default, new_default) = (old.auto_run().mode, new.auto_run().mode);
-    if reach(new_default) > reach(old_default) {
+    let new_default = new.auto_run().mode;
+    // Where the gate itself moves, that is what is said.
+    let (was_on, is_on) = (old.auto_run().mcp_allowlists, new.auto_run().mcp_allowlists);
+    let is_off = !was_on && !is_on;
+    if !was_on && is_on && !old.auto_run().mode_is_chosen {
+        found.add("gate_on", "the MCP allowlists count again; without a chosen mode everything was held", None);
+    }
+    if is_raised((old, None), (new, None), is_off) {
         found.add("mode_raised", format!("auto-run is now `{}`", new_default.as_str()), None);
     }
     for user in old.users().union(&new.users()) {
+        let (whole_old, whole_new) = (old, new);
         let (old, new) = (old.user(user), new.user(user));
         let shown = name::shown(user);
         let mode = new.mode.unwrap_or(new_default);
+        let is_raised = is_raised((whole_old, old.mode), (whole_new, new.mode), is_off);
         // Where neither is stored, the general mode above has said it.
         let is_own = old.mode.is_some() || new.mode.is_some();
-        if is_own && reach(mode) > reach(old.mode.unwrap_or(old_default)) {
+        if is_own && is_raised {
             found.add("mode_raised", format!("auto-run of {shown} is now `{}`", mode.as_str()), None);
         }
         let whose = format!("the MCP allowlist of {shown}");
@@ -31,6 +39,17 @@ pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) 
     local(before, after, found);
 }
 
+/// Whether a mode lets more through: of commands and listed tools by its kind; and of every MCP tool, while the
+/// allowlists are off, where somebody chose it (ALLOW-9).
+fn is_raised(old: (Contents<'_>, Option<AutoRunMode>), new: (Contents<'_>, Option<AutoRunMode>), is_off: bool) -> bool {
+    let mode = |(policy, own): (Contents<'_>, Option<AutoRunMode>)| own.unwrap_or(policy.auto_run().mode);
+    let runs_unlisted = |(policy, own): (Contents<'_>, Option<AutoRunMode>)| {
+        let is_chosen = own.is_some() || policy.auto_run().mode_is_chosen;
+        is_chosen && mode((policy, own)) != AutoRunMode::AskEveryTime
+    };
+    reach(mode(new)) > reach(mode(old)) || (is_off && runs_unlisted(new) && !runs_unlisted(old))
+}
+
 /// How much a mode lets through.
 fn reach(mode: AutoRunMode) -> u8 {
     match mode {
@@ -41,10 +60,18 @@ fn reach(mode: AutoRunMode) -> u8 {
 }
 
 fn local(before: &PolicySet, after: &PolicySet, found: &mut Found) {
-    let (old, new) = (before.contents().local(), after.contents().local());
-    if old.user != new.user {
+    let (old, new) = (before.contents(), after.contents());
+    if old.local(None).user != new.local(None).user {
         found.add("local_user_changed", "the local files are now another user's", None);
     }
+    local_in(&old.local(None), &new.local(None), found);
+    // A workspace without a file of its own is compared as every other place.
+    for workspace in old.workspaces().union(&new.workspaces()) {
+        local_in(&old.local(Some(workspace)), &new.local(Some(workspace)), found);
+    }
+}
+
+fn local_in(old: &LocalContents<'_>, new: &LocalContents<'_>, found: &mut Found) {
     entries::opened(&old.lists.mcp, &new.lists.mcp, "the local MCP allowlist", found);
     entries::opened_narrow(&old.lists, &new.lists, "the local MCP allowlist", found);
     entries::opened_commands(&old.lists.terminal, &new.lists.terminal, "the local terminal allowlist", found);

@@ -94,7 +94,7 @@ impl Operation for AllowlistAdd {
             clerk.nothing_changed(actor, "allowlist_add", &words).await?;
         }
         blocking(move || {
-            let opened = place::open(&locations, &[], &edited.store)?;
+            let opened = place::open_as_seen(&locations, &edited.store, Vec::new())?;
             let again = explain_again(&opened, &locations, &user, list, &request.entry, now);
             let outcome = Outcome::of(edited.outcome, request.entry, again, findings);
             Ok(Outcome { not_in_force: edited.not_in_force, ..outcome })
@@ -106,7 +106,7 @@ impl Operation for AllowlistAdd {
 impl Outcome {
     fn of(added: Added, asked: String, again: Option<Again>, findings: Vec<Remark>) -> Self {
         let (outcome, entry, place, remark) = match added {
-            Added::Added { place, remark } => ("added", asked, place, remark),
+            Added::Added { place } => ("added", asked, place, None),
             Added::AlreadyThere { entry, place } => ("already_there", entry, place, None),
             Added::CoveredBy { entry, place } => ("covered", entry, place, None),
         };

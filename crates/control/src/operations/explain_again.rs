@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, Caller, Decision, Door, Entry, Operation, Side};
 use toolwarden_pins::{self as pins, Kind as PinKind, ServerPins};
-use toolwarden_policy::{NarrowEntry, Query, decide};
+use toolwarden_policy::{NarrowEntry, Transport, decide};
 use toolwarden_sources::{List, Locations, lookup};
 
 use crate::place::Opened;
@@ -21,7 +21,7 @@ pub(super) struct Again {
     needs_entry: bool,
 }
 
-/// The best answer among a few calls. A wildcard stands for some tool, or for some argument.
+/// The best answer among a few calls. A wildcard stands for every tool that was seen, or for some argument.
 pub(super) fn explain_again(
     opened: &Opened,
     locations: &Locations,
@@ -31,20 +31,31 @@ pub(super) fn explain_again(
     now: Timestamp,
 ) -> Option<Again> {
     let calls = match list {
-        List::Mcp => tool_call(entry),
-        List::Terminal => shell_calls(entry),
+        List::Mcp => tool_calls(opened, user, entry),
+        List::Terminal => shell_calls(entry).into_iter().map(Example::Real).collect(),
     };
-    let answer = |call: Call| {
-        let pins = pins::read(locations, &call.server).ok();
-        explain(opened, locations, user, call, pins.as_ref(), now)
+    let answer = |example: Example| match example {
+        Example::Real(call) => {
+            let pins = pins::read(locations, &call.server).ok();
+            explain(opened, locations, user, call, pins.as_ref(), now)
+        }
+        // Nobody saw this tool, so nothing is known of its definition.
+        Example::MadeUp(call) => explain(opened, locations, user, call, None, now),
     };
     if let Some(entry) = NarrowEntry::parse(entry).ok().filter(|_| list == List::Mcp) {
         // Which arguments fit is for the entry to say; what holds the tool whatever they are is told.
-        let calls = tool_call(&entry.whole_tool().to_string()).into_iter();
+        let calls = tool_calls(opened, user, &entry.whole_tool().to_string()).into_iter();
         return calls.map(answer).find(|again| again.decision == Decision::Hold && !again.needs_entry);
     }
     let answers = calls.into_iter().map(answer);
     answers.min_by_key(|again| again.decision)
+}
+
+/// A call that an entry is meant for.
+enum Example {
+    Real(Call),
+    /// Its tool or server stands for any.
+    MadeUp(Call),
 }
 
 /// What one call of a user would meet. Without pins nothing of its server was seen.
@@ -57,13 +68,13 @@ pub(super) fn explain(
     now: Timestamp,
 ) -> Again {
     let caller = if user == locations.user { Caller::local_person(user) } else { Caller::person(user) };
-    let mut query = Query::new(Arc::new(caller), call, Door::Explain, now);
-    query.workspace.clone_from(&locations.workspace);
-    query.files = lookup::files(&opened.policy, &query).into();
-    let called =
-        (query.call.requested_operation() == Operation::CallTool).then_some((PinKind::Tool, &*query.call.tool));
-    let changes = opened.changes_of(&query.call.server);
-    query.definition = pins.map(|pins| pins.definition(called, changes)).unwrap_or_default();
+    let called = (call.requested_operation() == Operation::CallTool).then_some((PinKind::Tool, &*call.tool));
+    let changes = opened.changes_of(&call.server);
+    let definition = pins.map(|pins| pins.definition(called, changes)).unwrap_or_default();
+    let transport = Transport::new(Door::Explain, locations.workspace_root());
+    let query = transport.query(Arc::new(caller), call, now).with_definition(definition).without_arguments();
+    let files = lookup::files(&opened.policy, &query);
+    let query = query.with_files(files);
     let verdict = decide(&opened.policy, &query);
     let explanation = verdict.explanation();
     let detail = explanation.detail.as_deref().map(|detail| format!("; {}", shown(detail))).unwrap_or_default();
@@ -72,16 +83,31 @@ pub(super) fn explain(
     Again { decision: explanation.decision, reason: explanation.reason.code(), sentence, needs_entry }
 }
 
-fn tool_call(entry: &str) -> Vec<Call> {
-    let name = |side: Side, any: &str| match side {
-        Side::Any => any.to_owned(),
-        Side::Name(name) => name,
-    };
-    let entry = Entry::parse(entry).ok();
-    entry
-        .map(|entry| Call::mcp(name(entry.server, "some-server"), name(entry.tool, "some-tool"), None))
-        .into_iter()
-        .collect()
+/// Calls of the tools an entry covers, as far as they were seen; one of a made-up tool where none was.
+fn tool_calls(opened: &Opened, user: &str, entry: &str) -> Vec<Example> {
+    let Ok(entry) = Entry::parse(entry) else { return Vec::new() };
+    if let (Side::Name(server), Side::Name(tool)) = (&entry.server, &entry.tool) {
+        return vec![Example::Real(Call::mcp(server.as_str(), tool.as_str(), None))];
+    }
+    let known = opened.policy.servers().sorted().into_iter().filter(|server| server.is_for(Some(user)));
+    let mut examples = Vec::new();
+    for server in known {
+        let covered = |tool: &str| {
+            entry.server.covers(&Side::Name(server.name.to_string())) && entry.tool.covers(&Side::Name(tool.to_owned()))
+        };
+        for tool in server.listed_tools().into_iter().filter(|tool| covered(&tool.name)) {
+            examples.push(Example::Real(Call::mcp(server.name.clone(), tool.name.as_str(), None)));
+        }
+    }
+    if examples.is_empty() {
+        let name = |side: &Side, any: &str| match side {
+            Side::Any => any.to_owned(),
+            Side::Name(name) => name.clone(),
+        };
+        let (server, tool) = (name(&entry.server, "some-server"), name(&entry.tool, "some-tool"));
+        examples.push(Example::MadeUp(Call::mcp(server, tool, None)));
+    }
+    examples
 }
 
 fn shell_calls(entry: &str) -> Vec<Call> {

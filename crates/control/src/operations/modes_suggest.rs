@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, Caller, Decision, Door, Layer, Stage};
-use toolwarden_policy::{Query, decide};
+use toolwarden_policy::{Transport, decide};
 use toolwarden_sources::records::mode_content;
 use toolwarden_store::index::{Filter, Used};
 
@@ -113,12 +113,13 @@ fn least(opened: &Opened, slug: &str, used: Vec<Used>, now: Timestamp) -> Outcom
 /// Tools that were seen of servers and that the mode lets through.
 fn permitted(opened: &Opened, slug: &str, now: Timestamp) -> Vec<String> {
     let mut found = Vec::new();
+    let transport = Transport::new(Door::Explain, opened.loaded.input.local.workspace.clone());
     for server in &opened.loaded.input.servers {
         for tool in server.catalog.iter().flatten() {
             let mut caller = Caller::local_person(opened.loaded.input.local.user.as_str());
             caller.mode = Some(slug.to_owned());
             let call = Call::mcp(server.name.as_str(), tool.name.as_str(), None);
-            let query = Query::new(Arc::new(caller), call, Door::Explain, now);
+            let query = transport.query(Arc::new(caller), call, now);
             let verdict = decide(&opened.policy, &query);
             let explanation = verdict.explanation();
             if !(explanation.decision == Decision::Deny && explanation.stage == Stage::Mode) {

@@ -9,6 +9,7 @@ use toolwarden_core::name::{self, shown};
 use toolwarden_core::{Bearer, Claims, NewToken, TOKEN_BYTES};
 use toolwarden_policy::PolicySet;
 use toolwarden_policy::input::Scope;
+use toolwarden_sources::Locations;
 use toolwarden_store::state::Tokens;
 
 use crate::clerk::blocking;
@@ -178,7 +179,8 @@ impl Request {
             session: self.session,
             modes: self.modes,
             task_tools: self.task_tools,
-            workspace: self.workspace,
+            // Known by its real path, so that a link that is turned elsewhere does not take the token with it.
+            workspace: self.workspace.as_deref().map(Locations::bound_workspace),
             rights: self.rights,
             may_answer: self.may_answer,
             expires_at: self.expires_at,

@@ -225,6 +225,7 @@ impl House {
         };
         let pins = Book::open(Some(locations.clone()), &config.servers, &*keyring, Noon.now()).ok()?;
         let gateway = Gateway::new(Parts {
+            workspace: None,
             policy: policy.ok()?,
             servers: input.servers,
             pins,

@@ -24,6 +24,7 @@ use toolwarden_steps::arrival::Arrival;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{list_kind, shows};
 use toolwarden_steps::pinning;
+use toolwarden_steps::visible::{NO_TOOLS, NOTICE};
 
 /// Entries of one page.
 const PAGE: usize = 500;
@@ -39,6 +40,7 @@ pub(super) async fn list(
 ) -> Result<Answer, Refusal> {
     let Some((key, _)) = list_kind(method) else { return Err(Refusal::Method(method.to_owned())) };
     let place = cursors::open(gateway, arrival, method, params)?;
+    let is_first = place.is_none();
     let mut page = match (method, place) {
         // There may be very many, so they are not gathered whole.
         ("resources/list", place) => resources(gateway, arrival, place).await?,
@@ -58,9 +60,16 @@ pub(super) async fn list(
     if arrival.version.era() == Era::Modern {
         members.push(format!(r#""resultType":"complete","ttlMs":{},"cacheScope":"private""#, page.fresh));
     }
+    let mut said = Vec::new();
     if !page.missing.is_empty() {
         let names: Vec<String> = page.missing.iter().map(|name| quoted(name)).collect();
-        members.push(format!("\"_meta\":{{\"toolwarden/unavailable\":[{}]}}", names.join(",")));
+        said.push(format!("\"toolwarden/unavailable\":[{}]", names.join(",")));
+    } else if method == "tools/list" && is_first && page.entries.is_empty() {
+        // An empty list reads like a fault; clients show this where they show anything (MODE-5).
+        said.push(format!("\"{NOTICE}\":{}", quoted(NO_TOOLS)));
+    }
+    if !said.is_empty() {
+        members.push(format!("\"_meta\":{{{}}}", said.join(",")));
     }
     Ok(Answer::message(compose::result(id, &format!("{{{}}}", members.join(",")))))
 }

@@ -7,11 +7,11 @@ use futures_util::future::join_all;
 use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 use tokio::time::timeout;
-use toolwarden_conversations::Failure;
 use toolwarden_conversations::ask::ask;
 use toolwarden_conversations::greeting::{Hello, belongs, greet};
 use toolwarden_conversations::sessions::{Agreed, ClientSession, principal};
 use toolwarden_conversations::upstreams::{Link, Upstream};
+use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Call, Operation};
 use toolwarden_mcp::{Edit, Era, Id, Version, compose};
@@ -26,6 +26,7 @@ use toolwarden_steps::following::with_tasks;
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::pinning;
 use toolwarden_steps::resolve::query;
+use toolwarden_steps::visible::{NO_TOOLS, has_nothing};
 
 /// Most text of merged instructions.
 const MOST_INSTRUCTIONS: usize = 16 * 1024;
@@ -39,7 +40,7 @@ pub(super) async fn open(
 ) -> Result<Answer, Refusal> {
     if arrival.version.era() == Era::Modern {
         let offers = gather(gateway, arrival, None).await;
-        let discovered = discovered(&offers).to_string();
+        let discovered = discovered(&offers, has_nothing(gateway, &arrival.caller, &Scope::All)).to_string();
         let body = compose::result(id, &with_tasks(gateway, &discovered).unwrap_or(discovered));
         return Ok(Answer::message(body));
     }
@@ -54,7 +55,8 @@ pub(super) async fn open(
     let client = params.and_then(|params| params.member("clientInfo"));
     session.agree(Agreed { version, capabilities, client });
     let offers = gather(gateway, arrival, Some(&session)).await;
-    let body = compose::result(id, &initialized(&offers, version).to_string());
+    let nothing = has_nothing(gateway, &session.caller(), &Scope::All);
+    let body = compose::result(id, &initialized(&offers, version, nothing).to_string());
     Ok(Answer::Message(Reply { status: StatusCode::OK, body, session: Some(session.id.clone()) }))
 }
 
@@ -159,17 +161,17 @@ fn about() -> Json {
     json!({ "name": "toolwarden", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn initialized(offers: &[Offer], version: Version) -> Json {
+fn initialized(offers: &[Offer], version: Version, nothing: bool) -> Json {
     let mut result = json!({
         "protocolVersion": version.as_str(),
         "capabilities": capabilities(offers),
         "serverInfo": about(),
     });
-    add_words(&mut result, offers);
+    add_words(&mut result, offers, nothing);
     result
 }
 
-fn discovered(offers: &[Offer]) -> Json {
+fn discovered(offers: &[Offer], nothing: bool) -> Json {
     let versions: Vec<_> = Version::modern().map(Version::as_str).collect();
     let mut result = json!({
         "resultType": "complete",
@@ -179,7 +181,7 @@ fn discovered(offers: &[Offer]) -> Json {
         "cacheScope": "private",
         "_meta": { "io.modelcontextprotocol/serverInfo": about() },
     });
-    add_words(&mut result, offers);
+    add_words(&mut result, offers, nothing);
     result
 }
 
@@ -212,9 +214,10 @@ fn capabilities(offers: &[Offer]) -> Json {
     Json::Object(merged)
 }
 
-fn add_words(result: &mut Json, offers: &[Offer]) {
+/// Instructions of all servers; where the caller may use nothing, that is said first (MODE-5).
+fn add_words(result: &mut Json, offers: &[Offer], nothing: bool) {
     let Some(result) = result.as_object_mut() else { return };
-    let mut text = String::new();
+    let mut text = if nothing { format!("{NO_TOOLS}\n\n") } else { String::new() };
     let mut missing = Vec::new();
     for offer in offers {
         match &offer.said {
@@ -250,7 +253,7 @@ fn long_instructions_are_cut_between_characters() {
         let Ok(document) = Document::parse(said, limits) else { unreachable!("it is JSON") };
         let offers = [Offer { server: "s".into(), said: Ok(Part::whole(Arc::new(document))) }];
         let mut result = json!({});
-        add_words(&mut result, &offers);
+        add_words(&mut result, &offers, false);
         let length = result.get("instructions").and_then(Json::as_str).map_or(0, str::len);
         assert!(length <= MOST_INSTRUCTIONS && length > MOST_INSTRUCTIONS - 8, "{length}");
     }

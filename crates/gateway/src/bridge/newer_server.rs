@@ -278,7 +278,7 @@ impl Errand {
             self.trail = Some(trail);
             round = Some(self.answers(&result, told).await?);
             let mut again = self.asked.again();
-            again.query = query(&self.gateway, &self.session.caller(), again.query.call);
+            again.query = query(&self.gateway, &self.session.caller(), again.query.call.clone());
             // From here on everything goes by this decision: what is sent, and how its result is checked.
             self.asked = Arc::new(again);
             let judged = match decide(&self.gateway, &self.asked).await? {

@@ -92,7 +92,7 @@ fn match_allowlist(subject: &Subject<'_>, line: &ShellLine) -> AutoRun {
 }
 
 fn stays_inside(subject: &Subject<'_>, line: &ShellLine) -> bool {
-    let workspace = subject.query.workspace.as_deref();
+    let workspace = subject.query.workspace();
     let directory = match &subject.query.call.kind {
         CallKind::Shell { directory: Some(directory), .. } => Some(directory.as_path()),
         _ => workspace,
@@ -110,14 +110,14 @@ fn stays_inside(subject: &Subject<'_>, line: &ShellLine) -> bool {
 /// Links that lead a writer elsewhere, and git in another repository than the workspace's own.
 fn strays(subject: &Subject<'_>, line: &ShellLine) -> Option<String> {
     let cwd = directory(subject);
-    let workspace = subject.query.workspace.as_deref();
+    let workspace = subject.query.workspace();
     let position = Position { cwd: &cwd, workspace, home: subject.policy.base().places.home() };
     shell::strays(line, position, &subject.query.files)
 }
 
 /// Where the command would run, for paths that mean Toolwarden's own files.
 pub(crate) fn directory(subject: &Subject<'_>) -> PathBuf {
-    let workspace = subject.query.workspace.as_deref().unwrap_or(Path::new("/"));
+    let workspace = subject.query.workspace().unwrap_or(Path::new("/"));
     match &subject.query.call.kind {
         CallKind::Shell { directory: Some(directory), .. } => workspace.join(directory),
         _ => workspace.to_path_buf(),
@@ -128,5 +128,5 @@ pub(crate) fn directory(subject: &Subject<'_>) -> PathBuf {
 /// directory the caller chose.
 fn is_elsewhere(subject: &Subject<'_>, command: &SimpleCommand) -> bool {
     let relative = command.name.as_deref().is_some_and(|name| name.contains('/') && !name.starts_with('/'));
-    relative && subject.query.workspace.as_deref() != Some(&directory(subject))
+    relative && subject.query.workspace() != Some(&directory(subject))
 }

@@ -119,9 +119,9 @@ fn shell_1_an_admins_domain_deny_is_a_deny() {
 #[test]
 fn allow_7_no_candidates_for_admin_controlled_callers() {
     use toolwarden_core::{Call, Door};
-    use toolwarden_policy::{Query, decide};
+    use toolwarden_policy::decide;
     let held = |input: &PolicyInput| {
-        let query = Query::new(person(), Call::mcp("s", "t", None), Door::Explain, crate::kit::now());
+        let query = crate::kit::asked(&person(), Call::mcp("s", "t", None), Door::Explain);
         decide(&compile(input), &query).explanation().candidates.clone()
     };
     assert_eq!(held(&plain()), ["s:t"]);

@@ -9,7 +9,7 @@ use toolwarden_policy::input::{
     Declared, Launch, ModeInput, PermissionsInput, RuleFile, ServerInput, ToolDefinition, ToolInput,
 };
 use toolwarden_policy::shell::FileFacts;
-use toolwarden_policy::{PolicyInput, PolicySet, Query, decide, shipped};
+use toolwarden_policy::{PolicyInput, PolicySet, Query, Transport, decide, shipped};
 
 pub const USER: &str = "ada";
 
@@ -111,18 +111,25 @@ pub fn judged(policy: &PolicySet, caller: &Arc<Caller>, server: &str, tool: &str
         Some(operation) => Call::operation(server, operation, json.and_then(arguments)),
         None => Call::mcp(server, tool, json.and_then(arguments)),
     };
-    answer(policy, &Query::new(caller.clone(), call, Door::Explain, now()))
+    answer(policy, &asked(caller, call, Door::Explain))
 }
 
 pub fn judged_shell(policy: &PolicySet, caller: &Arc<Caller>, command: &str) -> String {
-    let mut query = Query::new(caller.clone(), Call::shell(command, None), Door::Explain, now());
-    query.files = FileFacts::as_written().into();
-    query.workspace = Some("/srv/space".into());
-    answer(policy, &query)
+    answer(policy, &asked_in("/srv/space", caller, Call::shell(command, None), Door::Explain))
 }
 
 pub fn judged_fetch(policy: &PolicySet, caller: &Arc<Caller>, url: &str) -> String {
-    answer(policy, &Query::new(caller.clone(), Call::fetch(url), Door::Explain, now()))
+    answer(policy, &asked(caller, Call::fetch(url), Door::Explain))
+}
+
+/// A question at a door without a workspace.
+pub fn asked(caller: &Arc<Caller>, call: Call, door: Door) -> Query {
+    Transport::new(door, None).query(caller.clone(), call, now()).with_files(FileFacts::as_written())
+}
+
+/// The same in a workspace.
+pub fn asked_in(workspace: &str, caller: &Arc<Caller>, call: Call, door: Door) -> Query {
+    Transport::new(door, Some(workspace.into())).query(caller.clone(), call, now()).with_files(FileFacts::as_written())
 }
 
 pub fn answer(policy: &PolicySet, query: &Query) -> String {

@@ -1,6 +1,7 @@
 //! The judge as tables: roles, modes, and every example of the seed documents.
 
 mod admin;
+mod bound;
 mod kit;
 mod modes;
 mod own_files;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use toolwarden_core::{Call, Caller, Door, Operation};
 use toolwarden_policy::input::{AutoRunMode, ToolInput};
-use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{PolicySet, Query, is_visible};
 
-use crate::kit::{agent, answer, arguments, compile, listing, now, person, plain, server, with_tool};
+use crate::kit::{agent, answer, arguments, asked_in, compile, listing, person, plain, server, with_tool};
 
 /// Everything runs, whatever it is, but for what SELF-1 holds.
 fn policy() -> PolicySet {
@@ -24,8 +23,7 @@ fn policy() -> PolicySet {
 }
 
 fn asked(caller: &Arc<Caller>, call: Call, door: Door) -> Query {
-    let mut query = Query::new(caller.clone(), call, door, now()).with_files(FileFacts::as_written());
-    query.workspace = Some("/srv/space".into());
+    let query = asked_in("/srv/space", caller, call, door);
     query
 }
 

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use toolwarden_core::{Call, Caller, Door, Operation, ToolIdentity};
 use toolwarden_policy::input::{AutoRunMode, Declared, Scope, ToolInput};
-use toolwarden_policy::{
-    FlatName, Message, PolicyInput, PolicySet, Query, admit, decide, is_visible, resolve_flat_name,
-};
+use toolwarden_policy::{FlatName, Message, PolicyInput, PolicySet, admit, decide, is_visible, resolve_flat_name};
 
-use crate::kit::{agent, answer, compile, listing, now, person, plain, server, sourced, with_tool};
+use crate::kit::{agent, answer, asked, compile, listing, person, plain, server, sourced, with_tool};
 
 /// Of `ada`, who is the local person.
 const OWN: &str = "ada.notes";
@@ -47,11 +45,11 @@ fn said(policy: &PolicySet, caller: &Arc<Caller>, server: &str) -> Vec<String> {
     let mut said = Vec::new();
     for door in [Door::Mcp, Door::Decide, Door::Explain] {
         for tool in ["read", "web.fetch", "TWIN", "nothing", "a/b"] {
-            let query = Query::new(caller.clone(), Call::mcp(server, tool, None), door, now()).traced();
+            let query = asked(caller, Call::mcp(server, tool, None), door).traced();
             said.push(format!("{:?} {}", decide(policy, &query).explanation(), is_visible(policy, &query)));
         }
         for operation in [Operation::ReadResource, Operation::GetPrompt, Operation::Complete] {
-            let query = Query::new(caller.clone(), Call::asked(server, operation, None), door, now()).traced();
+            let query = asked(caller, Call::asked(server, operation, None), door).traced();
             said.push(format!("{:?} {}", decide(policy, &query).explanation(), is_visible(policy, &query)));
             let message = Message::Listed { method: "tools/list".to_owned() };
             said.push(format!("{:?}", admit(policy, &query, message).err()));
@@ -68,7 +66,7 @@ fn gate_8_a_server_of_one_user_is_unknown_to_everybody_else_in_every_word() {
             assert_eq!(said(&policy, &caller, spelt), said(&none, &caller, spelt), "{caller:?} {spelt}");
         }
     }
-    let query = Query::new(other_person(), Call::mcp(OWN, "read", None), Door::Mcp, now());
+    let query = asked(&other_person(), Call::mcp(OWN, "read", None), Door::Mcp);
     assert_eq!(answer(&policy, &query), "deny unknown_tool");
     assert_ne!(said(&policy, &person(), OWN), said(&none, &person(), OWN));
 }
@@ -76,7 +74,7 @@ fn gate_8_a_server_of_one_user_is_unknown_to_everybody_else_in_every_word() {
 #[test]
 fn gate_8_its_owner_calls_it_and_agents_of_the_owner_once_its_tools_have_a_scope() {
     let ask = |input: &PolicyInput, caller: &Arc<Caller>, tool: &str| {
-        answer(&compile(input), &Query::new(caller.clone(), Call::mcp(OWN, tool, None), Door::Mcp, now()))
+        answer(&compile(input), &asked(caller, Call::mcp(OWN, tool, None), Door::Mcp))
     };
     assert_eq!(ask(&input(), &person(), "read"), "allow run_everything");
     // Neither a pattern without a server nor a preset scope reaches it.
@@ -117,7 +115,7 @@ fn gate_8_names_without_a_server_find_what_the_user_knows() {
 
 #[test]
 fn gate_8_what_folds_to_the_same_name_cannot_both_register() {
-    let query = |caller: Arc<Caller>, name: &str| Query::new(caller, Call::mcp(name, "read", None), Door::Mcp, now());
+    let query = |caller: Arc<Caller>, name: &str| asked(&caller, Call::mcp(name, "read", None), Door::Mcp);
     for (name, owner) in [("ADA.notes", None), (OWN, None), (OWN, Some("eve")), ("Ada.Notes", Some("eve"))] {
         let mut input = input();
         let mut rival = listing(server(OWN), &["read"]);
@@ -142,9 +140,7 @@ fn gate_8_what_it_says_it_always_allows_is_nobodys_list() {
     input.base.auto_run.mode = AutoRunMode::UseAllowlist;
     input.servers.iter_mut().for_each(|server| server.always_allow = sourced(&["read", "db.read"]));
     let policy = compile(&input);
-    let ask = |server: &str, tool: &str| {
-        answer(&policy, &Query::new(person(), Call::mcp(server, tool, None), Door::Mcp, now()))
-    };
+    let ask = |server: &str, tool: &str| answer(&policy, &asked(&person(), Call::mcp(server, tool, None), Door::Mcp));
     assert_eq!(ask("db", "db.read"), "allow allowlist_match");
     assert_eq!(ask(OWN, "read"), "hold not_in_allowlist");
 }

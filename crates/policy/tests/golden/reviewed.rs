@@ -2,11 +2,10 @@
 
 use toolwarden_core::{Call, Door, Sourced};
 use toolwarden_policy::input::{AdminInput, AutoRunMode, RoleInput, RuleFile, ToolDefinition, ToolInput};
-use toolwarden_policy::shell::FileFacts;
-use toolwarden_policy::{PolicyInput, PolicySet, Query};
+use toolwarden_policy::{PolicyInput, PolicySet};
 
 use crate::kit::{
-    answer, arguments, compile, files_allow, judged, judged_fetch, listing, now, origin, person, plain, server,
+    answer, arguments, asked_in, compile, files_allow, judged, judged_fetch, listing, origin, person, plain, server,
     sourced, with_tool,
 };
 
@@ -18,8 +17,7 @@ fn everything() -> PolicyInput {
 
 fn shell(policy: &PolicySet, command: &str, directory: &str) -> String {
     let call = Call::shell(command, Some(directory.into()));
-    let mut query = Query::new(person(), call, Door::Explain, now()).with_files(FileFacts::as_written());
-    query.workspace = Some("/srv/space".into());
+    let query = asked_in("/srv/space", &person(), call, Door::Explain);
     answer(policy, &query)
 }
 

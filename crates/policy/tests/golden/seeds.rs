@@ -77,6 +77,9 @@ fn seed_000_protection_and_gate() {
     input.base.auto_run.mcp_allowlists = false;
     assert_eq!(judged(&compile(&input), &person(), "s", "t", None), "hold protected");
     input.base.auto_run.mcp_protection = false;
+    // ALLOW-6: a default is nobody's choice.
+    assert_eq!(judged(&compile(&input), &person(), "s", "t", None), "hold allowlist_gate_off");
+    input.base.auto_run.mode_is_chosen = true;
     assert_eq!(judged(&compile(&input), &person(), "s", "t", None), "allow gate_off_auto_run");
     input.base.auto_run.mode = AutoRunMode::AskEveryTime;
     assert_eq!(judged(&compile(&input), &person(), "s", "t", None), "hold allowlist_gate_off");
@@ -171,20 +174,15 @@ fn perm_2_files_replace_settings_even_when_empty() {
 }
 
 #[test]
-fn perm_1_files_are_the_local_persons_alone() {
+fn perm_1_files_are_the_local_users_alone() {
     let mut input = seed_004();
     input.servers.push(listing(server("github"), &["create_issue"]));
     let policy = compile(&input);
     let other = Caller::person("grace").into();
     assert_eq!(judged(&policy, &other, "github", "create_issue", None), "hold not_in_allowlist");
-    // Not even an agent of the same user.
+    // An agent of the same user has them.
     let mut input = seed_004();
     input.servers.push(listing(server("linear"), &["git.log"]));
-    assert_eq!(judged(&compile(&input), &agent("pm"), "linear", "git.log", None), "hold not_in_allowlist");
-    input.users.insert(
-        crate::kit::USER.to_owned(),
-        UserInput { mcp_allowlist: sourced(&["linear:*"]), ..UserInput::default() },
-    );
     assert_eq!(judged(&compile(&input), &agent("pm"), "linear", "git.log", None), "allow allowlist_match");
 }
 

@@ -2,10 +2,9 @@
 
 use toolwarden_core::{Call, Decision, Door, Payer, Payment};
 use toolwarden_policy::input::{AutoRunMode, RuleFile, ToolInput};
-use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{Definition, Launcher, PolicyInput, Query, Verdict, decide, settle};
 
-use crate::kit::{compile, files_allow, judged, now, origin, person, plain, server, sourced, with_tool};
+use crate::kit::{asked, compile, files_allow, judged, now, origin, person, plain, server, sourced, with_tool};
 
 #[expect(clippy::disallowed_methods, reason = "the test pays")]
 fn pay(input: &PolicyInput, query: &Query, payer: Payer) -> Decision {
@@ -23,11 +22,11 @@ fn who_pays(input: &PolicyInput, query: &Query) -> Vec<&'static str> {
 }
 
 fn mcp() -> Query {
-    Query::new(person(), Call::mcp("s", "t", None), Door::Explain, now())
+    asked(&person(), Call::mcp("s", "t", None), Door::Explain)
 }
 
 fn shell(command: &str) -> Query {
-    Query::new(person(), Call::shell(command, None), Door::Explain, now()).with_files(FileFacts::as_written())
+    asked(&person(), Call::shell(command, None), Door::Explain)
 }
 
 #[test]
@@ -37,22 +36,22 @@ fn core_3_the_sandbox_and_the_classifier_pay_only_where_settings_say() {
     assert_eq!(who_pays(&input, &shell("npm test")), ["person"]);
     input.base.auto_run.auto_review = true;
     assert_eq!(who_pays(&input, &mcp()), ["person", "classifier"]);
-    let fetch = Query::new(person(), Call::fetch("https://example.com"), Door::Explain, now());
+    let fetch = asked(&person(), Call::fetch("https://example.com"), Door::Explain);
     assert_eq!(who_pays(&input, &fetch), ["person", "classifier"]);
     input.base.auto_run.sandbox_resolves = true;
     assert_eq!(who_pays(&input, &shell("npm test")), ["person", "classifier"]);
-    let caged = Query { launcher: Launcher::Caged, ..shell("npm test") };
+    let caged = shell("npm test").with_launcher(Launcher::Caged);
     assert_eq!(who_pays(&input, &caged), ["person", "classifier", "sandbox"]);
     // Never for MCP or fetch, and never for a deletion.
-    assert_eq!(who_pays(&input, &Query { launcher: Launcher::Caged, ..mcp() }), ["person", "classifier"]);
-    let deletion = Query { launcher: Launcher::Caged, ..shell("rm x") };
+    assert_eq!(who_pays(&input, &mcp().with_launcher(Launcher::Caged)), ["person", "classifier"]);
+    let deletion = shell("rm x").with_launcher(Launcher::Caged);
     assert_eq!(who_pays(&input, &deletion), ["person"]);
     // A mode may switch auto-review off for itself.
     input
         .base
         .modes
         .push(toolwarden_policy::input::ModeInput { auto_review: Some(false), ..crate::kit::mode("careful") });
-    let careful = Query { caller: crate::kit::person_in("careful"), ..mcp() };
+    let careful = mcp().asked_by(crate::kit::person_in("careful"));
     assert_eq!(who_pays(&input, &careful), ["person"]);
 }
 
@@ -74,7 +73,7 @@ fn core_3_where_it_is_said_how_persons_answer_a_machine_does_not() {
 }
 
 #[test]
-fn perm_1_instructions_are_the_local_persons_alone_and_unite() {
+fn perm_1_instructions_are_the_local_users_alone_and_unite() {
     let mut input = plain();
     let file = |allow: &[&str], block: &[&str], broken| toolwarden_policy::input::PermissionsInput {
         allow_instructions: Some(sourced(allow)),
@@ -83,18 +82,22 @@ fn perm_1_instructions_are_the_local_persons_alone_and_unite() {
         ..Default::default()
     };
     input.local.files = vec![file(&["a"], &["b"], false), file(&["c"], &[], false), file(&["x"], &["x"], true)];
-    let local = toolwarden_core::Caller::local_person(input.local.user.clone());
+    let ask = |caller: toolwarden_core::Caller| mcp().asked_by(caller.into());
+    let local = ask(toolwarden_core::Caller::local_person(input.local.user.clone()));
     let policy = compile(&input);
     let found = policy.instructions(&local);
     let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let wanted = toolwarden_policy::Instructions { allow: of(&["a", "c"]), block: of(&["b"]) };
     assert_eq!(found, Some(&wanted));
     assert_eq!(policy.with_user(8, &input.local.user, &Default::default()).instructions(&local), Some(&wanted));
+    let own_agent = ask(toolwarden_core::Caller::agent("worker", Some(input.local.user.clone())));
+    assert_eq!(policy.instructions(&own_agent), Some(&wanted));
     for other in [
-        toolwarden_core::Caller::agent("worker", Some(input.local.user.clone())),
+        toolwarden_core::Caller::agent("worker", Some("somebody".to_owned())),
+        toolwarden_core::Caller::agent("worker", None),
         toolwarden_core::Caller::local_person("somebody"),
     ] {
-        assert_eq!(policy.instructions(&other), None, "{other:?}");
+        assert_eq!(policy.instructions(&ask(other.clone())), None, "{other:?}");
     }
     input.base.admin = Some(toolwarden_policy::input::AdminInput { enabled: true, ..Default::default() });
     assert_eq!(compile(&input).instructions(&local), None, "ALLOW-10");
@@ -152,7 +155,7 @@ fn gate_12_a_changed_definition_is_lifted_by_acceptance_only() {
     let mut input = plain();
     input.base.auto_run.mode = AutoRunMode::RunEverything;
     for definition in [Definition::Changed, Definition::New] {
-        let query = Query { definition, ..mcp() };
+        let query = mcp().with_definition(definition);
         assert_eq!(who_pays(&input, &query), ["accept"]);
         // Where the call would be held anyway, accepting the definition does not approve the call.
         let mut held = input.clone();
@@ -171,16 +174,13 @@ fn gate_20_flow_labels_hold_what_sends_out() {
     let policy = compile(&input);
     let seen = |labels: &[&str]| {
         let seen: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
-        crate::kit::answer(&policy, &Query { seen: seen.into(), ..mcp() })
+        crate::kit::answer(&policy, &mcp().with_seen(seen))
     };
     assert_eq!(seen(&[]), "allow run_everything");
     assert_eq!(seen(&["reads_private"]), "allow run_everything");
     assert_eq!(seen(&["reads_untrusted", "reads_private"]), "hold rule_hold");
-    let other = Query {
-        seen: vec!["reads_untrusted".to_owned(), "reads_private".to_owned()].into(),
-        call: Call::mcp("s", "other", None),
-        ..mcp()
-    };
+    let seen = vec!["reads_untrusted".to_owned(), "reads_private".to_owned()];
+    let other = mcp().with_seen(seen).with_call(Call::mcp("s", "other", None));
     assert_eq!(crate::kit::answer(&policy, &other), "allow run_everything");
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toolwarden_core::{Call, Caller, Door, ToolIdentity};
 use toolwarden_policy::input::{AutoRunMode, Launch};
-use toolwarden_policy::{FlatName, PolicyInput, Query, decide, is_visible, resolve_flat_name};
+use toolwarden_policy::{FlatName, PolicyInput, decide, is_visible, resolve_flat_name};
 
-use crate::kit::{agent, answer, compile, listing, now, person, plain, server};
+use crate::kit::{agent, answer, asked, compile, listing, person, plain, server};
 
 fn input() -> PolicyInput {
     let mut input = plain();
@@ -20,7 +20,7 @@ fn input() -> PolicyInput {
 }
 
 fn ask(input: &PolicyInput, caller: &Arc<Caller>, door: Door, server: &str, tool: &str) -> String {
-    answer(&compile(input), &Query::new(caller.clone(), Call::mcp(server, tool, None), door, now()))
+    answer(&compile(input), &asked(caller, Call::mcp(server, tool, None), door))
 }
 
 #[test]
@@ -83,6 +83,10 @@ fn allow_11_names_without_a_server() {
     ] {
         assert_eq!(resolve_flat_name(&policy, name, "given", None), expected, "{name}");
     }
+    // Two tools of one server that differ from it in case are several, too, and so is one of them beside another server's.
+    assert!(
+        matches!(resolve_flat_name(&policy, "mcp_GitHub_TWIN", "given", None), FlatName::Several(both) if both.len() == 2)
+    );
     // `my` + `server_a_tool` and `my_server` + `a_tool` are written alike.
     assert!(
         matches!(resolve_flat_name(&policy, "mcp_my_server_a_tool", "given", None), FlatName::Several(both) if both.len() == 2)
@@ -93,7 +97,7 @@ fn allow_11_names_without_a_server() {
 fn core_1_the_trace_lists_every_stage_and_the_first_deny_is_reported() {
     let mut caller = (*agent("worker")).clone();
     caller.mode = Some("nowhere".to_owned());
-    let query = Query::new(caller.into(), Call::mcp("GitHub", "db.drop", None), Door::Explain, now()).traced();
+    let query = asked(&caller.into(), Call::mcp("GitHub", "db.drop", None), Door::Explain).traced();
     let verdict = decide(&compile(&input()), &query);
     let explanation = verdict.explanation();
     assert_eq!(explanation.reason.code(), "mode_not_issued");
@@ -106,7 +110,7 @@ fn core_1_the_trace_lists_every_stage_and_the_first_deny_is_reported() {
 fn mode_5_lists_show_what_could_be_called() {
     let policy = compile(&input());
     let sees = |caller: &Arc<Caller>, tool: &str| {
-        is_visible(&policy, &Query::new(caller.clone(), Call::mcp("GitHub", tool, None), Door::Mcp, now()))
+        is_visible(&policy, &asked(caller, Call::mcp("GitHub", tool, None), Door::Mcp))
     };
     assert!(sees(&person(), "create_issue"));
     assert!(sees(&agent("pm"), "web.search"));

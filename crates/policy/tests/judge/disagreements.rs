@@ -7,7 +7,7 @@ use toolwarden_policy::input::{
     ToolInput, UserInput,
 };
 use toolwarden_policy::shell::FileFacts;
-use toolwarden_policy::{PolicySet, Query, is_visible};
+use toolwarden_policy::{PolicySet, Query, Transport, is_visible};
 
 use crate::ask::engine;
 use crate::generate_calls::document;
@@ -52,7 +52,7 @@ fn agent(role: &str) -> Caller {
 }
 
 fn ask(caller: Caller, call: Call, door: Door) -> Query {
-    Query::new(caller.into(), call, door, Timestamp::UNIX_EPOCH).with_files(FileFacts::as_written())
+    Transport::new(door, None).query(caller.into(), call, Timestamp::UNIX_EPOCH).with_files(FileFacts::as_written())
 }
 
 /// The engine gives what the naive evaluator and the page say.

@@ -73,7 +73,7 @@ fn flip(value: &mut bool) {
 
 fn auto_run(tape: &mut Tape<'_>, world: &mut World) {
     let settings = &mut world.input.base.auto_run;
-    match tape.byte() % 11 {
+    match tape.byte() % 12 {
         0 => list(tape, &mut settings.ask, &ENTRIES),
         1 => flip(&mut settings.mcp_protection),
         2 => flip(&mut settings.browser_protection),
@@ -83,6 +83,7 @@ fn auto_run(tape: &mut Tape<'_>, world: &mut World) {
         6 => flip(&mut settings.sandbox_resolves),
         7 => flip(&mut settings.auto_review),
         8 => texts(tape, &mut settings.browser_servers, &["db", "web"]),
+        10 => flip(&mut settings.mode_is_chosen),
         9 => settings.default_mode = tape.chance(50).then(|| sourced(tape.pick("m1", &["m2", "code"]))),
         _ => settings.mode = any_mode(tape),
     }
@@ -222,6 +223,16 @@ fn admin(tape: &mut Tape<'_>, admin: &mut Option<AdminInput>) {
 }
 
 fn local(tape: &mut Tape<'_>, world: &mut World) {
+    if tape.chance(40) {
+        let root = tape.pick("/w", &["/v"]).into();
+        let file = world.input.local.workspaces.entry(root).or_default();
+        return match tape.byte() % 4 {
+            0 => world.input.local.workspaces.clear(),
+            1 => flip(&mut file.broken),
+            2 => maybe_list(tape, &mut file.mcp_allowlist, &ENTRIES),
+            _ => maybe_list(tape, &mut file.terminal_allowlist, &SHELL_ENTRIES),
+        };
+    }
     let files = &mut world.input.local.files;
     match (tape.byte() % 4, files.first_mut()) {
         (0, _) => drop(files.pop()),

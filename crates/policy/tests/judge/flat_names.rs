@@ -9,8 +9,8 @@ use crate::naive_names::same;
 use crate::tape::{Tape, here};
 
 const SERVERS: [&str; 5] = ["a", "a_b", "a__b", "B", "_"];
-const TOOLS: [&str; 6] = ["c", "b_c", "b__c", "C", "_c", "d.e"];
-const PIECES: [&str; 9] = ["_", "__", "a", "b", "B", "c", "C", "A", "d.e"];
+const TOOLS: [&str; 8] = ["c", "b_c", "b__c", "C", "_c", "d.e", "B_C", "D.e"];
+const PIECES: [&str; 11] = ["_", "__", "a", "b", "B", "c", "C", "A", "d.e", "d.E", "D.E"];
 
 fn server(name: &str, tape: &mut Tape<'_>) -> ServerInput {
     let listed = tape.texts(40, &TOOLS).into_iter();

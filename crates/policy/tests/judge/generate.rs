@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use toolwarden_core::Sourced;
-use toolwarden_policy::Query;
 use toolwarden_policy::input::{
     AdminInput, ApproversInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PermissionsInput,
     PolicyInput, SandboxingControls, UserInput,
 };
 use toolwarden_policy::shell::FileFacts;
+use toolwarden_policy::{Query, Transport};
 
 use crate::generate_callers::{caller, caller_time};
-use crate::generate_calls::{SHELL_ENTRIES, call, surroundings};
+use crate::generate_calls::{SHELL_ENTRIES, call, surrounded};
 use crate::generate_modes::modes;
 use crate::generate_roles::roles;
 use crate::generate_rules::{print, rules};
@@ -54,7 +54,7 @@ pub const ENTRIES: [&str; 28] = [
 ];
 
 const MODES: [AutoRunMode; 3] = [AutoRunMode::UseAllowlist, AutoRunMode::RunEverything, AutoRunMode::AskEveryTime];
-const POLICY_BYTES: usize = 2310;
+const POLICY_BYTES: usize = 2365;
 const QUERY_BYTES: usize = 80;
 
 /// A policy with the rules it was printed from.
@@ -77,9 +77,8 @@ pub fn query_from(tape: &mut Tape<'_>) -> Query {
     let caller = caller(&mut who, time);
     let mut what = tape.section(32);
     let (call, door) = call(&mut what);
-    let mut query = Query::new(caller.into(), call, door, time).with_files(FileFacts::as_written());
-    surroundings(&mut query, tape);
-    query
+    let ask = |transport: Transport| transport.query(caller.into(), call, time).with_files(FileFacts::as_written());
+    surrounded(tape, door, ask)
 }
 
 pub fn world_from(tape: &mut Tape<'_>) -> World {
@@ -95,6 +94,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
         protected_paths: vec!["/home/ann/.config/toolwarden".into()],
         secret_paths: Vec::new(),
         home: Some("/home/ann".into()),
+        workspaces: vec!["/w".into(), "/home/ann/.config".into()],
         limits: LimitsInput::default(),
         approvers: approvers(&mut tape.section(16)),
     };
@@ -105,7 +105,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
             users.insert(name.to_owned(), user(&mut section));
         }
     }
-    let local = local(&mut tape.section(110));
+    let local = local(&mut tape.section(165));
     World { input: PolicyInput { version: 7, base, servers, users, local }, rules }
 }
 
@@ -119,6 +119,7 @@ fn approvers(tape: &mut Tape<'_>) -> ApproversInput {
 fn auto_run(tape: &mut Tape<'_>) -> AutoRunInput {
     AutoRunInput {
         mode: tape.pick(AutoRunMode::UseAllowlist, &MODES),
+        mode_is_chosen: tape.chance(50),
         auto_review: tape.chance(25),
         ask: tape.list(5, &["db:get", "*:db.read", "DB:API.CALL", "web:*", "builtin:shell.run", "db:resources/read"]),
         mcp_protection: tape.chance(12),
@@ -164,19 +165,22 @@ fn user(tape: &mut Tape<'_>) -> UserInput {
 }
 
 fn local(tape: &mut Tape<'_>) -> LocalInput {
-    let mut files = Vec::new();
-    for _ in 0..2 {
-        if tape.chance(35) {
-            files.push(PermissionsInput {
-                mcp_allowlist: tape.maybe_list(60, 12, &ENTRIES),
-                terminal_allowlist: tape.maybe_list(50, 25, &SHELL_ENTRIES),
-                allow_instructions: None,
-                block_instructions: None,
-                broken: tape.chance(15),
-            });
-        }
+    let files = permissions(tape).into_iter().collect();
+    let mut workspaces = BTreeMap::new();
+    for root in ["/w", "/v"] {
+        workspaces.extend(permissions(tape).map(|file| (root.into(), file)));
     }
-    LocalInput { user: "ann".to_owned(), files, workspace: None }
+    LocalInput { user: "ann".to_owned(), files, workspaces, workspace: None }
+}
+
+fn permissions(tape: &mut Tape<'_>) -> Option<PermissionsInput> {
+    tape.chance(35).then(|| PermissionsInput {
+        mcp_allowlist: tape.maybe_list(60, 12, &ENTRIES),
+        terminal_allowlist: tape.maybe_list(50, 25, &SHELL_ENTRIES),
+        allow_instructions: None,
+        block_instructions: None,
+        broken: tape.chance(15),
+    })
 }
 
 fn settings(tape: &mut Tape<'_>) -> BTreeMap<String, Sourced<serde_json::Value>> {

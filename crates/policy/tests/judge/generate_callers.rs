@@ -74,7 +74,7 @@ fn token(tape: &mut Tape<'_>, kind: CallerKind, mode: Option<&str>, time: Timest
         },
         is_anonymous: false,
         digest: None,
-        workspace: None,
+        workspace: tape.chance(20).then(|| tape.pick("/w", &["/v", "/nowhere"]).into()),
         calls_left: tape.chance(6).then(|| u64::from(tape.byte() % 2)),
         may_answer: false,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::{Call, Door, Operation};
-use toolwarden_policy::{Definition, Launcher, Query};
+use toolwarden_policy::{Definition, Launcher, Query, Transport};
 
 use crate::tape::Tape;
 
@@ -283,11 +283,14 @@ fn naming(tape: &mut Tape<'_>) -> String {
 }
 
 /// What is known around the call.
-pub fn surroundings(query: &mut Query, tape: &mut Tape<'_>) {
-    if tape.chance(10) {
-        query.definition = tape.pick(Definition::Changed, &[Definition::New, Definition::ServerChanged]);
-    }
-    query.launcher = tape.pick(Launcher::Elsewhere, &[Launcher::Caged]);
-    query.seen = tape.texts(50, &["reads_untrusted", "reads_private"]).into();
-    query.workspace = tape.chance(70).then(|| "/w".into());
+pub fn surrounded(tape: &mut Tape<'_>, door: Door, ask: impl FnOnce(Transport) -> Query) -> Query {
+    let changed =
+        tape.chance(10).then(|| tape.pick(Definition::Changed, &[Definition::New, Definition::ServerChanged]));
+    let launcher = tape.pick(Launcher::Elsewhere, &[Launcher::Caged]);
+    let seen = tape.texts(50, &["reads_untrusted", "reads_private"]);
+    let workspace = tape.chance(70).then(|| "/w".into());
+    let query = ask(Transport::new(door, workspace)).with_launcher(launcher).with_seen(seen);
+    let query = changed.map_or(query.clone(), |definition| query.clone().with_definition(definition));
+    // Only `explain` is asked before anybody chose arguments.
+    if door == Door::Explain && tape.chance(20) { query.without_arguments() } else { query }
 }

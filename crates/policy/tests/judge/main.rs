@@ -38,5 +38,6 @@ mod properties_owners;
 mod properties_settle;
 mod rule;
 mod tape;
+mod transports;
 mod widening;
 mod windows;

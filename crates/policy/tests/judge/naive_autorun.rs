@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolwarden_core::{CallerKind, Operation, Payer, Reason};
+use toolwarden_core::{Operation, Payer, Reason};
 use toolwarden_policy::Launcher;
 use toolwarden_policy::input::{AutoRunMode, PermissionsInput};
 use toolwarden_policy::shell::{Blocklist, ShellEntry, ShellLine, candidate, deletes, read};
@@ -57,7 +57,7 @@ fn mcp(case: &Case<'_>) -> Auto {
     }
     let mode = stored_mode(case);
     if case.admin().is_none() && !case.input.base.auto_run.mcp_allowlists {
-        return if mode == AutoRunMode::AskEveryTime {
+        return if mode == AutoRunMode::AskEveryTime || !somebody_chose(case) {
             hold(Reason::AllowlistGateOff, case)
         } else {
             allow(Reason::GateOffAutoRun)
@@ -124,8 +124,8 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
     let entries = terminal_entries(case);
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
     let directory = directory(case);
-    let inside = naive_shell::stays_inside(&line, case.query.workspace.as_deref(), Path::new(&directory));
-    let at_home = case.query.workspace.as_ref().is_some_and(|workspace| workspace.join(&directory) == *workspace);
+    let inside = naive_shell::stays_inside(&line, case.query.workspace(), Path::new(&directory));
+    let at_home = case.query.workspace().is_some_and(|workspace| workspace.join(&directory) == *workspace);
     let is_relative = |name: &String| name.contains('/') && !name.starts_with('/');
     let inside =
         inside && (at_home || !line.commands.iter().any(|command| command.name.as_ref().is_some_and(is_relative)));
@@ -199,6 +199,12 @@ fn stored_mode(case: &Case<'_>) -> AutoRunMode {
     user.and_then(|user| user.auto_run_mode).unwrap_or(case.input.base.auto_run.mode)
 }
 
+/// ALLOW-6: the user stored a mode, or the config names one.
+fn somebody_chose(case: &Case<'_>) -> bool {
+    let of_user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user)?.auto_run_mode);
+    of_user.is_some() || case.input.base.auto_run.mode_is_chosen
+}
+
 fn auto_review(case: &Case<'_>) -> bool {
     let by_mode = match &case.mode {
         Chosen::Mode { chain, .. } => chain.iter().find_map(|mode| mode.auto_review),
@@ -215,14 +221,26 @@ fn effective_mode(case: &Case<'_>) -> AutoRunMode {
     }
 }
 
-/// The permissions.json files that count for this caller.
-fn files<'a>(case: &Case<'a>) -> &'a [PermissionsInput] {
-    if is_local(case) { &case.input.local.files } else { &[] }
+/// The permissions.json files that count for this caller (PERM-1): the user's, and that of the call's workspace.
+fn files<'a>(case: &Case<'a>) -> Vec<&'a PermissionsInput> {
+    if !is_local(case) {
+        return Vec::new();
+    }
+    let local = &case.input.local;
+    let mut found: Vec<&PermissionsInput> = local.files.iter().collect();
+    // The token names the workspace; a token that names none leaves it to the transport.
+    let bound = case.query.caller.token.workspace.clone().or_else(|| case.query.workspace().map(Path::to_path_buf));
+    for (root, file) in &local.workspaces {
+        if bound.as_ref() == Some(root) {
+            found.push(file);
+        }
+    }
+    found
 }
 
+/// The files are those of the operating-system user: the local person, and every token issued to that user.
 fn is_local(case: &Case<'_>) -> bool {
-    let caller = &case.query.caller;
-    caller.kind == CallerKind::LocalPerson && caller.user.as_ref() == Some(&case.input.local.user)
+    case.query.caller.user.as_ref() == Some(&case.input.local.user)
 }
 
 fn mcp_entries(case: &Case<'_>) -> Vec<String> {

@@ -92,6 +92,6 @@ pub fn directory(case: &Case<'_>) -> String {
         CallKind::Mcp { .. } => case.arguments.get("cwd").and_then(|cwd| cwd.as_str()).map(str::to_owned),
         CallKind::Fetch { .. } => None,
     };
-    let workspace = case.query.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+    let workspace = case.query.workspace().map(|path| path.to_string_lossy().into_owned());
     given.or(workspace).unwrap_or_else(|| "/".to_owned())
 }

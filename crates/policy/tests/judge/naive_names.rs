@@ -97,7 +97,8 @@ fn meant(name: &mut String, known: &[String], ambiguous: &mut bool) {
 }
 
 pub fn gate(case: &Case<'_>) -> Option<Reason> {
-    if case.named.ambiguous {
+    // ALLOW-11: a name without a server that several tools fit.
+    if case.named.ambiguous || !case.query.several.is_empty() {
         return Some(Reason::NameAmbiguous);
     }
     let is_tool_call = case.query.call.requested_operation() == Operation::CallTool;

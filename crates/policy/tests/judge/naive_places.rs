@@ -52,7 +52,7 @@ fn runs_us(text: &str, case: &Case<'_>) -> bool {
     let hinted =
         names.filter(|name| name.starts_with('.') || name.contains("toolwarden")).any(|name| lower.contains(&name));
     let at_home = lower.contains('~') || lower.contains("$home") || lower.contains("${home");
-    let here = case.query.workspace.clone().unwrap_or_else(|| "/".into());
+    let here = case.query.workspace().unwrap_or(std::path::Path::new("/")).to_path_buf();
     let places = Places::compile(&base.protected_paths, base.home.as_deref());
     (hinted || at_home) && text_changes_toolwarden(text, &places, &here).is_some()
 }
@@ -60,10 +60,11 @@ fn runs_us(text: &str, case: &Case<'_>) -> bool {
 fn names_a_place(text: &str, case: &Case<'_>) -> bool {
     let base = &case.input.base;
     let home = base.home.as_ref().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
-    let here = case.query.workspace.as_ref().map(|path| path.to_string_lossy().into_owned());
+    let here = case.query.workspace().map(|path| path.to_string_lossy().into_owned());
+    let is_workspace = base.workspaces.iter().any(|root| std::path::Path::new(text) == root);
     base.protected_paths.iter().any(|place| {
         let place = place.to_string_lossy().to_lowercase();
-        forms(text).iter().any(|form| is_it(form, &place, &home, here.as_deref()))
+        forms(text).iter().any(|form| is_it(form, &place, &home, here.as_deref(), is_workspace))
     })
 }
 
@@ -91,12 +92,17 @@ fn decoded(text: &str) -> String {
 }
 
 /// The text is the place, lies in it or holds it; or one of its pieces is the place or lies in it.
-fn is_it(form: &str, place: &str, home: &str, here: Option<&str>) -> bool {
+fn is_it(form: &str, place: &str, home: &str, here: Option<&str>, is_workspace: bool) -> bool {
     let address = form.strip_prefix("file://localhost").or_else(|| form.strip_prefix("file://")).unwrap_or(form);
     let whole = absolute(address, home, here);
     let looks_like_a_path = address.starts_with(['/', '~', '$', '.']) || address.contains('/');
     let holds_here = here.is_some_and(|here| format!("{here}/").starts_with(&format!("{whole}/")));
-    let is_above = looks_like_a_path && !whole.is_empty() && !holds_here && place.starts_with(&format!("{whole}/"));
+    // A directory people work in holds its own files, and that is no reason.
+    let is_above = !is_workspace
+        && looks_like_a_path
+        && !whole.is_empty()
+        && !holds_here
+        && place.starts_with(&format!("{whole}/"));
     if is_above || is_or_in(&whole, place) {
         return true;
     }

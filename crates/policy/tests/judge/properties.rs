@@ -27,7 +27,7 @@ fn with_arguments(query: &Query, tape: Option<&mut Tape<'_>>) -> Query {
             Call::mcp(call.server.clone(), call.tool.clone(), arguments)
         }
     };
-    Query { call, ..query.clone() }
+    query.clone().with_call(call)
 }
 
 /// Denied for a reason that no arguments can change.
@@ -105,7 +105,7 @@ proptest! {
             let length = end.as_second() - query.time.as_second();
             for step in &steps {
                 let time = later(query.time, i64::from(*step) % length.max(1));
-                let then = engine(&policy, &Query { time, ..query.clone() });
+                let then = engine(&policy, &query.clone().at(time));
                 prop_assert_eq!(crate::ask::of(explanation), then, "at {} of {:?}", time, query);
             }
         }
@@ -144,7 +144,7 @@ proptest! {
         for query in &queries {
             for call in [Call::mcp(bad, "get", None), Call::mcp("db", bad, None), Call::mcp(bad, bad, None)] {
                 prop_assert!(!is_valid(&call.server) || !is_valid(&call.tool));
-                let answer = engine(&policy, &Query { call, ..query.clone() });
+                let answer = engine(&policy, &query.clone().with_call(call));
                 prop_assert!(answer.decision != Decision::Allow, "{:?}", answer);
                 prop_assert!(answer.candidates.is_empty());
             }

@@ -60,7 +60,7 @@ fn turned(world: &World, by: u8) -> World {
         turn(&mut user.blocks, by);
     }
     turn(&mut world.input.local.files, by);
-    for file in &mut world.input.local.files {
+    for file in world.input.local.files.iter_mut().chain(world.input.local.workspaces.values_mut()) {
         turn_maybe(&mut file.mcp_allowlist, by);
         turn_maybe(&mut file.terminal_allowlist, by);
     }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use toolwarden_core::{Call, Caller, Decision, Door};
 use toolwarden_policy::input::{ModeInput, Window};
-use toolwarden_policy::{Query, decide};
+use toolwarden_policy::{Transport, decide};
 
 use crate::ask::{cases, compile};
 use crate::generate_rules::{permit_all, print};
@@ -58,12 +58,12 @@ proptest! {
         let begin = begin.unwrap_or(Timestamp::UNIX_EPOCH);
         let mut caller = Caller::local_person("ann");
         caller.mode = Some("m1".to_owned());
-        let query = Query::new(caller.into(), Call::mcp("db", "get", None), Door::Explain, begin);
+        let query = Transport::new(Door::Explain, None).query(caller.into(), Call::mcp("db", "get", None), begin);
         let verdict = decide(&policy, &query);
         let end = verdict.explanation().valid_until.unwrap_or_else(|| minutes_after(begin, 1_200)).min(minutes_after(begin, 1_200));
         let mut time = begin;
         while time < end {
-            let then = Query { time, ..query.clone() };
+            let then = query.clone().at(time);
             prop_assert_eq!(decide(&policy, &then).decision(), verdict.decision(), "asked at {}, valid until {:?}, differs at {}", begin, verdict.explanation().valid_until, time);
             prop_assert_eq!(naive(&world, &then).decision == Decision::Deny, verdict.decision() == Decision::Deny);
             time = minutes_after(time, stride);

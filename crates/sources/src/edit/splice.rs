@@ -13,13 +13,6 @@ use serde_json::{Value, json};
 use crate::tree::{self, BYTE_ORDER_MARK, Format, STRICT};
 use sequence::{Change, Sequence, apply};
 
-/// A file that defines one list with one entry.
-pub(super) fn new_file(key: &str, entry: &str) -> Option<String> {
-    let mut text = serde_json::to_string_pretty(&json!({ key: [entry] })).ok()?;
-    text.push('\n');
-    Some(text)
-}
-
 /// Adds an entry at the end of a list; a missing list is added to the file.
 pub(super) fn append(text: &str, key: &str, entry: &str) -> Option<String> {
     let (mark, body) = split_mark(text);

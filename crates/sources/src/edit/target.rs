@@ -21,14 +21,26 @@ use crate::trust::{FileState, TrustRecords, WorkspaceFile};
 pub(super) struct Situation {
     pub(super) user_file: UserFile,
     pub(super) stored: Vec<String>,
-    /// The trusted workspace file's list and its place, where it defines the key.
-    workspace: Option<(Vec<String>, String)>,
+    workspace: Option<WorkspaceList>,
+}
+
+/// The list of a trusted workspace file that defines the key.
+struct WorkspaceList {
+    entries: Vec<String>,
+    place: String,
+    directory: String,
 }
 
 /// Where to write.
 pub(super) enum Target {
-    UserFile { remark: Option<String> },
+    UserFile,
     Stored,
+    /// Only a workspace file defines the list: no entry of the user's own would count.
+    Nowhere {
+        entries: Vec<String>,
+        place: String,
+        directory: String,
+    },
 }
 
 /// The user's permissions.json, or the place where it would be.
@@ -59,13 +71,12 @@ impl Situation {
 
     pub(super) fn target(&self) -> Target {
         match &self.workspace {
-            _ if self.user_file.defines => Target::UserFile { remark: None },
-            Some((_, place)) => {
-                let remark = format!(
-                    "{place} defines this list, so stored entries do not count; written to the user's file, which replaces the stored list everywhere"
-                );
-                Target::UserFile { remark: Some(remark) }
-            }
+            _ if self.user_file.defines => Target::UserFile,
+            Some(file) => Target::Nowhere {
+                entries: file.entries.clone(),
+                place: file.place.clone(),
+                directory: file.directory.clone(),
+            },
             None => Target::Stored,
         }
     }
@@ -78,8 +89,8 @@ impl Situation {
             found.extend(covering.map(|entry| (entry.clone(), place.to_owned())));
         };
         collect(&self.user_file.entries, &self.user_file.label);
-        if let Some((entries, place)) = &self.workspace {
-            collect(entries, place);
+        if let Some(file) = &self.workspace {
+            collect(&file.entries, &file.place);
         }
         if matches!(self.target(), Target::Stored) {
             collect(&self.stored, &stored_place(user));
@@ -96,7 +107,7 @@ fn texts(input: &PermissionsInput, list: List) -> Option<Vec<String>> {
     sourced.as_ref().map(|entries| entries.iter().map(|entry| entry.value.clone()).collect())
 }
 
-fn read_workspace(locations: &Locations, list: List) -> Result<Option<(Vec<String>, String)>, EditError> {
+fn read_workspace(locations: &Locations, list: List) -> Result<Option<WorkspaceList>, EditError> {
     let Some(root) = locations.workspace_root() else { return Ok(None) };
     if root == files::real(&locations.home) {
         return Ok(None);
@@ -112,7 +123,8 @@ fn read_workspace(locations: &Locations, list: List) -> Result<Option<(Vec<Strin
         _ => true,
     };
     let entries = if reading.broken || broken_now { Some(Vec::new()) } else { texts(&reading.value, list) };
-    Ok(entries.map(|entries| (entries, file.label)))
+    let directory = files::shown(&file.root);
+    Ok(entries.map(|entries| WorkspaceList { entries, place: file.label, directory }))
 }
 
 impl UserFile {
@@ -141,10 +153,8 @@ impl UserFile {
     }
 
     pub(super) fn append(&self, list: List, entry: &str) -> Result<(), EditError> {
-        let text = match &self.text {
-            Some(text) => splice::append(text, list.key(), entry).ok_or_else(|| self.unsafe_edit())?,
-            None => splice::new_file(list.key(), entry).ok_or_else(|| self.unsafe_edit())?,
-        };
+        let text = self.text.as_deref().unwrap_or_default();
+        let text = splice::append(text, list.key(), entry).ok_or_else(|| self.unsafe_edit())?;
         self.write(&text)
     }
 
@@ -163,11 +173,6 @@ impl UserFile {
 
     fn write(&self, text: &str) -> Result<(), EditError> {
         let failed = |error| EditError::File { path: self.label.clone(), error };
-        if self.text.is_none() {
-            let directory = self.path.parent().unwrap_or(&self.path);
-            files::make_private_directory(directory).map_err(failed)?;
-            return files::replace(&self.path, text.as_bytes(), 0o600).map_err(failed);
-        }
         // Other programs edit this file too, and know nothing of our lock.
         let now = files::read(&self.path, LARGEST_FILE).map_err(failed)?;
         if now.as_deref() != self.text.as_deref().map(str::as_bytes) {

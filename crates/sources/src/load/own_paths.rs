@@ -1,7 +1,7 @@
 //! What belongs to Toolwarden (SELF-1): the paths no call may change without a person, and the keys and data no call
 //! may read either. Each as it is named and as it really is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Loading, choose};
 use crate::lookup;
@@ -41,6 +41,9 @@ impl Loading<'_> {
         let named = self.sources.iter().filter(|source| kinds.contains(&source.kind));
         paths.extend(named.map(|source| source.path.clone()));
         paths.extend(self.trusted_files.iter().cloned());
+        // Those of every trusted workspace: a token may be bound to another one than this.
+        let recorded = self.records.directories.iter();
+        paths.extend(recorded.flat_map(|(root, one)| one.files.keys().map(|file| Path::new(root).join(file))));
         paths.extend(bases.into_iter().flatten().flat_map(|base| CLIENT_FILES.iter().map(|file| base.join(file))));
         paths.extend(CLIENT_FILES_AT_HOME.iter().map(|file| self.locations.home.join(file)));
         with_real(paths)

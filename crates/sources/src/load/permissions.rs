@@ -1,7 +1,10 @@
-//! The two permissions.json files of the local person (PERM-1 to PERM-4).
+//! The permissions.json files of the operating-system user (PERM-1 to PERM-4).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use toolwarden_core::Layer;
-use toolwarden_policy::input::PermissionsInput;
+use toolwarden_policy::input::{LocalInput, PermissionsInput};
 
 use super::{Loading, SourceState};
 use crate::files;
@@ -12,10 +15,32 @@ use crate::trust::{FileState, WorkspaceFile};
 
 const WORKSPACE_FILE: &str = ".cursor/permissions.json";
 
-pub(super) fn read(loading: &mut Loading<'_>) -> Vec<PermissionsInput> {
-    let mut found = Vec::new();
-    found.extend(read_user(loading));
-    found.extend(read_workspace(loading));
+/// The user's file, and that of every workspace a call can be bound to: this one, and every trusted one, because a token
+/// names its own.
+pub(super) fn read(loading: &mut Loading<'_>) -> LocalInput {
+    let mut local = LocalInput {
+        user: loading.locations.user.clone(),
+        files: read_user(loading).into_iter().collect(),
+        workspaces: BTreeMap::new(),
+        workspace: loading.workspace.clone(),
+    };
+    if let Some(root) = loading.workspace.clone() {
+        local.workspaces.extend(read_workspace(loading, &root).map(|file| (root, file)));
+    }
+    let trusted = loading.records.directories.iter().filter(|(_, one)| one.files.contains_key(WORKSPACE_FILE));
+    let mut others: Vec<PathBuf> = trusted.map(|(root, _)| PathBuf::from(root)).collect();
+    others.retain(|root| local.workspace.as_ref() != Some(root));
+    for root in others {
+        local.workspaces.extend(read_elsewhere(loading, &root).map(|file| (root, file)));
+    }
+    local
+}
+
+/// The same as `read_workspace`; what is wrong there is only noted, since most calls happen elsewhere.
+fn read_elsewhere(loading: &mut Loading<'_>, root: &Path) -> Option<PermissionsInput> {
+    let before = loading.findings.len();
+    let found = read_workspace(loading, root);
+    loading.findings.iter_mut().skip(before).for_each(|finding| finding.severity = Severity::Note);
     found
 }
 
@@ -51,13 +76,12 @@ fn read_user(loading: &mut Loading<'_>) -> Option<PermissionsInput> {
     }
 }
 
-fn read_workspace(loading: &mut Loading<'_>) -> Option<PermissionsInput> {
-    let root = loading.workspace.clone()?;
+fn read_workspace(loading: &mut Loading<'_>, root: &Path) -> Option<PermissionsInput> {
     if root == files::real(&loading.locations.home) {
         // In the home directory itself both are one file, which is the user's.
         return None;
     }
-    let file = WorkspaceFile::look(loading.locations, &loading.records, &root, WORKSPACE_FILE);
+    let file = WorkspaceFile::look(loading.locations, &loading.records, root, WORKSPACE_FILE);
     loading.announce(&file, SourceKind::Permissions);
     let trusted = file.trusted.as_ref()?;
     loading.trusted_files.push(file.path.clone());

@@ -38,7 +38,7 @@ fn place(home: &mut Home, name: &str) -> Option<String> {
 /// What a load with a broken file may still hold: no entry that matches, no server that is on, and
 /// no usable mode besides the built-in ones.
 fn assert_grants_nothing(name: &str, loaded: &Loaded) {
-    for file in &loaded.input.local.files {
+    for file in loaded.input.local.here() {
         for entry in file.mcp_allowlist.iter().flatten() {
             assert!(Entry::parse(&entry.value).is_err(), "{name} grants {}", entry.value);
         }

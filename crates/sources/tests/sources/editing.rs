@@ -76,17 +76,26 @@ fn allow_4_invalid_entries_and_broken_files_change_nothing_and_say_why() -> Outc
 }
 
 #[test]
-fn allow_4_where_only_the_workspace_defines_the_key_the_users_file_is_made() -> Outcome {
+fn allow_4_where_only_the_workspace_defines_the_key_nothing_changes_and_the_ways_are_named() -> Outcome {
     let home = Home::new()?;
     home.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"w:*\"]}")?;
     home.trust()?;
-    let added = home.add("me", List::Mcp, "a:b")?;
-    assert!(
-        matches!(&added, Added::Added { remark: Some(remark), .. } if remark.contains("defines this list")),
-        "{added:?}"
-    );
-    assert_eq!(home.read(FILE)?, "{\n  \"mcpAllowlist\": [\n    \"a:b\"\n  ]\n}\n");
-    assert_eq!(fs::metadata(home.path(FILE))?.permissions().mode() & 0o777, 0o600);
+    let refused = home.add("me", List::Mcp, "a:b").err().map(|error| error.to_string()).unwrap_or_default();
+    for part in ["defines this list", "nothing was changed", "toolwarden trust", "--workspace"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(!home.path(FILE).exists());
+    assert!(home.user("me").mcp_allowlist.is_empty());
+    // The user's file exists, without this key: it must not begin to define it either.
+    home.write(FILE, "{\"terminalAllowlist\": []}")?;
+    assert!(matches!(home.add("me", List::Mcp, "a:b"), Err(EditError::OnlyWorkspace { .. })));
+    assert_eq!(home.read(FILE)?, "{\"terminalAllowlist\": []}");
+    // What is in that list already needs no entry.
+    let place = home.path("work/.cursor/permissions.json").display().to_string();
+    assert_eq!(home.add("me", List::Mcp, "w:x")?, Added::CoveredBy { entry: "w:*".to_owned(), place });
+    // Elsewhere the same entry goes to the stored list, whatever that file says.
+    let added = home.add("anna", List::Mcp, "a:b")?;
+    assert!(matches!(added, Added::Added { place, .. } if place == "stored lists of anna"));
     let removed = home.remove("me", List::Mcp, "w:x")?;
     assert!(removed.places.is_empty());
     assert_eq!(removed.still_granted_by.len(), 1, "{removed:?}");
@@ -112,8 +121,7 @@ fn allow_4_add_then_remove_leaves_every_byte_on_the_disk() -> Outcome {
     home.write(FILE, text)?;
     home.add("me", List::Mcp, "c:d")?;
     let loaded = home.load()?;
-    let entries: Vec<_> =
-        loaded.input.local.files.iter().flat_map(|file| file.mcp_allowlist.iter().flatten()).collect();
+    let entries: Vec<_> = loaded.input.local.here().flat_map(|file| file.mcp_allowlist.iter().flatten()).collect();
     assert_eq!(entries.iter().map(|entry| entry.value.as_str()).collect::<Vec<_>>(), ["a:b", "c:d"]);
     home.remove("me", List::Mcp, "c:d")?;
     assert_eq!(home.read(FILE)?, text);
@@ -151,7 +159,7 @@ fn allow_4_many_writers_lose_nothing() -> Outcome {
     });
     assert!(all);
     let loaded = home.load()?;
-    let entries: usize = loaded.input.local.files.iter().flat_map(|file| file.mcp_allowlist.iter()).map(Vec::len).sum();
+    let entries: usize = loaded.input.local.here().flat_map(|file| file.mcp_allowlist.iter()).map(Vec::len).sum();
     assert_eq!(entries, 80);
     let left: Vec<_> = fs::read_dir(home.path("home/.cursor"))?.flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["permissions.json"], "no temporary file is left");

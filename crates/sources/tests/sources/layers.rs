@@ -146,7 +146,7 @@ fn perm_3_broken_permissions_load_and_everything_else_broken_refuses() -> Outcom
     let home = Home::new()?;
     home.write("home/.cursor/permissions.json", "{")?;
     let loaded = home.load()?;
-    assert!(loaded.input.local.files.iter().all(|file| file.broken));
+    assert!(loaded.input.local.here().all(|file| file.broken));
     assert!(loaded.sources.iter().any(|source| source.state == SourceState::Broken));
 
     home.write("config/toolwarden.toml", "[auto_run]\nmode = 1\n")?;

@@ -40,7 +40,7 @@ fn perm_4_untrusted_files_only_forbid() -> Outcome {
         "customModes:\n  - {slug: evil, name: E, groups: [mcp]}\n  - {slug: m, name: M, groups: [mcp], mcpRestrictions: {disallowedServers: [a]}}\n",
     )?;
     let loaded = home.load()?;
-    assert!(loaded.input.local.files.is_empty(), "it defines no keys");
+    assert!(loaded.input.local.here().count() == 0, "it defines no keys");
     assert!(server(&loaded, "evil").is_none() && mode(&loaded, "evil").is_none());
     let known = server(&loaded, "known").ok_or("no server")?;
     assert_eq!((known.disabled_tools.len(), known.default_enabled, loaded.input.servers.len()), (1, false, 1));
@@ -65,7 +65,7 @@ fn perm_4_trusted_files_count() -> Outcome {
     let loaded = home.load()?;
     assert_eq!(loaded.findings, []);
     assert!(server(&loaded, "a").is_some() && mode(&loaded, "m").is_some());
-    assert_eq!(loaded.input.local.files.len(), 1);
+    assert_eq!(loaded.input.local.here().count(), 1);
     assert_eq!(trust::list(&home.locations)?.len(), 1);
     assert!(trust::untrust(&home.locations, &home.path("work"))?);
     assert!(!trust::untrust(&home.locations, &home.path("work"))?);
@@ -90,8 +90,7 @@ fn perm_4_a_changed_file_stays_at_its_trusted_content_and_only_forbids_more() ->
         "customModes:\n  - {slug: m, name: M, groups: [mcp], mcpRestrictions: {disallowedTools: [{serverName: a, toolName: t}]}}\n  - {slug: new, name: N, groups: [mcp]}\n",
     )?;
     let loaded = home.load()?;
-    let entries: Vec<_> =
-        loaded.input.local.files.iter().flat_map(|file| file.mcp_allowlist.iter().flatten()).collect();
+    let entries: Vec<_> = loaded.input.local.here().flat_map(|file| file.mcp_allowlist.iter().flatten()).collect();
     assert_eq!(entries.iter().map(|entry| entry.value.as_str()).collect::<Vec<_>>(), ["a:*"]);
     let a = server(&loaded, "a").ok_or("no server")?;
     assert!(format!("{:?}", a.launch).contains("\"x\"") && a.disabled_tools.len() == 1);
@@ -113,7 +112,7 @@ fn perm_3_a_trusted_permissions_file_that_breaks_grants_nothing() -> Outcome {
     home.trust()?;
     home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*""#)?;
     let loaded = home.load()?;
-    assert!(loaded.input.local.files.iter().all(|file| file.broken && file.mcp_allowlist.is_none()));
+    assert!(loaded.input.local.here().all(|file| file.broken && file.mcp_allowlist.is_none()));
     Ok(())
 }
 
@@ -142,7 +141,7 @@ fn perm_4_a_deleted_file_grants_nothing_and_its_restrictions_stay() -> Outcome {
         fs::remove_file(home.path(relative))?;
     }
     let loaded = home.load()?;
-    assert!(loaded.input.local.files.is_empty() && loaded.input.servers.is_empty());
+    assert!((loaded.input.local.here().count() == 0) && loaded.input.servers.is_empty());
     assert!(mode(&loaded, "own").is_none());
     assert_eq!(mode(&loaded, "code").map(|mode| mode.name.as_str()), Some("Narrow"), "not the wider built-in one");
     home.trust()?;
@@ -238,5 +237,42 @@ fn perm_4_webhooks_and_the_classifier_are_the_persons_own_also_where_a_workspace
     assert_eq!(hosts, ["https://own.example/${env:TOKEN}"]);
     let machine = loaded.config.classifier.and_then(|machine| machine.url);
     assert_eq!(machine.as_deref(), Some("https://own.example/v1"));
+    Ok(())
+}
+
+/// A token may be bound to another workspace than this one: its file counts there, once trusted, and is protected.
+#[test]
+fn perm_1_the_file_of_every_trusted_workspace_is_read_for_its_own_calls() -> Outcome {
+    let home = Home::new()?;
+    home.write("work/.cursor/permissions.json", r#"{"mcpAllowlist": ["a:*"]}"#)?;
+    home.write("other/.cursor/permissions.json", r#"{"mcpAllowlist": ["b:*"]}"#)?;
+    home.write("other/toolwarden.toml", "[rules]\nfiles = [\"rules/*.cedar\"]\n")?;
+    home.write("other/rules/y.cedar", "permit(principal, action, resource);")?;
+    home.write("untrusted/.cursor/permissions.json", r#"{"mcpAllowlist": ["c:*"]}"#)?;
+    home.trust()?;
+    trust::trust(&home.locations, &home.path("other"), Timestamp::UNIX_EPOCH)?;
+    let loaded = home.load()?;
+    let roots: Vec<_> = loaded.input.local.workspaces.keys().cloned().collect();
+    assert_eq!(roots, [home.path("other"), home.path("work")]);
+    assert!(loaded.input.local.files.is_empty());
+    for file in ["other/toolwarden.toml", "other/rules/y.cedar", "other/.cursor/permissions.json"] {
+        assert!(loaded.input.base.protected_paths.contains(&home.path(file)), "{file}");
+    }
+    // Whatever happens to the other file is no finding of this place, and narrows the other place alone.
+    home.write("other/.cursor/permissions.json", "{\"mcpAllowlist\": [")?;
+    let loaded = home.load()?;
+    assert!(loaded.findings.iter().all(|finding| finding.severity == toolwarden_sources::Severity::Note));
+    let broken = |root: &str| loaded.input.local.workspaces.get(&home.path(root)).map(|file| file.broken);
+    assert_eq!((broken("other"), broken("work")), (Some(true), Some(false)));
+    Ok(())
+}
+
+/// The home is no workspace like others: naming it as a whole names what Toolwarden keeps there.
+#[test]
+fn self_1_the_home_is_not_among_the_directories_people_work_in() -> Outcome {
+    let home = Home::new()?;
+    trust::trust(&home.locations, &home.path("home"), Timestamp::UNIX_EPOCH)?;
+    trust::trust(&home.locations, &home.path(""), Timestamp::UNIX_EPOCH)?;
+    assert_eq!(home.load()?.input.base.workspaces, [home.path("work")]);
     Ok(())
 }

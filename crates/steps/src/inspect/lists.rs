@@ -9,7 +9,7 @@ use toolwarden_conversations::whole::{self, Reply};
 use toolwarden_core::json::{Kind, Part, Value, unescape};
 use toolwarden_core::{Call, Caller, Operation};
 use toolwarden_mcp::Id;
-use toolwarden_mcp::compose::{self, push_spliced};
+use toolwarden_mcp::compose::{self, push_spliced, quoted};
 use toolwarden_mcp::scan::OWN_WORDS;
 use toolwarden_mcp::upstream::http::{Reply as HttpReply, ReplyBody};
 use toolwarden_policy::{PolicySet, is_visible};
@@ -21,6 +21,7 @@ use crate::answer::Answer;
 use crate::gateway::Gateway;
 use crate::pinning;
 use crate::resolve::{Asked, query};
+use crate::visible::{NO_TOOLS, NOTICE};
 use toolwarden_refusals::Refusal;
 
 fn list_of<'a>(gateway: &Gateway, asked: &'a Asked, speaker: &'a Arc<Caller>) -> ListOf<'a> {
@@ -109,7 +110,7 @@ pub fn filtered(gateway: &Gateway, asked: &Asked, (given, result): (&Part, &Part
     }
     // As it is now: what was asked for in a mode that was left meanwhile is not shown in it.
     let (policy, speaker) = (gateway.live.snapshot(), asked.arrival.speaker());
-    let text: Arc<str> = visible(gateway, (asked, &speaker), result, &policy).into();
+    let text: Arc<str> = with_notice(&asked.method, visible(gateway, (asked, &speaker), result, &policy)).into();
     asked.upstream.lists.keep(list_of(gateway, asked, &speaker), given, policy, text.clone());
     Ok(compose::result(id, &text))
 }
@@ -153,6 +154,22 @@ fn visible(gateway: &Gateway, (asked, speaker): (&Asked, &Arc<Caller>), result: 
     let mut text = String::with_capacity(result.raw().len());
     push_spliced(&mut text, result.raw(), &splices);
     text
+}
+
+/// A list of tools with nothing left in it says so (MODE-5): an empty list reads like a fault.
+fn with_notice(method: &str, text: String) -> String {
+    if method != "tools/list" {
+        return text;
+    }
+    let Ok(list) = Part::composed(text.clone()) else { return text };
+    let has_none = list.value().get("tools").is_some_and(|tools| tools.items().next().is_none());
+    if !has_none || list.value().get("nextCursor").is_some() {
+        return text;
+    }
+    let said = list.value().get("_meta").filter(|meta| meta.kind() == Kind::Object);
+    let notice = quoted(NO_TOOLS);
+    let meta = compose::object_with(said, &[(NOTICE, Some(notice.as_str()))]);
+    compose::object_with(Some(list.value()), &[("_meta", Some(meta.as_str()))])
 }
 
 pub fn shows(

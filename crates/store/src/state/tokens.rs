@@ -47,6 +47,13 @@ impl Tokens {
         self.version > 0 || !self.by_id.is_empty() || !self.not_authentic.is_empty()
     }
 
+    /// How many tokens of a user count.
+    #[must_use]
+    pub fn of_user(&self, user: &str) -> usize {
+        let counting = self.by_id.values().filter(|token| token.revoked_at.is_none());
+        counting.filter(|token| token.claims.user.as_deref() == Some(user)).count()
+    }
+
     fn take(&mut self, id: String, token: Option<StoredToken>) {
         self.not_authentic.retain(|known| *known != id);
         match token {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use serde::Serialize;
-use toolwarden_core::Caller;
+use toolwarden_core::{Caller, Door};
+use toolwarden_policy::Transport;
 
 use crate::environment;
 use crate::output::{self, BadInput, Exit};
@@ -24,7 +25,8 @@ pub fn run(places: &Places, arguments: &DescribeArguments) -> Result<Exit> {
     }
     let mut caller = Caller::local_person(house.locations.user.as_str());
     caller.mode.clone_from(&arguments.mode);
-    let text = toolwarden_advice::describe(&house.policy, &Arc::new(caller), environment::now());
+    let transport = Transport::new(Door::Mcp, house.locations.workspace_root());
+    let text = toolwarden_advice::describe(&house.policy, &transport, &Arc::new(caller), environment::now());
     if arguments.format.json {
         output::json(&Description { mode: arguments.mode.as_deref(), text: &text })?;
     } else {

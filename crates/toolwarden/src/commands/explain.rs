@@ -10,8 +10,8 @@ use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason, Standing};
 use toolwarden_pins as pins;
-use toolwarden_policy::{Explanation, FlatName, Query, RuleRef, decide, nearest_miss, resolve_flat_name};
-use toolwarden_sources::lookup;
+use toolwarden_policy::{Definition, Explanation, Query, RuleRef, Transport, decide, nearest_miss};
+use toolwarden_sources::{Locations, lookup};
 
 use crate::clerk::Desk;
 use crate::environment;
@@ -25,16 +25,9 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
         Some(id) => bearer(places, &house, id, arguments)?,
         None => caller(&house, arguments),
     });
-    let call = call(&house, arguments, caller.user.as_deref())?;
-    let mut query = Query::new(caller, call, Door::Explain, arguments.time.unwrap_or_else(environment::now)).traced();
-    query.workspace.clone_from(&house.locations.workspace);
-    query.files = lookup::files(&house.policy, &query).into();
-    let changes = changes_of(&house, &query.call.server);
-    let server = house.policy.servers().get(&query.call.server);
-    if server.is_none_or(|server| server.is_for(query.caller.user.as_deref())) {
-        query.definition = pins::standing(&house.locations, &query.call.server, called(&query.call), changes)?;
-    }
-    query.seen = arguments.seen.clone().into();
+    let query = query(&house, caller, arguments)?.with_seen(arguments.seen.clone()).traced();
+    let (definition, files) = (definition(&house, &query)?, lookup::files(&house.policy, &query));
+    let query = query.with_definition(definition).with_files(files);
     let verdict = decide(&house.policy, &query);
     let explanation = verdict.explanation();
     let answer = Answer::new(&house, &query, explanation);
@@ -44,6 +37,16 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
         output::text(&answer.text(&query, explanation))?;
     }
     Ok(explanation.decision.into())
+}
+
+/// How the definition of what is called stands (GATE-12).
+fn definition(house: &House, query: &Query) -> Result<Definition> {
+    let server = house.policy.servers().get(&query.call.server);
+    if server.is_some_and(|server| !server.is_for(query.caller.user.as_deref())) {
+        return Ok(Definition::default());
+    }
+    let changes = changes_of(house, &query.call.server);
+    Ok(pins::standing(&house.locations, &query.call.server, called(&query.call), changes)?)
 }
 
 /// What of its server's definitions a call depends on.
@@ -57,26 +60,26 @@ fn changes_of(house: &House, server: &str) -> pins::Changes {
     if found.is_some_and(|one| one.follows_changes) { pins::Changes::Follow } else { pins::Changes::Wait }
 }
 
-fn call(house: &House, arguments: &ExplainArguments, user: Option<&str>) -> Result<Call> {
+/// The question, built as every transport builds its own (WORK-4).
+fn query(house: &House, caller: Arc<Caller>, arguments: &ExplainArguments) -> Result<Query> {
+    let transport = Transport::new(Door::Explain, house.locations.workspace_root());
+    let time = arguments.time.unwrap_or_else(environment::now);
     if let Some(command) = &arguments.shell {
-        return Ok(Call::shell(command.as_str(), None));
+        return Ok(transport.query(caller, Call::shell(command.as_str(), None), time));
     }
     if let Some(url) = &arguments.fetch {
-        return Ok(Call::fetch(url.as_str()));
+        return Ok(transport.query(caller, Call::fetch(url.as_str()), time));
     }
     let target = arguments.target.as_deref().unwrap_or_default();
-    let document = match &arguments.args {
-        None => None,
-        Some(text) => Some(Arc::new(parse_arguments(text)?)),
+    let document = arguments.args.as_deref().map(parse_arguments).transpose()?.map(Arc::new);
+    let query = match target.split_once(':') {
+        Some((server, tool)) => transport.query(caller, Call::named(server, tool, document), time),
+        None => transport.query_by_flat_name(&house.policy, caller, ("", target), document, time),
     };
-    let (server, tool) = match target.split_once(':') {
-        Some((server, tool)) => (server.to_owned(), tool.to_owned()),
-        None => flat(house, target, user)?,
-    };
-    Ok(match Operation::from_reserved_name(&tool) {
-        Some(operation) => Call::operation(server, operation, document),
-        None => Call::mcp(server, tool, document),
-    })
+    if query.call.server.is_empty() && query.several.is_empty() {
+        return Err(BadInput(format!("`{}` names no server: write SERVER:TOOL", shown(target))).into());
+    }
+    Ok(if arguments.args.is_none() { query.without_arguments() } else { query })
 }
 
 fn parse_arguments(text: &str) -> Result<Document> {
@@ -88,19 +91,6 @@ fn parse_arguments(text: &str) -> Result<Document> {
     Ok(document)
 }
 
-/// A name as agents write it, without a server of its own (ALLOW-11).
-fn flat(house: &House, name: &str, user: Option<&str>) -> Result<(String, String)> {
-    let flat = resolve_flat_name(&house.policy, name, "", user);
-    match flat {
-        FlatName::One(tool) if !tool.server.is_empty() => Ok((tool.server, tool.tool)),
-        FlatName::One(_) => Err(BadInput(format!("`{}` names no server: write SERVER:TOOL", shown(name))).into()),
-        FlatName::Several(tools) => {
-            let names: Vec<String> = tools.iter().map(ToString::to_string).collect();
-            Err(BadInput(format!("`{}` may mean {}: write SERVER:TOOL", shown(name), names.join(" or "))).into())
-        }
-    }
-}
-
 /// Whoever carries a stored token, with what is left of it.
 fn bearer(places: &Places, house: &House, id: &str, arguments: &ExplainArguments) -> Result<Caller> {
     let desk = Desk::open(places, arguments.policy.workspace.as_deref())?;
@@ -108,6 +98,7 @@ fn bearer(places: &Places, house: &House, id: &str, arguments: &ExplainArguments
     let missing = || BadInput(format!("there is no token `{}`; see `toolwarden tokens list`", shown(id)));
     let token = tokens.iter().find(|token| token.id == id).ok_or_else(missing)?;
     let mut caller = Caller::of_token(id, &token.claims, &house.locations.user);
+    caller.token.workspace = caller.token.workspace.as_deref().map(Locations::bound_workspace);
     if token.state == "revoked" {
         caller.token.standing = Standing::Revoked;
     }
@@ -272,6 +263,7 @@ impl Answer {
 
 fn subject(query: &Query) -> String {
     match &query.call.kind {
+        CallKind::Mcp { .. } if query.call.server.is_empty() => shown(&query.call.tool).into_owned(),
         CallKind::Mcp { .. } => format!("{}:{}", shown(&query.call.server), shown(&query.call.tool)),
         CallKind::Shell { command, .. } => format!("shell {}", shown(command)),
         CallKind::Fetch { url } => format!("fetch {}", shown(url)),

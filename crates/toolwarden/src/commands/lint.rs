@@ -25,24 +25,13 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
     match wire::load_here(&desk)? {
         Ok(loaded) => {
             let loaded = wire::complete(loaded, desk.locations(), arguments)?;
-            Ok(merge(&loaded.findings, toolwarden_advice::lint(&loaded.input)))
+            Ok(toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input)))
         }
-        Err(Refusal::Faults { findings, .. }) => Ok(findings.iter().map(wire::convert).collect()),
+        Err(Refusal::Faults { findings, .. }) => {
+            Ok(findings.iter().map(toolwarden_sources::Finding::of_policy).collect())
+        }
         Err(refusal @ Refusal::Untrusted { .. }) => Err(BadInput(refusal.to_string()).into()),
     }
-}
-
-/// The readers' findings and the judge's, by place. Both may speak of one entry or one mode.
-pub(super) fn merge(of_readers: &[toolwarden_sources::Finding], of_judge: Vec<Finding>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = of_readers.iter().map(wire::convert).collect();
-    let place = |finding: &Finding| (finding.origin.source.clone(), finding.origin.line, finding.origin.column);
-    let known: Vec<_> = findings.iter().map(|finding| (finding.code, place(finding))).collect();
-    // A mode carries what its reader found on a line, which the reader has already said.
-    let is_said = |finding: &Finding| finding.code == "mode_refused" && finding.message.contains("is refused: line ");
-    let is_new = |finding: &Finding| !is_said(finding) && !known.contains(&(finding.code, place(finding)));
-    findings.extend(of_judge.into_iter().filter(is_new));
-    findings.sort_by_key(place);
-    findings
 }
 
 /// Each file by itself; rule files are also checked against the schema.
@@ -54,7 +43,7 @@ fn of_files(files: &[PathBuf]) -> Result<Vec<Finding>> {
     for path in files {
         let of_reader = check_file(path);
         let of_judge = if path.is_file() { judged_alone(path)? } else { Vec::new() };
-        findings.extend(merge(&of_reader, of_judge));
+        findings.extend(toolwarden_sources::merged(&of_reader, of_judge));
     }
     Ok(findings)
 }

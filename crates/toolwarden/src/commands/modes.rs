@@ -237,7 +237,7 @@ fn validate(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format
         input.base.modes.extend(reading.value);
     }
     let of_judge = toolwarden_advice::lint(&input).into_iter().filter(is_about_modes).collect();
-    let findings = super::lint::merge(&of_readers, of_judge);
+    let findings = toolwarden_sources::merged(&of_readers, of_judge);
     super::lint::print(&findings, format)
 }
 

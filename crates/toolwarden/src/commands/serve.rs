@@ -30,7 +30,7 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
     // It stays when others are added: whoever uses it is not disturbed.
     let demo = arguments.demo && house.loaded.definitions.is_empty();
     let house = with_demo(house, demo, &store)?;
-    wire::warn(&house.loaded);
+    wire::warn_of_all(&house.loaded);
     serving::log_to_stderr(&house.loaded.config)?;
     serving::make_room_for_connections();
     let reload = move |store: &Records| with_demo(wire::house(&locations, &policy, store)?, demo, store);

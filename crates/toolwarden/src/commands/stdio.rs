@@ -19,7 +19,7 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let base = runtime.block_on(Base::open(&locations))?;
     let house = wire::house(&locations, &policy, &base.records())?;
-    wire::warn(&house.loaded);
+    wire::warn_of_all(&house.loaded);
     serving::log_to_stderr(&house.loaded.config)?;
     let scope = match &arguments.server {
         None => Scope::All,

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Digest, Secret};
 use toolwarden_gateway::{Book, Gateway, NotTaken, Reading};
+use toolwarden_policy::Finding;
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_sources::{Loaded, Locations, ScreeningRules, stored};
 use toolwarden_store::State;
@@ -38,6 +39,7 @@ pub struct Start {
     /// As they looked when they had just been read.
     pub looks: Vec<Look>,
     asks: bool,
+    findings: Vec<String>,
     fixed: Fixed,
     /// Of what the store held.
     version: u64,
@@ -52,6 +54,7 @@ impl Start {
             contents: contents(&versioned(&files, locations)),
             files,
             asks: asks(loaded),
+            findings: findings(loaded),
             fixed: fixed(loaded),
             version: loaded.input.version,
         }
@@ -61,6 +64,15 @@ impl Start {
 /// `[control] confirm_file_widening`.
 fn asks(loaded: &Loaded) -> bool {
     loaded.config.control.confirm_file_widening == Some(true)
+}
+
+/// What is to be said of a policy, in one line each.
+fn findings(loaded: &Loaded) -> Vec<String> {
+    let line = |finding: &Finding| {
+        let help = finding.suggestion.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        shown(&format!("{}: {}: {}{help}", finding.severity.as_str(), finding.origin, finding.message)).into_owned()
+    };
+    wire::findings(loaded).iter().map(line).collect()
 }
 
 /// Takes policies over.
@@ -83,6 +95,8 @@ struct InForce {
     asks: bool,
     /// Something wider was read since, and waits: it must not come in with what the clerk is asked for.
     another_waits: bool,
+    /// What was said of it: only what is new is said again.
+    findings: Vec<String>,
     /// Of what the store holds.
     version: u64,
     /// What all files held.
@@ -104,6 +118,7 @@ impl<R: Reload> Taking<R> {
             files,
             asks: start.asks,
             another_waits: false,
+            findings: start.findings.clone(),
             version: start.version,
             contents: start.contents.clone(),
         };
@@ -190,7 +205,11 @@ impl<R: Reload> Taking<R> {
         let others = files.iter().filter(|file| !is_the_clerks(file, &house.locations));
         let others: Vec<PathBuf> = others.cloned().collect();
         let looks = if others == in_force.files { before } else { looks(&others) };
-        *in_force = InForce { files: others, looks, asks, another_waits: false, version, contents: held };
+        let findings = findings(&house.loaded);
+        for finding in findings.iter().filter(|finding| !in_force.findings.contains(finding)) {
+            tracing::warn!("{finding}");
+        }
+        *in_force = InForce { files: others, looks, asks, another_waits: false, findings, version, contents: held };
         Ok(files)
     }
 

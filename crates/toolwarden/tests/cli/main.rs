@@ -37,6 +37,7 @@ mod stopping;
 mod storing;
 mod suggesting;
 mod tailing;
+mod transports;
 mod trusting;
 mod unseen;
 mod versions;

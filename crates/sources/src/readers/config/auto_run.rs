@@ -28,6 +28,7 @@ pub(super) fn read(report: &mut Report, standing: Standing, node: &Node, config:
         let what = key.text.as_str();
         match what {
             "mode" => {
+                auto_run.mode_is_chosen = true;
                 let word = report.word(what, value, &MODES);
                 // An unreadable mode must not be a wider one.
                 auto_run.mode = word.as_deref().and_then(AutoRunMode::parse).unwrap_or(AutoRunMode::AskEveryTime);
