@@ -5,7 +5,7 @@ use toolwarden_core::{Caller, CallerKind, Sourced};
 
 use crate::allowlist::Allowlist;
 use crate::finding::Finding;
-use crate::input::{AdminInput, AutoRunMode, LocalInput, PolicyInput, ServerInput, UserInput};
+use crate::input::{AdminInput, AutoRunMode, LocalInput, OwnProtections, PolicyInput, ServerInput, UserInput};
 use crate::instructions::Instructions;
 use crate::narrow_entry::NarrowEntries;
 use crate::shell::{Blocklist, ShellAllowlist, ShellEntry, SimpleCommand};
@@ -129,6 +129,7 @@ fn denied_hosts(texts: &[Sourced<String>]) -> Result<Vec<(String, RuleRef)>, Vec
 #[derive(Debug, Default)]
 pub struct UserLayer {
     pub(crate) mode: Option<AutoRunMode>,
+    pub(crate) protections: OwnProtections,
     pub(crate) lists: Lists,
     pub(crate) blocks: Allowlist,
 }
@@ -138,6 +139,7 @@ impl UserLayer {
     pub fn compile(input: &UserInput) -> Self {
         Self {
             mode: input.auto_run_mode,
+            protections: input.protections,
             lists: Lists {
                 mcp: Allowlist::compile(&input.mcp_allowlist),
                 narrow: NarrowEntries::compile(&input.mcp_allowlist),

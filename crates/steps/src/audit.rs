@@ -52,6 +52,8 @@ pub struct Trail {
     target: Option<String>,
     size: usize,
     digest: Option<String>,
+    /// The arguments as they may be recorded.
+    arguments: Option<serde_json::Value>,
     state: State,
     receipt: Option<Receipt>,
     flight: Arc<Flight>,
@@ -79,6 +81,7 @@ impl Trail {
             target: None,
             size: arrival.size,
             digest: None,
+            arguments: None,
             state: State::Open,
             receipt: None,
             flight: arrival.course.flight().clone(),
@@ -126,6 +129,14 @@ impl Trail {
             _ => None,
         };
         self.target = target(asked);
+        self.arguments = self.recorded(asked);
+    }
+
+    /// What the record may show of the arguments, where it is to show them.
+    fn recorded(&self, asked: &Asked) -> Option<serde_json::Value> {
+        let redactor = self.gateway.settings.recorded_arguments.as_ref()?;
+        let arguments = asked.query.call.params.as_ref()?.member("arguments")?;
+        Some(redactor.redacted(arguments.value()))
     }
 
     /// Who the judge sees: meanwhile the session may have been put in another mode.
@@ -373,6 +384,7 @@ impl Trail {
         record.session = self.session.as_deref();
         record.request_bytes = u64::try_from(self.size).ok();
         record.arguments_digest = self.digest.as_deref();
+        record.arguments = self.arguments.as_ref();
         record.approval_id = self.under.as_ref().map(|under| under.id.as_str());
         record
     }

@@ -3,6 +3,7 @@
 mod broken;
 mod editing;
 mod home;
+mod keys;
 mod layers;
 mod properties;
 mod real_files;

@@ -27,6 +27,7 @@ mod reference;
 mod restarting;
 mod rotating;
 mod server;
+mod settling;
 mod signals;
 mod socket;
 mod stopping;

@@ -5,5 +5,6 @@ mod dependencies;
 mod forging;
 mod remedies;
 mod requirements;
+mod settings;
 mod sizes;
 mod workspace;

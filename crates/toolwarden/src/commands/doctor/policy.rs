@@ -47,7 +47,8 @@ pub(super) fn check(
 }
 
 fn policy(loaded: &Loaded) -> Check {
-    let findings = lint::merge(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+    let mut findings = lint::merge(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+    findings.extend(lint::at_start(loaded));
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.severity == severity);
     let (errors, warnings) = (of(Severity::Error).count(), of(Severity::Warning).count());
     let first = of(Severity::Error).next().or_else(|| of(Severity::Warning).next()).map(finding_text);
