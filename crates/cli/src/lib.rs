@@ -80,6 +80,7 @@ pub enum Command {
     Admin(AdminCommand),
     #[command(subcommand)]
     Policy(PolicyCommand),
+    Reload(ReloadArguments),
     Trust(TrustArguments),
     #[command(subcommand)]
     Servers(ServersCommand),
@@ -117,6 +118,16 @@ pub struct UnblockArguments {
     /// Whose block, other than your own
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Make the running server read its files again
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  toolwarden reload\n\nFiles are also read again within a second after they change, and on SIGHUP."
+)]
+pub struct ReloadArguments {
     #[command(flatten)]
     pub format: Format,
 }

@@ -92,12 +92,31 @@ async fn act<O: Operation>(
 
 pub(crate) fn failed(error: &ControlError) -> Response {
     let fault = error.fault();
-    json(status(&fault), &Failed { error: fault })
+    problem(status(&fault), fault)
 }
 
+/// An error after RFC 9457. `error` is the form of earlier versions, and stays.
 #[derive(Serialize)]
-struct Failed {
+struct Problem {
     error: Fault,
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    #[serde(flatten)]
+    fault: Fault,
+}
+
+fn problem(status: StatusCode, fault: Fault) -> Response {
+    let problem = Problem {
+        r#type: format!("urn:toolwarden:problem:{}", fault.code),
+        title: status.canonical_reason().unwrap_or("Error"),
+        status: status.as_u16(),
+        detail: fault.message.clone(),
+        error: fault.clone(),
+        fault,
+    };
+    encoded(status, "application/problem+json", &problem)
 }
 
 fn status(fault: &Fault) -> StatusCode {
@@ -111,12 +130,16 @@ fn status(fault: &Fault) -> StatusCode {
 }
 
 pub(crate) fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
-    json(status, &Failed { error: Fault::new(code, message) })
+    problem(status, Fault::new(code, message))
 }
 
 fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    encoded(status, "application/json", value)
+}
+
+fn encoded(status: StatusCode, kind: &'static str, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
-        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, kind)], bytes).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

@@ -30,6 +30,7 @@ pub mod policy_confirm;
 pub mod policy_diff;
 pub mod policy_history;
 pub mod policy_records;
+pub mod policy_reload;
 pub mod policy_rollback;
 pub mod roles_list;
 pub mod roles_set;
@@ -86,6 +87,7 @@ pub use policy_confirm::PolicyConfirm;
 pub use policy_diff::PolicyDiff;
 pub use policy_history::PolicyHistory;
 pub use policy_records::PolicyRecords;
+pub use policy_reload::PolicyReload;
 pub use policy_rollback::PolicyRollback;
 pub use roles_list::RolesList;
 pub use roles_set::RolesSet;
@@ -157,6 +159,7 @@ pub fn all(visitor: &mut impl Visitor) {
         PolicyDiff,
         PolicyHistory,
         PolicyRecords,
+        PolicyReload,
         PolicyRollback,
         RolesList,
         RolesSet,

@@ -48,7 +48,7 @@ pub async fn greet(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(Link, 
 
 async fn greet_as_known(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(Link, Opened), Failure> {
     if upstream.known_legacy() == Some(false) {
-        match greet_modern(upstream, hello.outbound).await {
+        match greet_modern(upstream, hello.outbound, hello.principal).await {
             // It may have been replaced: whatever was known of it is asked again.
             Err(Failure::OtherEra(_) | Failure::Answered { .. } | Failure::Wordless { .. }) => upstream.doubt(),
             greeted => return greeted,
@@ -74,7 +74,7 @@ async fn greet_as_known(upstream: &Arc<Upstream>, hello: Hello<'_>) -> Result<(L
         return Err(refused);
     }
     upstream.found_legacy(false);
-    greet_modern(upstream, hello.outbound).await
+    greet_modern(upstream, hello.outbound, hello.principal).await
 }
 
 /// Whether the refusal of `initialize` is one a modern server gives.
@@ -84,8 +84,8 @@ fn is_of_modern_server(error: &str) -> bool {
 }
 
 /// What a modern server says of itself, in the words of `initialize`.
-async fn greet_modern(upstream: &Arc<Upstream>, hello: &Outbound) -> Result<(Link, Opened), Failure> {
-    let link = upstream.modern().await?;
+async fn greet_modern(upstream: &Arc<Upstream>, hello: &Outbound, principal: &str) -> Result<(Link, Opened), Failure> {
+    let link = upstream.modern(principal).await?;
     let said = ask(upstream, &link, "server/discover", None).await?;
     let asked = hello.params().and_then(|params| params.value().get("protocolVersion")).and_then(|text| text.as_str());
     let asked = asked.and_then(|text| Version::parse(&text)).filter(|version| version.era() == Era::Legacy);

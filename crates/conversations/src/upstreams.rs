@@ -28,7 +28,7 @@ use toolwarden_mcp::upstream::event_pipe::{EventPipe, EventPipeLimits};
 use toolwarden_mcp::upstream::http::{HttpTarget, HttpUpstream};
 use toolwarden_mcp::{Backoff, Era, Notification};
 use toolwarden_policy::input::{Launch, LimitsInput};
-use toolwarden_sources::{ServerDefinition, Transport};
+use toolwarden_sources::{ServerDefinition, Share, Transport};
 
 pub use ears::{Ears, Wanted, acknowledged, ended, is_at_or_under, tagged};
 pub use http::{HttpLink, News, failure as http_failure};
@@ -125,8 +125,8 @@ pub struct Upstream {
     /// How long it may be silent, as its own file says.
     timeout: Option<Duration>,
     pub open_time: Duration,
-    /// One child for everybody, whatever it may mix up: `share = "all"`.
-    share_all: bool,
+    /// Who may use the same child; none = one for each principal of the legacy era, one for all of the modern one.
+    share: Option<Share>,
     /// What its file says: the oldest HTTP transport, and nothing else.
     says_sse: bool,
     /// Lines to it that are open: children, and streams of the oldest HTTP transport.
@@ -205,7 +205,7 @@ impl Upstream {
             default_bounds: bounds.call,
             timeout: connection.timeout,
             open_time: bounds.open_time,
-            share_all: connection.share.as_deref() == Some("all"),
+            share: connection.share,
             says_sse: connection.transport == Some(Transport::Sse),
             lines: Arc::default(),
             shared: shared::Shared::default(),
@@ -328,12 +328,12 @@ impl Upstream {
 
     /// The conversation modern requests travel on, if the server speaks that era: connections are pooled,
     /// a child is shared.
-    pub async fn modern(self: &Arc<Self>) -> Result<Link, Failure> {
+    pub async fn modern(self: &Arc<Self>, principal: &str) -> Result<Link, Failure> {
         match self.reach() {
             Reach::Http(http) if self.speaks_modern().await? => Ok(Link::Http(Arc::new(HttpLink::modern(self, http)))),
             Reach::Http(_) => Err(Failure::OtherEra(OLDER)),
             Reach::Command(_) if self.known_modern() == Some(false) => Err(Failure::OtherEra(OLDER)),
-            Reach::Command(_) => self.modern_child().await.map(Link::Stdio),
+            Reach::Command(_) => self.modern_child(principal).await.map(Link::Stdio),
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
         }
     }
@@ -345,7 +345,7 @@ impl Upstream {
 
     /// Whether a legacy session needs a child of its own.
     pub fn wants_own_child(&self, capabilities: &str) -> bool {
-        !self.share_all && capabilities != "{}"
+        self.share != Some(Share::All) && capabilities != "{}"
     }
 
     /// A new line to the server: a child, or a stream of the oldest HTTP transport.

@@ -146,6 +146,9 @@ pub struct AuditRecord<'a> {
     /// Keyed digest of the call (REVIEW-5 under the keyring), in hex.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<&'a str>,
+    /// The arguments of the call without what is hidden, where `[audit] arguments` asks for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<&'a serde_json::Value>,
     /// What a classifier said, and how.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classifier: Option<VerdictRecord<'a>>,
@@ -221,6 +224,7 @@ impl AuditRecord<'_> {
             request_bytes: None,
             response_bytes: None,
             arguments_digest: None,
+            arguments: None,
             classifier: None,
             detail: None,
         }

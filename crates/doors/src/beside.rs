@@ -14,8 +14,8 @@ use toolwarden_gateway::{Answer, Credential, Events, Gateway, Refusal, identify}
 use toolwarden_telemetry::TurnedAway;
 
 use crate::body::AnswerBody;
-use crate::http::{JSON, credential, refused, respond};
-use crate::{hosts, observing, post};
+use crate::http::{credential, refused, respond};
+use crate::{hosts, landing, observing, post};
 
 /// Where it begins.
 const PATH: &str = "/api/";
@@ -25,6 +25,8 @@ const PAGES: &str = "/approve/";
 const LARGEST: usize = 256 * 1024;
 /// And forms a note.
 const LARGEST_FORM: usize = 16 * 1024;
+/// Errors after RFC 9457.
+const PROBLEM: http::HeaderValue = http::HeaderValue::from_static("application/problem+json");
 
 /// An answer on its way.
 pub type Answering = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
@@ -59,6 +61,9 @@ where
     if let Err(error) = checked.and_then(|()| hosts::check_own(&parts.headers, beside.origins())) {
         observing::turn_away(gateway, observing::why_host(error));
         return fault(StatusCode::FORBIDDEN, "forbidden", &error.to_string());
+    }
+    if let Some(page) = landing::page(&parts.method, parts.uri.path()) {
+        return page;
     }
     if parts.uri.path().starts_with(PAGES) {
         return match post::collected(&parts.headers, body, LARGEST_FORM).await {
@@ -95,11 +100,11 @@ where
 fn person(gateway: &Gateway, credential: &Credential) -> Result<Arc<Caller>, Box<Response<AnswerBody>>> {
     let nobody = || Refusal::Unauthorized("the control side is for persons who show a token, wherever they come from");
     if !matches!(credential, Credential::Token(_)) {
-        return Err(Box::new(refused(gateway, &nobody())));
+        return Err(Box::new(unidentified(gateway, &nobody())));
     }
-    let caller = identify(gateway, credential, None).map_err(|refusal| Box::new(refused(gateway, &refusal)))?;
+    let caller = identify(gateway, credential, None).map_err(|refusal| Box::new(unidentified(gateway, &refusal)))?;
     if caller.token.id.is_none() {
-        return Err(Box::new(refused(gateway, &nobody())));
+        return Err(Box::new(unidentified(gateway, &nobody())));
     }
     if caller.kind == CallerKind::Agent {
         let why = "this is for persons; the token is an agent's";
@@ -108,11 +113,37 @@ fn person(gateway: &Gateway, credential: &Credential) -> Result<Arc<Caller>, Box
     Ok(caller)
 }
 
+/// Whoever is not known gets the status and headers of the MCP side, and the form of this side.
+fn unidentified(gateway: &Gateway, refusal: &Refusal) -> Response<AnswerBody> {
+    let (parts, _) = refused(gateway, refusal).into_parts();
+    let (code, message) = match refusal {
+        Refusal::Unauthorized(why) => ("unauthorized", (*why).to_owned()),
+        Refusal::TooManyGuesses => ("too_many_requests", "too many wrong tokens; try again in a minute".to_owned()),
+        _ => ("unavailable", "who asks cannot be found out now; try again".to_owned()),
+    };
+    let mut response = fault(parts.status, code, &message);
+    for name in [http::header::WWW_AUTHENTICATE, http::header::RETRY_AFTER] {
+        if let Some(value) = parts.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
+}
+
 /// In the form of the control side's own errors.
 fn fault(status: StatusCode, code: &str, message: &str) -> Response<AnswerBody> {
-    let body = serde_json::json!({ "error": { "code": code, "message": message } }).to_string();
+    let body = serde_json::json!({
+        "type": format!("urn:toolwarden:problem:{code}"),
+        "title": status.canonical_reason().unwrap_or("Error"),
+        "status": status.as_u16(),
+        "detail": message,
+        "code": code,
+        "message": message,
+        "error": { "code": code, "message": message },
+    });
+    let body = body.to_string();
     let mut response = Response::new(AnswerBody::Whole(Some(Bytes::from(body))));
     *response.status_mut() = status;
-    response.headers_mut().insert(http::header::CONTENT_TYPE, JSON);
+    response.headers_mut().insert(http::header::CONTENT_TYPE, PROBLEM);
     response
 }

@@ -12,7 +12,7 @@ use toolwarden_gateway::{Answer, Credential, Gateway, Refusal, Reply, Shape, ans
 use toolwarden_mcp::{Era, Version, headers};
 
 use crate::body::AnswerBody;
-use crate::{hosts, observing, post, sse, streams};
+use crate::{hosts, landing, observing, post, sse, streams};
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -45,6 +45,9 @@ where
     let path = parts.uri.path();
     let oldest = scope_of(path, "/sse");
     let Some(scope) = oldest.clone().or_else(|| scope_of(path, "/mcp")) else {
+        if let Some(page) = landing::page(&parts.method, path) {
+            return page;
+        }
         let page = observing::page(gateway, &parts.method, path).await;
         return page.unwrap_or_else(|| if is_of_oauth(path) { no_oauth() } else { nothing_here() });
     };

@@ -7,6 +7,7 @@ mod beside;
 mod body;
 pub mod hosts;
 mod http;
+mod landing;
 mod lines;
 mod listener;
 mod news;

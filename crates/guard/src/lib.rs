@@ -9,6 +9,7 @@ mod heads;
 mod limits;
 pub mod live;
 mod rate;
+pub mod redaction;
 pub mod screen;
 mod screens;
 mod turns;

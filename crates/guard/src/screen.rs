@@ -21,7 +21,7 @@ use toolwarden_sources::{HiddenText, Pattern, Screening, ScreeningRules};
 
 pub use findings::{Finding, Findings};
 pub use secrets::Secrets;
-use secrets::of_member;
+pub(crate) use secrets::of_member;
 use walk::Walk;
 
 /// So many places of one text are looked at; no honest one has more.

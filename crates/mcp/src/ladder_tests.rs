@@ -57,6 +57,12 @@ fn rungs_refuse_in_order() {
 
 #[test]
 fn names_are_mirrored() {
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let (params, called) = (format!(r#""taskId":"t1",{META}"#), ("mcp-method", method));
+        assert_eq!(outcome(method, &params, &[VERSION, called, ("mcp-name", "t1")]), "fine", "{method}");
+        assert_eq!(outcome(method, &params, &[VERSION, called, ("mcp-name", "t2")]), "header", "{method}");
+        assert_eq!(outcome(method, &params, &[VERSION, called]), "header", "{method}");
+    }
     let params = format!("\"name\":\"über\",{META}");
     let call = ("mcp-method", "tools/call");
     assert_eq!(outcome("tools/call", &params, &[VERSION, call, ("mcp-name", "=?base64?w7xiZXI=?=")]), "fine");

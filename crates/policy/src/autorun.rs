@@ -58,12 +58,11 @@ fn mcp(subject: &Subject<'_>) -> AutoRun {
     // look-alike stays under both protections (ALLOW-8).
     let looks_like_browser = settings.browser_servers.iter().any(|browser| browser.eq_ignore_ascii_case(server));
     let is_browser = settings.browser_servers.iter().any(|browser| browser == server);
-    let browser_protection = settings.browser_protection || admin.is_some_and(|admin| admin.browser_protection);
-    let mcp_protection = settings.mcp_protection || admin.is_some_and(|admin| admin.mcp_protection);
-    if looks_like_browser && browser_protection {
+    let protections = subject.policy.protections(subject.caller);
+    if looks_like_browser && protections.browser {
         return Step::because(Reason::Protected).noting("browser protection").into();
     }
-    if !is_browser && mcp_protection {
+    if !is_browser && protections.mcp {
         return Step::because(Reason::Protected).noting("MCP protection").into();
     }
     let Some(mode) = mode(subject) else { return AutoRun::because(Reason::NoUser) };

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::input::{AutoRunInput, AutoRunMode};
+use crate::input::{AutoRunInput, AutoRunMode, OwnProtections};
 use crate::lists::{Admin, Lists, LocalLayer, UserLayer};
 use crate::set::PolicySet;
 use crate::settings::Settings;
@@ -43,6 +43,7 @@ pub struct AdminContents<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct UserContents<'a> {
     pub mode: Option<AutoRunMode>,
+    pub protections: OwnProtections,
     pub lists: ListContents<'a>,
     pub blocks: Vec<&'a RuleRef>,
 }
@@ -134,7 +135,8 @@ impl<'a> AdminContents<'a> {
 
 impl<'a> UserContents<'a> {
     fn of(user: &'a UserLayer) -> Self {
-        Self { mode: user.mode, lists: ListContents::of(&user.lists), blocks: user.blocks.rules().collect() }
+        let (mode, protections) = (user.mode, user.protections);
+        Self { mode, protections, lists: ListContents::of(&user.lists), blocks: user.blocks.rules().collect() }
     }
 }
 

@@ -355,10 +355,19 @@ pub struct ToolDefinition {
     pub output_schema: Option<serde_json::Value>,
 }
 
+/// Protections as a user set them; none = as `[auto_run] protections` has it (ALLOW-8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnProtections {
+    pub mcp: Option<bool>,
+    pub browser: Option<bool>,
+    pub delete: Option<bool>,
+}
+
 /// What is stored for one user.
 #[derive(Debug, Clone, Default)]
 pub struct UserInput {
     pub auto_run_mode: Option<AutoRunMode>,
+    pub protections: OwnProtections,
     pub mcp_allowlist: Vec<Sourced<String>>,
     pub terminal_allowlist: Vec<Sourced<String>>,
     /// "Deny always" answers, `server:tool` (REVIEW-3).

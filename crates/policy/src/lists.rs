@@ -7,7 +7,9 @@ use toolwarden_core::{Caller, Sourced};
 
 use crate::allowlist::Allowlist;
 use crate::finding::Finding;
-use crate::input::{AdminInput, AutoRunMode, LocalInput, PermissionsInput, PolicyInput, ServerInput, UserInput};
+use crate::input::{
+    AdminInput, AutoRunMode, LocalInput, OwnProtections, PermissionsInput, PolicyInput, ServerInput, UserInput,
+};
 use crate::instructions::Instructions;
 use crate::narrow_entry::NarrowEntries;
 use crate::query::Query;
@@ -133,6 +135,7 @@ fn denied_hosts(texts: &[Sourced<String>]) -> Result<Vec<(String, RuleRef)>, Vec
 #[derive(Debug, Default)]
 pub struct UserLayer {
     pub(crate) mode: Option<AutoRunMode>,
+    pub(crate) protections: OwnProtections,
     pub(crate) lists: Lists,
     pub(crate) blocks: Allowlist,
 }
@@ -142,6 +145,7 @@ impl UserLayer {
     pub fn compile(input: &UserInput) -> Self {
         Self {
             mode: input.auto_run_mode,
+            protections: input.protections,
             lists: Lists {
                 mcp: Allowlist::compile(&input.mcp_allowlist),
                 narrow: NarrowEntries::compile(&input.mcp_allowlist),

@@ -94,6 +94,14 @@ fn check(base: &Base, inputs: &[ServerInput], servers: &Servers) -> Result<(), R
     if errors.is_empty() { Ok(()) } else { Err(Refused(errors)) }
 }
 
+/// What always asks one caller.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Protections {
+    pub(crate) mcp: bool,
+    pub(crate) browser: bool,
+    pub(crate) delete: bool,
+}
+
 impl PolicySet {
     /// Compiles a whole policy.
     ///
@@ -186,6 +194,19 @@ impl PolicySet {
         self.user(caller).is_some_and(|user| user.mode.is_some()) || self.base.auto_run.mode_is_chosen
     }
 
+    /// The protections that count for a caller: those of its user, else the configured ones. An admin switches one on,
+    /// never off (ALLOW-8).
+    pub(crate) fn protections(&self, caller: &Caller) -> Protections {
+        let (base, admin) = (&self.base.auto_run, self.base.admin.as_ref());
+        let own = self.user(caller).map(|user| user.protections).unwrap_or_default();
+        Protections {
+            mcp: own.mcp.unwrap_or(base.mcp_protection) || admin.is_some_and(|admin| admin.mcp_protection),
+            browser: own.browser.unwrap_or(base.browser_protection)
+                || admin.is_some_and(|admin| admin.browser_protection),
+            delete: own.delete.unwrap_or(base.delete_protection) || admin.is_some_and(|admin| admin.delete_protection),
+        }
+    }
+
     /// Why results of a tool wait for a person, and what an answer needs; none where they pass.
     #[must_use]
     pub fn reviews_results(&self, server: &str, tool: &str) -> Option<(RuleRef, ApprovalNeeds)> {
@@ -200,6 +221,8 @@ impl PolicySet {
         let auto_run = &self.base.auto_run;
         let runs_everything = auto_run.mode == AutoRunMode::RunEverything && !auto_run.auto_review;
         let is_protected = auto_run.mcp_protection || auto_run.browser_protection || auto_run.delete_protection;
+        let own = |user: &UserLayer| [user.protections.mcp, user.protections.browser, user.protections.delete];
+        let is_protected = is_protected || self.users.values().any(|user| own(user).contains(&Some(true)));
         !runs_everything || is_protected || !auto_run.ask.is_empty() || self.base.admin.is_some()
     }
 

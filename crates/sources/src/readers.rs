@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod catalog;
 pub mod config;
+pub mod known;
 pub mod mcp_json;
 mod mode;
 pub mod permissions;

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::records::{Kind, Place};
 use toolwarden_core::{Layer, Origin, Records, Sourced, ToolIdentity};
-use toolwarden_policy::input::{AutoRunMode, ModeInput, Scope, ServerInput, UserInput};
+use toolwarden_policy::input::{AutoRunMode, ModeInput, OwnProtections, Scope, ServerInput, UserInput};
 
 use crate::finding::Finding;
 use crate::readers::record;
@@ -45,10 +45,41 @@ pub fn label(place: &Place) -> String {
 pub struct StoredUser {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_run_mode: Option<StoredMode>,
+    #[serde(skip_serializing_if = "StoredProtections::says_nothing")]
+    pub protections: StoredProtections,
     pub mcp_allowlist: Vec<String>,
     pub terminal_allowlist: Vec<String>,
     /// "Deny always" answers.
     pub blocks: Vec<String>,
+}
+
+/// What always asks this user; none = as the config has it (ALLOW-8).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoredProtections {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delete: Option<bool>,
+}
+
+impl StoredProtections {
+    #[must_use]
+    pub fn says_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The protection of this name; none where there is no such.
+    pub fn named(&mut self, name: &str) -> Option<&mut Option<bool>> {
+        match name {
+            "mcp" => Some(&mut self.mcp),
+            "browser" => Some(&mut self.browser),
+            "delete" => Some(&mut self.delete),
+            _ => None,
+        }
+    }
 }
 
 /// An auto-run mode by its name.
@@ -86,6 +117,11 @@ impl StoredUser {
         let sourced = |texts: &[String]| texts.iter().map(|text| Sourced::new(text.clone(), origin.clone())).collect();
         UserInput {
             auto_run_mode: self.auto_run_mode.map(AutoRunMode::from),
+            protections: OwnProtections {
+                mcp: self.protections.mcp,
+                browser: self.protections.browser,
+                delete: self.protections.delete,
+            },
             mcp_allowlist: sourced(&self.mcp_allowlist),
             terminal_allowlist: sourced(&self.terminal_allowlist),
             blocks: sourced(&self.blocks),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use toolwarden_core::{Layer, Origin, Sourced, name};
 
 use crate::finding::{Finding, Severity};
+use crate::readers::known::{Section, Standing, Unless};
 use crate::tree::{self, Format, Key, Node, Place, TreeError, Value};
 
 /// What a reader gives back.
@@ -128,6 +129,44 @@ impl Report {
                 &[]
             }
         }
+    }
+
+    /// The entries of a table that act here. Unknown keys, and keys whose feature is not built, are recorded; those that
+    /// only inform are left out (SELF-6).
+    pub(crate) fn keys<'n>(&mut self, section: Section, what: &str, node: &'n Node) -> Vec<(&'n Key, &'n Node)> {
+        let mut used = Vec::new();
+        for (key, value) in self.table(what, node) {
+            match section.standing(&key.text) {
+                Some(Standing::Used) => used.push((key, value)),
+                Some(Standing::NotBuilt(feature, unless)) => {
+                    if !unless.covers(value) {
+                        self.not_built(section, key, feature, unless);
+                    }
+                }
+                Some(Standing::Informational(_)) => {}
+                None => self.unknown_key(key, &section.names()),
+            }
+        }
+        used
+    }
+
+    /// Records a key whose feature is not built: ignoring it would promise what does not happen.
+    pub(crate) fn not_built(&mut self, section: Section, key: &Key, feature: &str, unless: Unless) {
+        let place = match section.label() {
+            "" => format!("`[{}]`", key.text),
+            label => format!("`{}` of {label}", key.text),
+        };
+        self.error(key.place, "not_built", format!("{place} is refused: {feature} is not built yet"));
+        match unless.words() {
+            Some(value) => self.help(format!("remove the key, or write {value}, which is what happens today")),
+            None => self.help("remove the key"),
+        }
+    }
+
+    /// Records a key that is listed as used and that its reader does not read.
+    pub(crate) fn unread(&mut self, key: &Key) {
+        let message = format!("`{}` is known, but not read: a fault of Toolwarden", name::shown(&key.text));
+        self.error(key.place, "unread_key", message);
     }
 
     pub(crate) fn list<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n [Node]> {
@@ -309,8 +348,17 @@ fn parse_duration(text: &str) -> Option<Duration> {
     }
 }
 
+/// The known key that a text is a misspelling of: a letter or two are another, missing or one too many.
+#[must_use]
+pub fn misspelt<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+    let plain = key.to_lowercase();
+    let scored = known.iter().map(|known| (strsim::damerau_levenshtein(&plain, &known.to_lowercase()), *known));
+    scored.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= 2).map(|(_, known)| known)
+}
+
 /// The known key that is most alike, if any is alike at all.
-fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+#[must_use]
+pub fn nearest<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
     let scored = known.iter().map(|known| (strsim::jaro_winkler(&key.to_lowercase(), &known.to_lowercase()), *known));
     let best = scored.max_by(|(left, _), (right, _)| left.total_cmp(right));
     best.filter(|(score, _)| *score > 0.75).map(|(_, known)| known)

@@ -60,6 +60,8 @@ pub struct Trail {
     params: Option<Part>,
     /// What the client says of itself: name and version.
     client: (Option<String>, Option<String>),
+    /// The arguments as they may be recorded.
+    arguments: Option<serde_json::Value>,
     state: State,
     receipt: Option<Receipt>,
     flight: Arc<Flight>,
@@ -89,6 +91,7 @@ impl Trail {
             digest: None,
             params: params_of(arrival),
             client: client_of(arrival),
+            arguments: None,
             state: State::Open,
             receipt: None,
             flight: arrival.course.flight().clone(),
@@ -139,6 +142,14 @@ impl Trail {
         if matches!(asked.what, What::Call) {
             self.params = asked.query.call.params.clone();
         }
+        self.arguments = self.recorded(asked);
+    }
+
+    /// What the record may show of the arguments, where it is to show them.
+    fn recorded(&self, asked: &Asked) -> Option<serde_json::Value> {
+        let redactor = self.gateway.settings.recorded_arguments.as_ref()?;
+        let arguments = asked.query.call.params.as_ref()?.member("arguments")?;
+        Some(redactor.redacted(arguments.value()))
     }
 
     /// Who the judge sees: meanwhile the session may have been put in another mode.
@@ -397,6 +408,7 @@ impl Trail {
         (record.client, record.client_version) = (self.client.0.as_deref(), self.client.1.as_deref());
         record.request_bytes = u64::try_from(self.size).ok();
         record.arguments_digest = self.digest.as_deref();
+        record.arguments = self.arguments.as_ref();
         record.approval_id = self.under.as_ref().map(|under| under.id.as_str());
         record
     }

@@ -173,7 +173,7 @@ async fn answer(link: &Link, outbound: &Outbound, id: &Id) -> Result<(), Failure
 
 /// The conversation a modern request travels on: one of its own era where the server has it.
 pub async fn for_modern(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, Failure> {
-    match upstream.modern().await {
+    match upstream.modern(&principal(&arrival.caller)).await {
         Err(Failure::OtherEra(_)) => older(arrival, upstream).await?.link().await,
         link => link,
     }
@@ -201,7 +201,7 @@ pub async fn link(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Link, R
     let Some(session) = &arrival.session else { return Err(Refusal::SessionMissing) };
     match session.link(upstream) {
         Some(Link::Stdio(stdio)) if !stdio.is_alive() && stdio.era() == Era::Modern => {
-            let link = upstream.modern().await.map_err(Refusal::Upstream)?;
+            let link = upstream.modern(&principal(&session.caller())).await.map_err(Refusal::Upstream)?;
             session.keep_link(upstream, link.clone());
             Ok(link)
         }

@@ -1,10 +1,13 @@
 //! What the corridor is told at start: bounds, names and habits.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolwarden_conversations::bounds::{Bounds, CallBounds};
 use toolwarden_guard::Defaults;
+use toolwarden_guard::redaction::Redactor;
+use toolwarden_sources::RedactionRules;
 use toolwarden_telemetry::Tracer;
 
 /// What happens to a held call (REVIEW-8).
@@ -50,11 +53,18 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// What children get of our environment.
     pub inherited: BTreeMap<String, String>,
+    /// How arguments are recorded; none = they are not.
+    pub recorded_arguments: Option<Arc<Redactor>>,
     /// Who is told of calls when they end.
     pub tracer: Option<Tracer>,
 }
 
 impl Settings {
+    /// Records hold the arguments of calls, without what these rules hide.
+    pub fn record_arguments(&mut self, rules: &RedactionRules) {
+        self.recorded_arguments = Some(Arc::new(Redactor::new(rules)));
+    }
+
     /// What servers are held to.
     pub fn bounds(&self) -> Bounds<'_> {
         Bounds { call: self.call, open_time: self.open_time, inherited: &self.inherited }
@@ -85,6 +95,7 @@ impl Default for Settings {
             methods: Vec::new(),
             allowed_hosts: Vec::new(),
             inherited: BTreeMap::new(),
+            recorded_arguments: None,
             tracer: None,
         }
     }

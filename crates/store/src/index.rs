@@ -77,6 +77,25 @@ impl Index {
         format!("{}{node}", self.origin)
     }
 
+    /// Removes rows of this root's journals that are older than a time; says how many.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn forget_before(&self, before: jiff::Timestamp) -> Result<u64, IndexError> {
+        let mut count = 0;
+        for seen in self.seen().await? {
+            let mut writing = self.database.begin_writing(Writers::OfJournals).await?;
+            let gone = sqlx::query("DELETE FROM audit_calls WHERE node = $1 AND time_us < $2")
+                .bind(self.stored_name(&seen.node))
+                .bind(before.as_microsecond())
+                .execute(writing.connection())
+                .await?;
+            writing.commit().await?;
+            count += gone.rows_affected();
+        }
+        Ok(count)
+    }
+
     /// What the index has seen of each node of this root: `verify` compares it with the journals.
     ///
     /// # Errors

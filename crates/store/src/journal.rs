@@ -9,6 +9,7 @@ mod disk;
 mod inbox;
 mod line;
 mod origin;
+mod prune;
 mod recover;
 mod segments;
 mod shared;
@@ -34,6 +35,7 @@ use inbox::Inbox;
 pub(crate) use line::check_line;
 pub use line::{ChainHash, LineFault};
 pub use origin::origin;
+pub use prune::{Removed, prune};
 pub use recover::Recovery;
 pub(crate) use segments::{Found, SegmentReader, nodes, segment_path};
 use shared::{Shared, State, Tally};
@@ -88,6 +90,8 @@ pub struct JournalOptions {
     pub base_name: String,
     pub sync: SyncLevel,
     pub segment_bytes: u64,
+    /// A segment with records is ended when it is this old; none = only when it is full.
+    pub segment_age: Option<Duration>,
     pub checkpoint_every: Duration,
     pub checkpoint_records: u64,
 }
@@ -100,6 +104,7 @@ impl JournalOptions {
             base_name: base_name.to_owned(),
             sync: SyncLevel::Os,
             segment_bytes: 64 * 1024 * 1024,
+            segment_age: None,
             checkpoint_every: Duration::from_secs(10),
             checkpoint_records: 100_000,
         }
@@ -173,6 +178,7 @@ impl Journal {
             clock,
             next_call: slot.tail.as_ref().map_or(1, |tail| tail.next_call).into(),
             segment_bytes: options.segment_bytes,
+            segment_age: options.segment_age,
         });
         let chain = match slot.tail {
             Some(tail) => Chain::resume(Arc::clone(&node), tail)?,

@@ -13,6 +13,7 @@ mod lint;
 mod modes;
 mod policy;
 mod reference;
+mod reload;
 mod roles;
 mod rules;
 mod serve;
@@ -55,6 +56,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Settings(command) => settings::run(&places, &command),
         Command::Admin(command) => admin::run(&places, &command),
         Command::Policy(command) => policy::run(&places, &command),
+        Command::Reload(arguments) => reload::run(&places, &arguments),
         Command::Trust(arguments) => trust::run(&places, &arguments),
         Command::Servers(command) => servers::run(&places, &command),
         Command::Sessions(command) => sessions::run(&places, &command),

@@ -179,6 +179,36 @@ pub fn ask_secret(words: &str) -> std::io::Result<Secret> {
     Ok(Secret::new(line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
+/// The terminal a process was started from, and whether it is still there.
+#[derive(Debug, Clone, Default)]
+pub struct Terminal {
+    was_there: bool,
+    /// Rings when the process is to end because it is gone.
+    pub gone: std::sync::Arc<tokio::sync::Notify>,
+}
+
+impl Terminal {
+    /// Looks before signals are heard. Whoever ignores hang-ups (`nohup`) goes on without a terminal.
+    pub fn at_start() -> Self {
+        Self { was_there: has_terminal() && !ignores_hangups(), gone: std::sync::Arc::default() }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.was_there && !has_terminal()
+    }
+}
+
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+/// Whether the parent made this process ignore hang-ups, as Linux tells.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
 /// Whether somebody sees what is remarked while it is.
 pub fn is_watched() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stderr())

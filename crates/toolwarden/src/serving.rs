@@ -5,6 +5,7 @@ mod control;
 mod file_versions;
 mod persons;
 mod readiness;
+mod retaining;
 mod taking;
 mod telling;
 mod webhooks;
@@ -31,6 +32,7 @@ use toolwarden_telemetry::{LogFormat, LogLines, Tracer};
 pub use self::classifying::settings as classifier_settings;
 pub use self::readiness::Readiness;
 use self::taking::Start;
+pub use self::webhooks::of as check_webhooks;
 use crate::environment::{self, SystemClock};
 use crate::output::BadInput;
 use crate::wire::House;
@@ -126,6 +128,7 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
     if let Some(every) = loaded.config.audit.checkpoints {
         options.checkpoint_every = every;
     }
+    options.segment_age = loaded.config.audit.retention.map(retaining::segment_age);
     let (journal, recovery) = Journal::open(&options, keyring.clone(), Arc::new(SystemClock))?;
     if !recovery.is_clean() {
         tracing::warn!("{}", recovery.sentence());
@@ -133,7 +136,10 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
     let shipper = spawn_shipper(root, index.clone(), Some(journal.clone()), DELIVERY);
     let pins = Book::open(Some(locations.clone()), &loaded.definitions, &*keyring, SystemClock.now())?;
     let (tracer, exporter) = tracing_of(&loaded.config, journal.node())?.unzip();
-    let definitions = loaded.definitions.into_iter().map(with_environment).collect::<Vec<_>>();
+    let definitions = {
+        let listed = &loaded.config.vault.workspace_env;
+        loaded.definitions.into_iter().map(|one| with_environment(one, listed)).collect::<Vec<_>>()
+    };
     let times = store::answer_times(&loaded.store);
     let public_url = loaded.config.gateway.public_url.clone();
     let webhooks = loaded.store.webhooks.clone();
@@ -174,6 +180,10 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         protection: Some(Protection::new(state.clone(), keyring.clone(), workspace(&locations))),
     });
     tokio::spawn(keep_noting(Arc::downgrade(&gateway)));
+    if let Some(retention) = loaded.config.audit.retention {
+        let kept = retaining::Kept { root: locations.data_dir.join("journal"), index: index.clone(), retention };
+        tokio::spawn(kept.keep_up(journal.clone(), keyring.clone()));
+    }
     tokio::spawn(follow_tokens(feed.clone(), Arc::downgrade(&gateway)));
     let telling = tokio::spawn(telling::tell(Arc::downgrade(&gateway), index.clone(), journal.node().clone()));
     Ok(Running {
@@ -311,6 +321,10 @@ fn settings(config: &ConfigFile) -> Settings {
         Some("wait") => Hold::Wait,
         _ => Hold::Return,
     };
+    let audit = &config.audit;
+    if audit.arguments {
+        settings.record_arguments(&audit.redaction);
+    }
     settings.hold_time = gateway.hold_time.unwrap_or(settings.hold_time);
     settings.grace = gateway.grace.unwrap_or(settings.grace);
     settings
@@ -352,12 +366,18 @@ fn sync_level(config: &ConfigFile) -> SyncLevel {
     }
 }
 
-/// Fills `${env:NAME}` in, for servers of the operator's own config only (VAULT-6). A server whose
-/// values cannot be filled in is not started with the text as it stands.
-pub fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
-    let own = definition.input.declared == Declared::ByOperator;
+/// Fills `${env:NAME}` in: any for servers of the operator's own config, those that `[vault] workspace_env` lists for
+/// servers a workspace brought, none for others (VAULT-6). A server whose values cannot be filled in is not started with
+/// the text as it stands.
+pub fn with_environment(mut definition: ServerDefinition, workspace_env: &[String]) -> ServerDefinition {
+    let declared = definition.input.declared;
+    let may_read = |name: &str| match declared {
+        Declared::ByOperator => true,
+        Declared::ByWorkspace => workspace_env.iter().any(|listed| listed == name),
+        Declared::ByUser => false,
+    };
     let mut unresolved = None;
-    let mut fill = |value: &mut Secret| match filled(value.reveal_to_upstream(), own) {
+    let mut fill = |value: &mut Secret| match filled_from(value.reveal_to_upstream(), may_read) {
         Ok(text) => *value = Secret::new(text),
         Err(name) => unresolved = Some(name),
     };
@@ -371,12 +391,16 @@ pub fn with_environment(mut definition: ServerDefinition) -> ServerDefinition {
 }
 
 pub fn filled(text: &str, may_read: bool) -> Result<String, String> {
+    filled_from(text, |_| may_read)
+}
+
+fn filled_from(text: &str, may_read: impl Fn(&str) -> bool) -> Result<String, String> {
     let mut done = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         let Some((name, end)) = after.split_once('}') else { break };
         done.push_str(before);
-        let value = name.strip_prefix("env:").filter(|_| may_read).and_then(environment::text);
+        let value = name.strip_prefix("env:").filter(|name| may_read(name)).and_then(environment::text);
         done.push_str(&value.ok_or_else(|| format!("${{{name}}}"))?);
         rest = end;
     }

@@ -1,7 +1,7 @@
 //! What is stored for users, and the files of the operating-system user.
 
 use toolwarden_core::name;
-use toolwarden_policy::input::AutoRunMode;
+use toolwarden_policy::input::{AutoRunMode, OwnProtections};
 use toolwarden_policy::{Contents, LocalContents, PolicySet};
 
 use super::{Found, entries};
@@ -29,6 +29,7 @@ pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) 
         if is_own && is_raised {
             found.add("mode_raised", format!("auto-run of {shown} is now `{}`", mode.as_str()), None);
         }
+        protections((before, after), (&old.protections, &new.protections), &shown, found);
         let whose = format!("the MCP allowlist of {shown}");
         entries::opened(&old.lists.mcp, &new.lists.mcp, &whose, found);
         entries::opened_narrow(&old.lists, &new.lists, &whose, found);
@@ -48,6 +49,27 @@ fn is_raised(old: (Contents<'_>, Option<AutoRunMode>), new: (Contents<'_>, Optio
         is_chosen && mode((policy, own)) != AutoRunMode::AskEveryTime
     };
     reach(mode(new)) > reach(mode(old)) || (is_off && runs_unlisted(new) && !runs_unlisted(old))
+}
+
+/// Where neither side is the user's own, what counts for everybody was compared already.
+fn protections(
+    (before, after): (&PolicySet, &PolicySet),
+    (old, new): (&OwnProtections, &OwnProtections),
+    user: &str,
+    found: &mut Found,
+) {
+    let (was, is) = (before.contents().auto_run(), after.contents().auto_run());
+    let sides = [
+        ("MCP protection", old.mcp, was.mcp_protection, new.mcp, is.mcp_protection),
+        ("browser protection", old.browser, was.browser_protection, new.browser, is.browser_protection),
+        ("delete protection", old.delete, was.delete_protection, new.delete, is.delete_protection),
+    ];
+    for (what, old, was, new, is) in sides {
+        if old.is_some() || new.is_some() {
+            let words = format!("{what} of {user} is off");
+            found.if_off(old.unwrap_or(was), new.unwrap_or(is), "protection_off", &words);
+        }
+    }
 }
 
 /// How much a mode lets through.

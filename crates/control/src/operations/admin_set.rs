@@ -44,7 +44,7 @@ impl Operation for AdminSet {
         let words = format!("set admin controls: {}", names.join(", "));
         let terms = request.terms.clone();
         let editing =
-            Editing { actor, operation: "admin_set", terms: &terms, spot: admin_controls(), words, narrows: false };
+            Editing { actor, operation: "admin_set", terms: &terms, spot: admin_controls(), words, narrows: true };
         let mut controls = Map::new();
         let done = clerk
             .edit_record(editing, |content, before| {

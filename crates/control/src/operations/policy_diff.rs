@@ -68,7 +68,7 @@ impl Operation for PolicyDiff {
             (Ok(before), Ok(after)) => widens(&before.policy, &after.policy).iter().map(ToString::to_string).collect(),
             _ => Vec::new(),
         };
-        Ok(Outcome { from, to, changes: changes.into_iter().map(view).collect(), widens })
+        Ok(Outcome { from, to, changes: changes.into_iter().map(view).map(differing).collect(), widens })
     }
 }
 
@@ -86,6 +86,29 @@ fn back(records: &Records, changes: &[Change]) -> Records {
         }
     }
     records
+}
+
+/// A change without the members that are the same on both sides.
+fn differing(mut view: View) -> View {
+    if let (Some(before), Some(after)) = (&mut view.before, &mut view.after) {
+        drop_same(before, after);
+    }
+    view
+}
+
+fn drop_same(before: &mut Value, after: &mut Value) {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return };
+    let same: Vec<String> =
+        before.iter().filter(|(key, value)| after.get(*key) == Some(value)).map(|(key, _)| key.clone()).collect();
+    for key in same {
+        before.remove(&key);
+        after.remove(&key);
+    }
+    for (key, value) in before.iter_mut() {
+        if let Some(other) = after.get_mut(key) {
+            drop_same(value, other);
+        }
+    }
 }
 
 pub(super) fn view(change: Change) -> View {

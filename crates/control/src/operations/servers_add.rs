@@ -53,6 +53,7 @@ impl Operation for ServersAdd {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let Request { name, user, mut definition, replace, terms } = request;
         let spot = place_of(actor, &name, user)?;
+        check_name(&name)?;
         // A command runs as this process does: whoever may start one may do everything.
         if definition.contains_key("command") {
             actor.must_administer("servers that are started by a command")?;
@@ -90,6 +91,20 @@ impl Operation for ServersAdd {
             .await?;
         Ok(Outcome { name: full, done })
     }
+}
+
+/// A server's name is a part of addresses, entries and file names, so a new one is plain.
+fn check_name(name: &str) -> Result<(), ControlError> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let begins_well = name.starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    if !begins_well || !name.chars().all(is_plain) {
+        let message = format!(
+            "`{}` is no name for a server: use letters, digits, `-`, `_` and `.`, and begin with a letter or digit",
+            shown(name)
+        );
+        return Err(ControlError::BadInput(message));
+    }
+    Ok(())
 }
 
 /// A user's own is for that user, or for an admin, to change; the house's is for admins.

@@ -35,7 +35,7 @@ impl Operation for ServersRemove {
         let spot = place_of(actor, &name, user)?;
         let full = server_name(&spot);
         let words = format!("remove the server `{}`", shown(&full));
-        let editing = Editing { actor, operation: "servers_remove", terms: &terms, spot, words, narrows: false };
+        let editing = Editing { actor, operation: "servers_remove", terms: &terms, spot, words, narrows: true };
         clerk
             .edit_record(editing, |content, before| {
                 if content.is_some_and(|content| !is_switch_only(content)) {

@@ -1,4 +1,4 @@
-//! System settings, and where each comes from; with the auto-run mode of a user among them.
+//! System settings, and where each comes from; with the auto-run mode and protections of a user among them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +13,12 @@ use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The key of a user's own auto-run mode (ALLOW-6).
 pub const AUTO_RUN_MODE: &str = "auto_run.mode";
+
+/// What the keys of a user's own protections begin with (ALLOW-8).
+pub const PROTECTIONS: &str = "auto_run.protections.";
+
+/// The protections there are.
+pub const PROTECTION_NAMES: [&str; 3] = ["mcp", "browser", "delete"];
 
 /// The operation.
 #[derive(Debug)]
@@ -76,6 +82,20 @@ impl Operation for SettingsGet {
                 source: if stored.is_some() { label(&spot) } else { of_config(&opened) },
                 version: version_of(&spot),
             });
+            let own = opened.loaded.input.users.get(&user).map(|user| user.protections).unwrap_or_default();
+            let config = &base.auto_run;
+            for (name, own, config) in [
+                ("mcp", own.mcp, config.mcp_protection),
+                ("browser", own.browser, config.browser_protection),
+                ("delete", own.delete, config.delete_protection),
+            ] {
+                settings.push(Row {
+                    key: format!("{PROTECTIONS}{name}"),
+                    value: own.unwrap_or(config).into(),
+                    source: if own.is_some() { label(&spot) } else { of_config(&opened) },
+                    version: version_of(&spot),
+                });
+            }
             if !base.settings.contains_key(AUTO_REVIEW) {
                 let (key, value) = (AUTO_REVIEW.to_owned(), base.auto_run.auto_review.into());
                 settings.push(Row { key, value, source: of_config(&opened), version: 0 });

@@ -1,15 +1,21 @@
-//! Sets a system setting, or takes it back. A user's own auto-run mode is set the same way, and is theirs alone.
+//! Sets a system setting, or takes it back. A user's own auto-run mode and protections are set the same way, and are
+//! theirs alone. A key that nothing reads is refused, with the nearest that something does.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolwarden_core::name::{self, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_policy::input::AutoRunMode;
+use toolwarden_policy::{AUTO_REVIEW, shipped};
+use toolwarden_sources::readers::known::Section;
 use toolwarden_sources::records::{StoredMode, StoredUser, lists_of};
+use toolwarden_sources::{misspelt, nearest};
 
-use super::settings_get::AUTO_RUN_MODE;
+use super::settings_get::{AUTO_RUN_MODE, PROTECTION_NAMES, PROTECTIONS};
+use crate::clerk::blocking;
 use crate::deciding::{Done, Terms, short};
 use crate::editing::Editing;
+use crate::place;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -46,11 +52,30 @@ impl Operation for SettingsSet {
             actor.must_be(&user, "the auto-run mode of others")?;
             return set_mode(clerk, actor, &user, value, (said, terms)).await;
         }
+        if let Some(name) = key.strip_prefix(PROTECTIONS).filter(|name| PROTECTION_NAMES.contains(name)) {
+            let user = user.unwrap_or_else(|| clerk.whom(actor));
+            actor.must_be(&user, "protections of others")?;
+            let on = match &value {
+                None => None,
+                Some(Value::Bool(on)) => Some(*on),
+                Some(_) => return Err(ControlError::BadInput(format!("`{key}` is true or false"))),
+            };
+            let edit = |lists: &mut StoredUser| {
+                if let Some(protection) = lists.protections.named(name) {
+                    *protection = on;
+                }
+            };
+            return edit_user(clerk, actor, &user, (said, terms), edit).await;
+        }
         actor.must_administer("settings of the whole system")?;
         if user.is_some() {
-            return Err(ControlError::BadInput(format!("only `{AUTO_RUN_MODE}` is a user's own; leave the user out")));
+            let message = format!("only `{AUTO_RUN_MODE}` and protections are a user's own; leave the user out");
+            return Err(ControlError::BadInput(message));
         }
         check_key(&key)?;
+        if value.is_some() {
+            check_known(clerk, &key, value.as_ref()).await?;
+        }
         let spot = Spot::of_house(Sort::Setting, key);
         let editing = Editing { actor, operation: "settings_set", terms: &terms, spot, words: said, narrows: false };
         clerk.edit_record(editing, |_, _| Ok(value)).await
@@ -64,6 +89,55 @@ fn check_key(key: &str) -> Result<(), ControlError> {
         return Err(ControlError::BadInput(format!("`{}` is no name of a setting", shown(key))));
     }
     Ok(())
+}
+
+/// Settings that switch tools, besides those that tools ask for.
+const SWITCHES: &str = "mcp.tools.disabled";
+
+/// Refuses a key that nothing would read, and a value that its reader could not.
+async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<(), ControlError> {
+    let tool = key.strip_prefix("mcp.tool.").and_then(|rest| rest.strip_suffix(".enabled"));
+    if tool.is_some_and(|tool| !tool.is_empty()) {
+        return if matches!(value, Some(Value::Bool(_))) { Ok(()) } else { Err(wants(key, "true or false")) };
+    }
+    match (key, value) {
+        (AUTO_REVIEW, Some(Value::Bool(_))) => return Ok(()),
+        (AUTO_REVIEW, _) => return Err(wants(key, "true or false")),
+        (SWITCHES, Some(Value::Array(names))) if names.iter().all(Value::is_string) => return Ok(()),
+        (SWITCHES, _) => return Err(wants(key, "a list of names, such as [\"server:tool\"]")),
+        _ => {}
+    }
+    let (locations, store) = (clerk.parts.locations.clone(), clerk.records().await?);
+    let (key, mut known) = (key.to_owned(), known_keys());
+    blocking(move || {
+        let opened = place::open(&locations, &[], &store)?;
+        let tools = opened.loaded.input.servers.iter().flat_map(|server| server.tools.values());
+        known.extend(tools.filter_map(|tool| tool.requires_setting.clone()));
+        known.extend(shipped::ROLES.iter().flat_map(|role| role.settings).map(|(_, setting)| (*setting).to_owned()));
+        if known.contains(&key) || opened.loaded.input.base.settings.contains_key(&key) {
+            return Ok(());
+        }
+        let all: Vec<&str> = known.iter().map(String::as_str).collect();
+        let first = key.split('.').next().unwrap_or_default();
+        let is_ours = Section::Config.names().contains(&first) || first == "mcp";
+        let hint = match misspelt(&key, &all).or_else(|| nearest(&key, &all).filter(|_| is_ours)) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if is_ours => "`toolwarden settings get` lists those there are".to_owned(),
+            // A name of one's own: a tool may ask for it later, with `requires_setting`.
+            None => return Ok(()),
+        };
+        Err(ControlError::BadInput(format!("nothing reads the setting `{}`; {hint}", shown(&key))))
+    })
+    .await
+}
+
+fn wants(key: &str, what: &str) -> ControlError {
+    ControlError::BadInput(format!("`{}` is {what}", shown(key)))
+}
+
+fn known_keys() -> Vec<String> {
+    let own = [AUTO_RUN_MODE, AUTO_REVIEW, SWITCHES].map(str::to_owned);
+    own.into_iter().chain(PROTECTION_NAMES.map(|name| format!("{PROTECTIONS}{name}"))).collect()
 }
 
 async fn set_mode(
@@ -80,6 +154,17 @@ async fn set_mode(
             ControlError::BadInput(format!("`{AUTO_RUN_MODE}` is one of {known}"))
         })?),
     };
+    edit_user(clerk, actor, user, (said, terms), |lists| lists.auto_run_mode = mode.map(StoredMode::from)).await
+}
+
+/// Changes what is stored for a user.
+async fn edit_user(
+    clerk: &Clerk,
+    actor: &Actor,
+    user: &str,
+    (said, terms): (String, Terms),
+    edit: impl FnOnce(&mut StoredUser),
+) -> Result<Done, ControlError> {
     let words = format!("{said} for {}", shown(user));
     let spot = lists_of(user);
     let editing = Editing { actor, operation: "settings_set", terms: &terms, spot, words, narrows: false };
@@ -90,7 +175,7 @@ async fn set_mode(
                     .map_err(|error| ControlError::BadInput(error.to_string()))?,
                 None => StoredUser::default(),
             };
-            lists.auto_run_mode = mode.map(StoredMode::from);
+            edit(&mut lists);
             let says_nothing = lists == StoredUser::default();
             let content = serde_json::to_value(lists).map_err(|error| ControlError::BadInput(error.to_string()))?;
             Ok((!says_nothing).then_some(content))

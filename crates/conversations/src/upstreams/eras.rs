@@ -18,6 +18,8 @@ use crate::failure::Failure;
 /// start looks the same.
 const VERDICT: Duration = Duration::from_secs(24 * 60 * 60);
 const DOUBTFUL: Duration = Duration::from_secs(2 * 60);
+/// For whom a server is asked which eras it speaks.
+const NOBODY: &str = "";
 
 /// What is known.
 #[derive(Debug, Clone, Copy, Default)]
@@ -125,7 +127,7 @@ impl Upstream {
         }
         match self.reach() {
             Reach::Nothing(why) => Err(Failure::Unreachable(why.clone())),
-            Reach::Command(_) => match self.modern_child().await {
+            Reach::Command(_) => match self.modern_child(NOBODY).await {
                 Ok(_) => Ok(true),
                 Err(Failure::OtherEra(_)) => Ok(false),
                 Err(failure) => Err(failure),

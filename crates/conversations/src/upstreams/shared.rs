@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use toolwarden_core::{Weakness, weak};
 use toolwarden_mcp::Era;
+use toolwarden_sources::Share;
 
 use super::{OLDER, StdioLink, Upstream};
 use crate::ask::{SAYS_NOTHING, check_modern};
@@ -51,13 +52,16 @@ impl Shared {
 }
 
 impl Upstream {
-    pub(super) async fn modern_child(self: &Arc<Self>) -> Result<Arc<StdioLink>, Failure> {
-        self.shared_child(Key { era: Era::Modern, principal: String::new() }).await
+    /// One child for everybody, unless `share = "principal"` keeps principals apart.
+    pub(super) async fn modern_child(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
+        let principal = if self.share == Some(Share::Principal) { principal.to_owned() } else { String::new() };
+        self.shared_child(Key { era: Era::Modern, principal }).await
     }
 
     /// A child with empty client capabilities, one for each principal.
     pub async fn legacy_shared(self: &Arc<Self>, principal: &str) -> Result<Arc<StdioLink>, Failure> {
-        let principal = if self.share_all || weak::is(Weakness::Owners) { String::new() } else { principal.to_owned() };
+        let is_shared = self.share == Some(Share::All);
+        let principal = if is_shared || weak::is(Weakness::Owners) { String::new() } else { principal.to_owned() };
         self.shared_child(Key { era: Era::Legacy, principal }).await
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use toolwarden_conversations::sessions::{ClientSession, Push};
-use toolwarden_conversations::upstreams::{StdioLink, Upstream, Wanted};
+use toolwarden_conversations::upstreams::{Link, StdioLink, Upstream, Wanted};
 use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::json::Part;
 use toolwarden_mcp::Id;
@@ -77,6 +77,43 @@ async fn a_child_that_starts_slowly_keeps_only_those_waiting_who_want_it() -> Ou
     let (first, second) = (timeout(PATIENCE, first).await???, timeout(PATIENCE, second).await???);
     assert!(Arc::ptr_eq(&first, &second), "one child for one principal");
     assert!(!Arc::ptr_eq(&first, &other), "and for no other");
+    Ok(())
+}
+
+/// A modern server, shared as the text says.
+fn modern_child(share: &str) -> &'static str {
+    let config = format!(
+        r#"
+[servers.child]
+command = "sh"
+{share}
+args = ["-c", '''
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *server/discover*) result='{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}}}}' ;;
+    *) continue ;;
+  esac
+  printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
+done
+''']
+"#
+    );
+    Box::leak(config.into_boxed_str())
+}
+
+#[tokio::test]
+async fn self_6_share_says_who_uses_one_modern_child() -> Outcome {
+    for (share, is_one) in [("", true), ("share = \"all\"", true), ("share = \"principal\"", false)] {
+        let (_house, upstream) = built(modern_child(share)).await?;
+        let open = async |who: &str| match timeout(PATIENCE, upstream.modern(who)).await {
+            Ok(Ok(Link::Stdio(child))) => Ok(child),
+            other => Err(format!("{share}: {other:?}")),
+        };
+        let (first, second, other) = (open("ada").await?, open("ada").await?, open("bob").await?);
+        assert!(Arc::ptr_eq(&first, &second), "{share}: one child for one principal");
+        assert_eq!(Arc::ptr_eq(&first, &other), is_one, "{share}");
+    }
     Ok(())
 }
 

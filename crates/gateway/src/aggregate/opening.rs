@@ -87,7 +87,7 @@ async fn gather(gateway: &Arc<Gateway>, arrival: &Arrival, session: Option<&Arc<
 
 /// What a server says of itself; both eras have the same words for what counts here.
 async fn discover(arrival: &Arrival, upstream: &Arc<Upstream>) -> Result<Part, Failure> {
-    match upstream.modern().await {
+    match upstream.modern(&principal(&arrival.caller)).await {
         Ok(link) => ask(upstream, &link, "server/discover", None).await,
         Err(Failure::OtherEra(_)) => Ok(toolwarden_steps::forward::older(arrival, upstream).await?.said().clone()),
         Err(failure) => Err(failure),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use toolwarden_conversations::sessions::{ClientSession, Refresh};
+use toolwarden_conversations::sessions::{ClientSession, Refresh, principal};
 use toolwarden_conversations::source::Source;
 use toolwarden_conversations::upstreams::{
     HttpLink, Link, News, Older, TakesQuestions, Upstream, Wanted, acknowledged, ended,
@@ -150,7 +150,7 @@ impl Listener {
         let introduction = Introduction { capabilities: "{}", client: None, log_level: None };
         let params = format!(r#"{{"notifications":{},"_meta":{}}}"#, wanted.filter(), modern_meta(None, introduction));
         let outbound = admitted(&gateway, &session.caller(), &self.upstream, "subscriptions/listen", params)?;
-        let link = self.upstream.modern().await?;
+        let link = self.upstream.modern(&principal(&session.caller())).await?;
         let id = Id::from_raw(&quoted(&format!("tw-{}", session.next_number()))).ok_or(Failure::Lost)?;
         let reply = match &link {
             Link::Http(http) => {

@@ -113,9 +113,11 @@ fn members(task: &HeldTask, standing: &Standing, era: Era) -> String {
     };
     let lives = task.expires_at.duration_since(task.made_at).as_millis();
     let why = match standing {
-        Standing::Working(why) => format!(r#","statusMessage":{}"#, quoted(why)),
-        _ => String::new(),
+        Standing::Working(why) => Some(why.clone()),
+        ended if matches!(ended.status(era), "failed" | "cancelled") => reason(ended),
+        _ => None,
     };
+    let why = why.map(|why| format!(r#","statusMessage":{}"#, quoted(&why))).unwrap_or_default();
     format!(
         r#""taskId":{},"status":"{}"{why},"createdAt":"{}","lastUpdatedAt":"{}","{ttl}":{lives},"{poll}":{POLL_MS}"#,
         quoted(&task.id),
@@ -123,6 +125,26 @@ fn members(task: &HeldTask, standing: &Standing, era: Era) -> String {
         task.made_at,
         task.changed_at
     )
+}
+
+/// Why a task ended without what was asked for, in its own words.
+fn reason(standing: &Standing) -> Option<String> {
+    const LONGEST: usize = 1000;
+    let said = match standing {
+        Standing::Result(result) | Standing::Refused(result) => {
+            let result = Part::composed(result.clone()).ok()?;
+            let texts = result.value().get("content")?.items();
+            let texts = texts.filter_map(|item| item.get("text")?.as_str().map(std::borrow::Cow::into_owned));
+            texts.collect::<Vec<_>>().join(" ")
+        }
+        Standing::Error(error) => {
+            Part::composed(error.clone()).ok()?.value().get("message")?.as_str().map(std::borrow::Cow::into_owned)?
+        }
+        Standing::Cancelled => "the task was cancelled".to_owned(),
+        Standing::Working(_) | Standing::Asks(_) | Standing::AsksElsewhere => return None,
+    };
+    let short = said.get(..said.floor_char_boundary(LONGEST)).unwrap_or_default();
+    (!short.is_empty()).then(|| short.to_owned())
 }
 
 /// A legacy client's answer to whoever asks for what the call gave.

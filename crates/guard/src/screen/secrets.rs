@@ -95,7 +95,7 @@ impl Secrets {
 }
 
 /// What the value of a member is, by the member's name.
-pub(super) fn of_member(name: &str, value: &str) -> Option<(&'static str, Range<usize>)> {
+pub(crate) fn of_member(name: &str, value: &str) -> Option<(&'static str, Range<usize>)> {
     const SCHEME: &str = "basic ";
     let is_basic = value.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
     if is_basic && name.to_ascii_lowercase().ends_with("authorization") {

@@ -26,8 +26,8 @@ pub(super) fn shell(subject: &Subject<'_>) -> AutoRun {
     if let Some(held) = admin.and_then(|admin| blocked(admin, line)) {
         return held.into();
     }
-    let delete_protection = base.auto_run.delete_protection || admin.is_some_and(|admin| admin.delete_protection);
-    if let Some(deletion) = shell::deletes(line).filter(|_| delete_protection) {
+    let protections = subject.policy.protections(subject.caller);
+    if let Some(deletion) = shell::deletes(line).filter(|_| protections.delete) {
         return Step::because(Reason::DeleteProtection).noting(describe(&deletion)).into();
     }
     let Some(mode) = mode(subject) else { return AutoRun::because(Reason::NoUser) };

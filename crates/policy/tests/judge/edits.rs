@@ -96,7 +96,8 @@ fn any_mode(tape: &mut Tape<'_>) -> AutoRunMode {
 fn user(tape: &mut Tape<'_>, world: &mut World) {
     let name = tape.pick("bob", &["ann", "cid"]);
     let user = world.input.users.entry(name.to_owned()).or_default();
-    match tape.byte() % 4 {
+    match tape.byte() % 5 {
+        4 => user.protections = crate::generate::own_protections(tape),
         0 => list(tape, &mut user.mcp_allowlist, &ENTRIES),
         1 => list(tape, &mut user.terminal_allowlist, &SHELL_ENTRIES),
         2 => list(tape, &mut user.blocks, &ENTRIES),

@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use toolwarden_core::Sourced;
 use toolwarden_policy::input::{
-    AdminInput, ApproversInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, PermissionsInput,
-    PolicyInput, SandboxingControls, UserInput,
+    AdminInput, ApproversInput, AutoRunInput, AutoRunMode, BaseInput, LimitsInput, LocalInput, OwnProtections,
+    PermissionsInput, PolicyInput, SandboxingControls, UserInput,
 };
 use toolwarden_policy::shell::FileFacts;
 use toolwarden_policy::{Query, Transport};
@@ -153,10 +153,16 @@ fn admin(tape: &mut Tape<'_>) -> Option<AdminInput> {
 /// Matches many of the calls that are made.
 const OVER_TASK: &str = r#"db:get where {"/args":"free","/arguments":"free","/big":"free","/command":"free","/deep":"free","/deeper":"free","/job_id":"free","/k":"free","/n":"free","/path":"free","/project_id":"free","/run_id":"free","/spot":"free","/table":"free","/task_id":{"equals":"t1"}}"#;
 
+pub(crate) fn own_protections(tape: &mut Tape<'_>) -> OwnProtections {
+    let mut one = || tape.chance(20).then(|| tape.chance(50));
+    OwnProtections { mcp: one(), browser: one(), delete: one() }
+}
+
 fn user(tape: &mut Tape<'_>) -> UserInput {
     let over_arguments = if tape.chance(40) { vec![sourced(OVER_TASK)] } else { Vec::new() };
     UserInput {
         auto_run_mode: tape.chance(50).then(|| tape.pick(AutoRunMode::UseAllowlist, &MODES)),
+        protections: own_protections(tape),
         mcp_allowlist: [tape.list(10, &ENTRIES), over_arguments].concat(),
         terminal_allowlist: tape.list(25, &SHELL_ENTRIES),
         blocks: tape

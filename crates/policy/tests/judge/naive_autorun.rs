@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toolwarden_core::{Operation, Payer, Reason};
 use toolwarden_policy::Launcher;
-use toolwarden_policy::input::{AutoRunMode, PermissionsInput};
+use toolwarden_policy::input::{AutoRunMode, OwnProtections, PermissionsInput};
 use toolwarden_policy::shell::{Blocklist, ShellEntry, ShellLine, candidate, deletes, read};
 use url::Url;
 
@@ -112,7 +112,8 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
         return hold(Reason::CommandBlocked, case);
     }
     let admin_protects = case.admin().is_some_and(|admin| admin.delete_file_protection);
-    if (case.input.base.auto_run.delete_protection || admin_protects) && deletes(&line).is_some() {
+    let own = own_protections(case).delete;
+    if (own.unwrap_or(case.input.base.auto_run.delete_protection) || admin_protects) && deletes(&line).is_some() {
         return hold(Reason::DeleteProtection, case);
     }
     if case.query.caller.user.is_none() {
@@ -179,8 +180,11 @@ fn is_disabled(case: &Case<'_>) -> bool {
 fn is_protected(case: &Case<'_>) -> bool {
     let auto_run = &case.input.base.auto_run;
     let server = &case.named.server;
-    let mcp_protection = auto_run.mcp_protection || case.admin().is_some_and(|admin| admin.disable_mcp_auto_run);
-    let browser_protection = auto_run.browser_protection || case.admin().is_some_and(|admin| admin.browser_protection);
+    let own = own_protections(case);
+    let mcp_protection =
+        own.mcp.unwrap_or(auto_run.mcp_protection) || case.admin().is_some_and(|admin| admin.disable_mcp_auto_run);
+    let browser_protection = own.browser.unwrap_or(auto_run.browser_protection)
+        || case.admin().is_some_and(|admin| admin.browser_protection);
     let looks_like_browser = auto_run.browser_servers.iter().any(|browser| same(browser, server));
     let is_browser = auto_run.browser_servers.contains(server);
     (looks_like_browser && browser_protection) || (!is_browser && mcp_protection)
@@ -191,6 +195,12 @@ fn is_blocked(case: &Case<'_>, line: &ShellLine) -> bool {
     let entries: Vec<(usize, ShellEntry)> =
         blocked.iter().filter_map(|entry| ShellEntry::parse(&entry.value).ok()).enumerate().collect();
     Blocklist::compile(&entries).first_match(line).is_some()
+}
+
+/// What the caller's user chose, where they chose.
+fn own_protections(case: &Case<'_>) -> OwnProtections {
+    let user = case.query.caller.user.as_ref().and_then(|user| case.input.users.get(user));
+    user.map(|user| user.protections).unwrap_or_default()
 }
 
 /// The state the caller's user stored, else the configured one.

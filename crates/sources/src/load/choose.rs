@@ -153,6 +153,7 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     let own = [
         ("[control.webhooks]", !chosen.config.control.webhooks.is_empty()),
         ("[gateway] public_url", chosen.config.gateway.public_url.is_some()),
+        ("[gateway] anonymous_loopback", chosen.config.gateway.anonymous_loopback.is_some()),
     ];
     let place = chosen.path.as_deref().map(files::shown).unwrap_or_default();
     for (what, _) in own.iter().filter(|(_, is_said)| *is_said) {
@@ -161,6 +162,11 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     chosen.config.control.webhooks = users.config.control.webhooks;
     chosen.config.gateway.public_url = users.config.gateway.public_url;
     chosen.config.classifier = users.config.classifier;
+    // A workspace may hide more of what is recorded, and neither less nor record more, nor remove records.
+    let audit = &mut chosen.config.audit;
+    (audit.arguments, audit.retention) = (users.config.audit.arguments, users.config.audit.retention);
+    audit.redaction.names.extend(users.config.audit.redaction.names);
+    audit.redaction.patterns.extend(users.config.audit.redaction.patterns);
     chosen.config.gateway.anonymous_loopback = users.config.gateway.anonymous_loopback;
     chosen.config.vault.key = users.config.vault.key;
     chosen.store_directory = users.directory;
@@ -175,7 +181,8 @@ fn hear_person(loading: &mut Loading<'_>, chosen: &mut Chosen) {
     if let Some(path) = users.path {
         let nearer = chosen.path.as_deref().map(files::shown).unwrap_or_default();
         let message = format!(
-            "only its store, key, webhooks, classifier, admin file, `allow_always_allow` and `workspace_env` count here: \
+            "only its store, key, webhooks, classifier, `[audit]` arguments, redaction and retention, admin file, \
+             `allow_always_allow` and `workspace_env` count here: \
              {nearer} is nearer"
         );
         loading.note("shadowed", &files::shown(&path), message);

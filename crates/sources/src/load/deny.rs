@@ -80,6 +80,8 @@ fn narrow_servers(input: &mut PolicyInput, said: &[ServerDefinition]) -> Vec<Fin
         for target in input.servers.iter_mut().filter(|target| registration_key(&target.name) == key) {
             found = true;
             narrow_server(target, said);
+            // It asks for something that is not done here, or cannot be understood.
+            target.enabled &= !definition.faulty;
         }
         if !found {
             forbid_unknown(input, said);

@@ -59,9 +59,8 @@ impl Loading<'_> {
         let file = url.and_then(|url| url.strip_prefix("sqlite:")).map(|file| file.trim_start_matches("//"));
         let file = file.and_then(|file| file.split('?').next()).filter(|file| !file.is_empty() && *file != ":memory:");
         paths.extend(file.map(|file| self.locations.data_dir.join(file)));
-        let tls = [config.gateway.tls.as_ref(), config.control.tls.as_ref()];
-        let keys = tls.into_iter().flatten().filter_map(|files| files.key.as_deref());
-        paths.extend(keys.map(|written| self.locations.resolve(&chosen.directory, written)));
+        let key = config.gateway.tls.as_ref().and_then(|files| files.key.as_deref());
+        paths.extend(key.map(|written| self.locations.resolve(&chosen.directory, written)));
         with_real(paths)
     }
 }

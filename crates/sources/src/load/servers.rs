@@ -5,15 +5,18 @@
 
 use std::path::Path;
 
-use toolwarden_core::name::registration_key;
+use toolwarden_core::name::{self, registration_key};
 use toolwarden_policy::input::Launch;
 
-use super::Loading;
 use super::choose::Chosen;
 use super::deny::Narrowing;
+use super::{Loading, SourceState};
+use crate::env_file;
 use crate::files;
+use crate::finding::{Finding, Severity};
 use crate::readers::server::ServerDefinition;
 use crate::readers::{SourceKind, mcp_json};
+use crate::tree::Place;
 use crate::trust::{FileState, WORKSPACE_FILES, WorkspaceFile};
 
 pub(super) fn read(loading: &mut Loading<'_>, chosen: &Chosen) -> Vec<ServerDefinition> {
@@ -49,13 +52,41 @@ fn read_file(loading: &mut Loading<'_>, chosen: &Chosen, file: &WorkspaceFile, k
         if opted_in(loading, chosen, &file.path) {
             servers.iter_mut().for_each(|server| server.input.always_allow.clone_from(&server.offered_always_allow));
         }
-        for server in servers {
+        for mut server in servers {
+            fill_from_env_file(loading, &mut server);
             join(known, server);
         }
     }
     if let (FileState::Changed | FileState::Untrusted, Some(Ok(present))) = (state, &file.present) {
         let now = loading.glance(mcp_json::read_bytes(&file.label, present));
         loading.narrowings.push(Narrowing::Servers(now));
+    }
+}
+
+/// Gives a server the variables of its `envFile`; those of `env` come first. One that cannot be read turns the server off.
+fn fill_from_env_file(loading: &mut Loading<'_>, server: &mut ServerDefinition) {
+    let (Some(written), Some(root)) = (server.connection.env_file.clone(), loading.workspace.clone()) else { return };
+    let place = env_file::place(&root, &written);
+    let read = place.as_ref().map_err(Clone::clone).and_then(|path| env_file::read(path));
+    if let Ok(path) = &place {
+        let state = if read.is_ok() { SourceState::Used } else { SourceState::Broken };
+        loading.source(path, SourceKind::Servers, state);
+    }
+    match read {
+        Ok(variables) => {
+            for (name, value) in variables {
+                server.connection.env.entry(name).or_insert(value);
+            }
+        }
+        Err(why) => {
+            let (origin, shown) = (&server.input.origin, name::shown(&server.input.name));
+            let place = Place { line: origin.line, column: origin.column };
+            let message =
+                format!("the server `{shown}` is off: its envFile `{}` is not read: {why}", name::shown(&written));
+            let finding = Finding::at(Severity::Error, "env_file", origin.source.clone(), place, message);
+            loading.findings.push(finding.with_help("repair the file, or remove `envFile`"));
+            server.faulty = true;
+        }
     }
 }
 

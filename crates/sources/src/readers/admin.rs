@@ -10,22 +10,11 @@ use std::path::Path;
 use toolwarden_core::{Layer, Sourced};
 use toolwarden_policy::input::{AdminInput, SandboxingControls};
 
+use super::known::Section;
 use super::permissions::{warn_mcp, warn_terminal};
 use crate::files::{self, FileError};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, LARGEST_FILE, Node};
-
-const KEYS: [&str; 9] = [
-    "enabled",
-    "allowed",
-    "blocked",
-    "disable_mcp_auto_run",
-    "delete_file_protection",
-    "enable_run_everything",
-    "mcp_tool_allowlist",
-    "sandboxing_controls",
-    "browser_protection",
-];
 
 /// Why an admin record does not count.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +74,7 @@ pub(crate) fn read_node(label: &str, root: &Node) -> Reading<AdminInput> {
 
 fn read(report: &mut Report, root: &Node) -> AdminInput {
     let mut admin = AdminInput::default();
-    for (key, node) in report.table("admin", root) {
+    for (key, node) in report.keys(Section::AdminRecord, "admin", root) {
         let what = key.text.as_str();
         match what {
             "enabled" => admin.enabled = report.boolean(what, node).unwrap_or(true),
@@ -102,8 +91,7 @@ fn read(report: &mut Report, root: &Node) -> AdminInput {
             }
             "sandboxing_controls" => admin.sandboxing = read_sandboxing(report, node),
             "browser_protection" => admin.browser_protection = report.boolean(what, node).unwrap_or(true),
-            "$schema" => {}
-            _ => report.unknown_key(key, &KEYS),
+            _ => report.unread(key),
         }
     }
     admin
@@ -117,11 +105,10 @@ fn terminal(report: &mut Report, what: &str, node: &Node) -> Vec<Sourced<String>
 
 fn read_sandboxing(report: &mut Report, node: &Node) -> SandboxingControls {
     let mut controls = SandboxingControls::default();
-    for (key, value) in report.table("sandboxing_controls", node) {
+    for (key, value) in report.keys(Section::SandboxingControls, "sandboxing_controls", node) {
         match key.text.as_str() {
-            "required" => controls.required = report.boolean(&key.text, value).unwrap_or(true),
             "denied_domains" => controls.denied_domains = report.texts(&key.text, value).unwrap_or_default(),
-            _ => report.unknown_key(key, &["required", "denied_domains"]),
+            _ => report.unread(key),
         }
     }
     controls

@@ -4,6 +4,7 @@
 //! Any error makes the whole file broken (PERM-3).
 
 mod access;
+pub mod audit;
 mod auto_run;
 mod classifier;
 mod gateway;
@@ -19,36 +20,17 @@ use std::collections::BTreeMap;
 use toolwarden_core::{Layer, Sourced};
 use toolwarden_policy::input::{AutoRunInput, Declared, ModeInput, RoleInput};
 
-pub use access::{IdentitySection, RulesSection, SandboxSection, VaultSection};
+pub use access::{RulesSection, VaultSection};
+pub use audit::AuditSection;
 pub use auto_run::AlwaysAllowFile;
 pub use classifier::{ClassifierSection, Prices};
-pub use gateway::{AuditSection, ControlSection, GatewaySection, OidcLogin, StoreSection, TlsFiles, WebhookSection};
+pub use gateway::{ControlSection, GatewaySection, StoreSection, TlsFiles, WebhookSection};
 pub use telemetry::TelemetrySection;
 
+use super::known::Section;
 use super::server::ServerDefinition;
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Node};
-
-const SECTIONS: [&str; 18] = [
-    "gateway",
-    "control",
-    "store",
-    "audit",
-    "telemetry",
-    "vault",
-    "auto_run",
-    "sandbox",
-    "classifier",
-    "features",
-    "rules",
-    "screening",
-    "settings",
-    "servers",
-    "modes",
-    "roles",
-    "identity",
-    "admin",
-];
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +69,6 @@ pub struct ConfigFile {
     pub auto_run: AutoRunInput,
     /// Files whose `alwaysAllow` the person opted in to (MODE-7).
     pub always_allow_files: Vec<AlwaysAllowFile>,
-    pub sandbox: SandboxSection,
     pub classifier: Option<ClassifierSection>,
     pub features: Features,
     pub rules: RulesSection,
@@ -97,7 +78,6 @@ pub struct ConfigFile {
     pub servers: Vec<ServerDefinition>,
     pub modes: Vec<ModeInput>,
     pub roles: Vec<RoleInput>,
-    pub identity: BTreeMap<String, IdentitySection>,
     /// `[admin] file`, as written.
     pub admin_file: Option<Sourced<String>>,
 }
@@ -106,13 +86,11 @@ pub struct ConfigFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     pub mcp_allowlists: bool,
-    pub mcp_oauth_scopes_enabled: bool,
-    pub mcp_oauth_url_spam_guard: bool,
 }
 
 impl Default for Features {
     fn default() -> Self {
-        Self { mcp_allowlists: true, mcp_oauth_scopes_enabled: true, mcp_oauth_url_spam_guard: true }
+        Self { mcp_allowlists: true }
     }
 }
 
@@ -122,16 +100,16 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
     let mut report = Report::strict(path, standing.layer());
     let Some(root) = report.parse(bytes, Format::Toml) else { return report.finish(ConfigFile::default(), true) };
     let mut config = ConfigFile::default();
-    for (key, node) in report.table("toolwarden.toml", &root) {
+    for (key, node) in report.keys(Section::Config, "toolwarden.toml", &root) {
         match key.text.as_str() {
             "gateway" => config.gateway = gateway::read_gateway(&mut report, node),
             "control" => config.control = gateway::read_control(&mut report, node),
             "store" => config.store = gateway::read_store(&mut report, standing, node),
-            "audit" => config.audit = gateway::read_audit(&mut report, standing, node),
+            "audit" => config.audit = audit::read(&mut report, standing, node),
             "telemetry" => config.telemetry = telemetry::read(&mut report, standing, node),
             "vault" => config.vault = access::read_vault(&mut report, standing, node),
             "auto_run" => auto_run::read(&mut report, standing, node, &mut config),
-            "sandbox" => config.sandbox = access::read_sandbox(&mut report, node),
+            "sandbox" => access::check_sandbox(&mut report, node),
             "classifier" => config.classifier = classifier::read(&mut report, standing, key, node),
             "features" => config.features = read_features(&mut report, node),
             "rules" => config.rules = access::read_rules(&mut report, node),
@@ -140,16 +118,14 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             "servers" => config.servers = servers::read(&mut report, standing.declared(), node),
             "modes" => config.modes = modes::read(&mut report, node),
             "roles" => config.roles = roles::read(&mut report, node),
-            "identity" => config.identity = access::read_identity(&mut report, node),
             "admin" => config.admin_file = read_admin(&mut report, node),
-            _ => report.unknown_key(key, &SECTIONS),
+            _ => report.unread(key),
         }
     }
     for server in &mut config.servers {
         server.screening.patterns.extend(config.patterns.iter().cloned());
     }
     config.auto_run.mcp_allowlists = config.features.mcp_allowlists;
-    config.auto_run.sandbox_resolves = config.sandbox.resolves;
     let broken = report.has_errors();
     report.finish(config, broken)
 }
@@ -169,27 +145,21 @@ pub(super) fn read_servers(report: &mut Report, declared: Declared, node: &Node)
 
 fn read_features(report: &mut Report, node: &Node) -> Features {
     let mut features = Features::default();
-    for (key, value) in report.table("features", node) {
-        let flag = match key.text.as_str() {
-            "mcp_allowlists" => &mut features.mcp_allowlists,
-            "mcp_oauth_scopes_enabled" => &mut features.mcp_oauth_scopes_enabled,
-            "mcp_oauth_url_spam_guard" => &mut features.mcp_oauth_url_spam_guard,
-            _ => {
-                report.unknown_key(key, &["mcp_allowlists", "mcp_oauth_scopes_enabled", "mcp_oauth_url_spam_guard"]);
-                continue;
-            }
-        };
-        *flag = report.boolean(&key.text, value).unwrap_or(true);
+    for (key, value) in report.keys(Section::Features, "features", node) {
+        match key.text.as_str() {
+            "mcp_allowlists" => features.mcp_allowlists = report.boolean(&key.text, value).unwrap_or(true),
+            _ => report.unread(key),
+        }
     }
     features
 }
 
 fn read_admin(report: &mut Report, node: &Node) -> Option<Sourced<String>> {
     let mut file = None;
-    for (key, value) in report.table("admin", node) {
+    for (key, value) in report.keys(Section::AdminFile, "admin", node) {
         match key.text.as_str() {
             "file" => file = report.sourced_text(&key.text, value),
-            _ => report.unknown_key(key, &["file"]),
+            _ => report.unread(key),
         }
     }
     file

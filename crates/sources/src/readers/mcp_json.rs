@@ -6,46 +6,30 @@
 use std::time::Duration;
 
 use toolwarden_core::{Layer, name};
-use toolwarden_policy::input::Declared;
+use toolwarden_policy::input::{Declared, Launch};
 
+use super::known::{Section, Unless};
 use super::server::{self, Reach, ServerDefinition, Transport};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Key, Node, Value};
 
-const FILE_KEYS: [&str; 2] = ["mcpServers", "servers"];
-/// Keys of the file that mean something to a client and nothing here.
-const SILENT_FILE_KEYS: [&str; 3] = ["inputs", "sandbox", "$schema"];
-const SERVER_KEYS: [&str; 16] = [
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "envFile",
-    "url",
-    "httpUrl",
-    "headers",
-    "type",
-    "transport",
+/// Keys of other clients and misspellings by which a file means to restrict a server. Ignoring one would open what its
+/// author closed, so it turns the server off.
+const RESTRICTIONS: [&str; 14] = [
     "disabled",
-    "disabledTools",
-    "alwaysAllow",
-    "autoApprove",
-    "defaultEnabled",
-    "timeout",
-];
-const SILENT_SERVER_KEYS: [&str; 12] = [
-    "description",
-    "displayName",
-    "name",
-    "icon",
-    "dev",
-    "gallery",
-    "version",
-    "oauth",
-    "sandboxEnabled",
+    "disabledtools",
+    "disallowedtools",
+    "disabletools",
+    "excludetools",
+    "excludedtools",
+    "blockedtools",
+    "includetools",
+    "enabledtools",
+    "allowedtools",
     "sandbox",
-    "watchPaths",
-    "note",
+    "sandboxenabled",
+    "readonly",
+    "permissions",
 ];
 
 /// Reads one client's server file.
@@ -59,23 +43,46 @@ pub fn read_bytes(path: &str, bytes: &[u8]) -> Reading<Vec<ServerDefinition>> {
     }
     let mut servers = Vec::new();
     let mut broken = false;
-    for (key, node) in report.table("mcp.json", &root) {
+    let mut sandbox = None;
+    for (key, node) in report.keys(Section::ServersFile, "mcp.json", &root) {
         match key.text.as_str() {
+            "sandbox" => sandbox = Some((key, node)),
             "mcpServers" | "servers" => {
                 broken |= !matches!(node.value, Value::Table(_));
                 read_servers(&mut report, key, node, &mut servers);
             }
-            other if SILENT_FILE_KEYS.contains(&other) => {}
-            _ => report.unknown_key(key, &FILE_KEYS),
+            _ => report.unread(key),
         }
+    }
+    if let Some((key, _)) = sandbox.filter(|(_, node)| !Unless::False.covers(node) && !Unless::Empty.covers(node)) {
+        refuse_sandboxed(&mut report, key, &mut servers);
     }
     if broken {
         servers.clear();
     }
-    report.finish(servers, broken)
+    report.finish(servers.into_iter().map(|found| found.definition).collect(), broken)
 }
 
-fn read_servers(report: &mut Report, key: &Key, node: &Node, servers: &mut Vec<ServerDefinition>) {
+/// `sandbox` of the whole file is for every server it starts that does not say `"sandboxEnabled": false`.
+fn refuse_sandboxed(report: &mut Report, key: &Key, servers: &mut [Found]) {
+    let is_meant = |found: &Found| matches!(found.definition.input.launch, Launch::Command { .. }) && !found.no_sandbox;
+    let mut meant = servers.iter_mut().filter(|found| is_meant(found)).peekable();
+    if meant.peek().is_none() {
+        return;
+    }
+    report.not_built(Section::ServersFile, key, "the sandbox", Unless::Never);
+    report.help("remove it, or write `\"sandboxEnabled\": false` at the servers that may run without one");
+    meant.for_each(|found| found.definition.faulty = true);
+}
+
+/// A server, and what of the file's own settings is not for it.
+struct Found {
+    definition: ServerDefinition,
+    /// `"sandboxEnabled": false`.
+    no_sandbox: bool,
+}
+
+fn read_servers(report: &mut Report, key: &Key, node: &Node, servers: &mut Vec<Found>) {
     for (name_key, definition) in report.table(&key.text, node) {
         if !server::check_name(report, name_key) {
             continue;
@@ -86,7 +93,8 @@ fn read_servers(report: &mut Report, key: &Key, node: &Node, servers: &mut Vec<S
             report.help("rename the server");
             continue;
         }
-        servers.push(read_server(report, name_key, definition));
+        let no_sandbox = definition.get("sandboxEnabled").is_some_and(|node| Unless::False.covers(node));
+        servers.push(Found { definition: read_server(report, name_key, definition), no_sandbox });
     }
 }
 
@@ -94,7 +102,8 @@ fn read_server(report: &mut Report, name_key: &Key, node: &Node) -> ServerDefini
     let mark = report.mark();
     let mut found = server::blank(&name_key.text, report.origin(name_key.place), Declared::ByWorkspace);
     let mut reach = Reach::default();
-    for (key, value) in report.table(&name_key.text, node) {
+    refuse_lost_restrictions(report, node);
+    for (key, value) in report.keys(Section::ClientServer, &name_key.text, node) {
         if !read_reach(report, key, value, &mut found, &mut reach) {
             read_switches(report, key, value, &mut found);
         }
@@ -118,7 +127,6 @@ fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDe
         "url" | "httpUrl" => reach.set_url(report, key, value),
         "headers" => found.connection.headers = server::secrets(report, key, value),
         "type" | "transport" => reach.set_transport(report, key, value, &Transport::CLIENT_WORDS),
-        "auth" => found.connection.auth = server::auth(report, key, value),
         "timeout" => found.connection.timeout = report.count(&key.text, value).map(Duration::from_secs),
         _ => return false,
     }
@@ -137,7 +145,21 @@ fn read_switches(report: &mut Report, key: &Key, value: &Node, found: &mut Serve
         "alwaysAllow" | "autoApprove" => {
             found.offered_always_allow.extend(server::tool_names(report, key, value, Layer::Settings));
         }
-        other if SILENT_SERVER_KEYS.contains(&other) => {}
-        _ => report.unknown_key(key, &SERVER_KEYS),
+        _ => report.unread(key),
+    }
+}
+
+/// Unknown keys that look like a restriction.
+fn refuse_lost_restrictions(report: &mut Report, node: &Node) {
+    let Value::Table(entries) = &node.value else { return };
+    for (key, _) in entries {
+        let letters = key.text.chars().filter(char::is_ascii_alphanumeric);
+        let plain: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        let is_like = |known: &&str| strsim::damerau_levenshtein(known, &plain) <= usize::from(known.len() > 8);
+        if Section::ClientServer.standing(&key.text).is_none() && RESTRICTIONS.iter().any(is_like) {
+            let message = format!("`{}` restricts nothing here, so the server is off", name::shown(&key.text));
+            report.error(key.place, "not_built", message);
+            report.help("write `disabledTools` or `disabled`, or restrict the server with a mode or a rule");
+        }
     }
 }

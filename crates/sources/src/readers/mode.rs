@@ -6,6 +6,7 @@
 use toolwarden_core::{Origin, Sourced, ToolIdentity, name};
 use toolwarden_policy::input::{ModeInput, Window};
 
+use super::known::Section;
 use crate::report::{Mark, Report};
 use crate::tree::{Key, Node, Place, Value};
 
@@ -63,8 +64,11 @@ impl Spelling {
         }
     }
 
-    pub(super) fn keys(self) -> Vec<&'static str> {
-        FIELDS.iter().map(|row| self.of(row)).collect()
+    fn tool_section(self) -> Section {
+        match self {
+            Self::Camel => Section::RooTool,
+            Self::Snake => Section::ModeTool,
+        }
     }
 
     fn tool_keys(self) -> [&'static str; 2] {
@@ -148,13 +152,14 @@ impl Draft {
                     return None;
                 }
             },
-            Value::Table(entries) => {
+            Value::Table(_) => {
+                let section = self.spelling.tool_section();
                 let (mut server, mut tool) = (None, None);
-                for (key, value) in entries {
+                for (key, value) in report.keys(section, what, node) {
                     match key.text.as_str() {
                         key_text if key_text == server_key => server = report.text(server_key, value),
                         key_text if key_text == tool_key => tool = report.text(tool_key, value),
-                        _ => report.unknown_key(key, &[server_key, tool_key]),
+                        _ => report.unread(key),
                     }
                 }
                 if server.is_none() || tool.is_none() {
@@ -198,7 +203,11 @@ fn groups(report: &mut Report, what: &str, node: &Node) -> Vec<String> {
     for item in report.list(what, node).unwrap_or_default() {
         let group = match &item.value {
             Value::List(pair) => match pair.as_slice() {
-                [group, Node { value: Value::Table(_), .. }] => report.text(what, group),
+                [group, options @ Node { value: Value::Table(_), .. }] => {
+                    let group = report.text(what, group);
+                    group_options(report, group.as_deref().unwrap_or_default(), options);
+                    group
+                }
                 _ => {
                     report.error(
                         item.place,
@@ -218,6 +227,19 @@ fn groups(report: &mut Report, what: &str, node: &Node) -> Vec<String> {
         found.push(group);
     }
     found
+}
+
+/// Options of a group narrow what it gives. Those that only the client's own file edits know are left to it; on groups that
+/// calls belong to they would restrict nothing.
+fn group_options(report: &mut Report, group: &str, options: &Node) {
+    for (key, _) in report.table(group, options) {
+        let known = Section::RooGroupOptions.standing(&key.text).is_some();
+        if !known || (key.text != "description" && ["command", "mcp"].contains(&group)) {
+            let shown = (name::shown(&key.text), name::shown(group));
+            report.error(key.place, "not_built", format!("`{}` restricts nothing in the group `{}`", shown.0, shown.1));
+            report.help("write `mcpRestrictions`, or leave the group out");
+        }
+    }
 }
 
 /// Day names, short or long, in any case.

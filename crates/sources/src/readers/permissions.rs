@@ -7,11 +7,9 @@ use toolwarden_core::{Layer, Sourced, name};
 use toolwarden_policy::input::PermissionsInput;
 
 use crate::entries::{List, terminal_fault};
+use crate::readers::known::Section;
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Node, Place};
-
-const KEYS: [&str; 3] = ["mcpAllowlist", "terminalAllowlist", "autoRun"];
-const INSTRUCTION_KEYS: [&str; 2] = ["allow_instructions", "block_instructions"];
 
 /// Reads one permissions.json.
 #[must_use]
@@ -26,7 +24,7 @@ pub fn read_bytes(path: &str, layer: Layer, bytes: &[u8]) -> Reading<Permissions
 
 fn read(report: &mut Report, root: &Node) -> PermissionsInput {
     let mut input = PermissionsInput::default();
-    for (key, node) in report.table("permissions.json", root) {
+    for (key, node) in report.keys(Section::Permissions, "permissions.json", root) {
         match key.text.as_str() {
             "mcpAllowlist" => {
                 input.mcp_allowlist = report.texts(&key.text, node);
@@ -37,20 +35,18 @@ fn read(report: &mut Report, root: &Node) -> PermissionsInput {
                 warn_terminal(report, input.terminal_allowlist.as_deref().unwrap_or_default());
             }
             "autoRun" => read_instructions(report, node, &mut input),
-            // Editors put it there; it says nothing.
-            "$schema" => {}
-            _ => report.unknown_key(key, &KEYS),
+            _ => report.unread(key),
         }
     }
     input
 }
 
 fn read_instructions(report: &mut Report, node: &Node, input: &mut PermissionsInput) {
-    for (key, node) in report.table("autoRun", node) {
+    for (key, node) in report.keys(Section::Instructions, "autoRun", node) {
         match key.text.as_str() {
             "allow_instructions" => input.allow_instructions = report.texts(&key.text, node),
             "block_instructions" => input.block_instructions = report.texts(&key.text, node),
-            _ => report.unknown_key(key, &INSTRUCTION_KEYS),
+            _ => report.unread(key),
         }
     }
 }

@@ -9,43 +9,10 @@ use std::collections::HashMap;
 use toolwarden_core::{Layer, name};
 use toolwarden_policy::input::ModeInput;
 
+use super::known::{Section, Standing};
 use super::mode::{Draft, Field, Spelling};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Key, Node, Place, Value};
-
-/// Keys that steer the model and grant nothing.
-const SILENT: [&str; 9] = [
-    "slug",
-    "roleDefinition",
-    "whenToUse",
-    "description",
-    "customInstructions",
-    "source",
-    "rulesFiles",
-    "iconName",
-    "model",
-];
-const RESTRICTION_FIELDS: [Field; 9] = [
-    Field::Extends,
-    Field::AllowedServers,
-    Field::DisallowedServers,
-    Field::AllowedTools,
-    Field::DisallowedTools,
-    Field::Days,
-    Field::Hours,
-    Field::TimeZone,
-    Field::Conditions,
-];
-const MODE_FIELDS: [Field; 8] = [
-    Field::Name,
-    Field::Groups,
-    Field::Extends,
-    Field::Days,
-    Field::Hours,
-    Field::TimeZone,
-    Field::Conditions,
-    Field::AutoReview,
-];
 
 /// Reads one modes file.
 #[must_use]
@@ -67,13 +34,12 @@ fn mode_nodes<'n>(report: &mut Report, root: &'n Node) -> Option<Vec<&'n Node>> 
     match &root.value {
         Value::List(items) => Some(items.iter().collect()),
         Value::Table(_) if root.get("slug").is_some() => Some(vec![root]),
-        Value::Table(entries) => {
+        Value::Table(_) => {
             let mut modes = None;
-            for (key, node) in entries {
+            for (key, node) in report.keys(Section::ModesFile, "modes file", root) {
                 match key.text.as_str() {
                     "customModes" => modes = Some(report.list(&key.text, node)?.iter().collect()),
-                    "$schema" => {}
-                    _ => report.unknown_key(key, &["customModes"]),
+                    _ => report.unread(key),
                 }
             }
             if modes.is_none() {
@@ -101,11 +67,13 @@ fn read_mode(report: &mut Report, node: &Node) -> Option<ModeInput> {
     let mut draft = Draft::new(&slug, report.origin(slug_node.place), Spelling::Camel, mark);
     check_slug(report, slug_node.place, &slug);
     for (key, value) in entries {
-        match Spelling::Camel.field(&key.text) {
-            Some(field) if MODE_FIELDS.contains(&field) => draft.fill(report, field, key, value),
-            _ if key.text == "mcpRestrictions" => read_restrictions(report, key, value, &mut draft),
-            _ if SILENT.contains(&key.text.as_str()) => {}
-            _ => unknown_mode_key(report, key),
+        match (Section::RooMode.standing(&key.text), Spelling::Camel.field(&key.text)) {
+            (Some(Standing::Informational(_)), _) => {}
+            (Some(_), Some(field)) => draft.fill(report, field, key, value),
+            (Some(_), None) if key.text == "mcpRestrictions" => read_restrictions(report, key, value, &mut draft),
+            (Some(_), None) if key.text == "slug" => {}
+            (Some(_), None) => report.unread(key),
+            (None, _) => unknown_mode_key(report, key),
         }
     }
     if !draft.has(Field::Groups) && !draft.has(Field::Extends) {
@@ -132,8 +100,7 @@ fn unknown_mode_key(report: &mut Report, key: &Key) {
         );
         return;
     }
-    let known: Vec<_> = ["slug", "mcpRestrictions"].into_iter().chain(Spelling::Camel.keys()).collect();
-    report.unknown_key(key, &known);
+    report.unknown_key(key, &Section::RooMode.names());
 }
 
 /// Whether a key is a restriction in another spelling: snake case, other capitals, a letter missing.
@@ -147,8 +114,8 @@ fn looks_like_restriction(key: &str) -> bool {
 
 fn read_restrictions(report: &mut Report, key: &Key, node: &Node, draft: &mut Draft) {
     for (inner, value) in report.table(&key.text, node) {
-        match Spelling::Camel.field(&inner.text) {
-            Some(field) if RESTRICTION_FIELDS.contains(&field) => draft.fill(report, field, inner, value),
+        match (Section::RooRestrictions.standing(&inner.text), Spelling::Camel.field(&inner.text)) {
+            (Some(_), Some(field)) => draft.fill(report, field, inner, value),
             _ => {
                 // A misspelt restriction restricts nothing, so the mode is refused until it is repaired.
                 report.error(inner.place, "unknown_key", format!("unknown restriction `{}`", name::shown(&inner.text)));

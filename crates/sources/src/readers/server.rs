@@ -65,11 +65,8 @@ pub struct Connection {
     pub working_directory: Option<String>,
     pub headers: BTreeMap<String, Secret>,
     pub timeout: Option<Duration>,
-    pub auth: Option<StaticAuth>,
-    /// `[servers.NAME] share`.
-    pub share: Option<String>,
-    /// `[servers.NAME] sandbox`.
-    pub sandbox: Option<bool>,
+    /// `[servers.NAME] share`; none = the default.
+    pub share: Option<Share>,
     /// `[servers.NAME] may_ask`; none = the default.
     pub may_ask: Option<Vec<String>>,
     /// `private_network`: a user's own server may be near this machine.
@@ -80,21 +77,15 @@ impl Connection {
     fn is_like(&self, other: &Self) -> bool {
         // Named one by one, so that none can be added and forgotten here.
         let Self { transport, env, env_file, working_directory, headers, timeout, .. } = self;
-        let Self { auth, share, sandbox, may_ask, private_network, .. } = self;
+        let Self { share, may_ask, private_network, .. } = self;
         let same = |one: &BTreeMap<String, Secret>, other: &BTreeMap<String, Secret>| {
             let entries = other.iter().map(|(name, value)| (name, value.reveal_to_upstream()));
             one.iter().map(|(name, value)| (name, value.reveal_to_upstream())).eq(entries)
         };
-        let revealed = |auth: &Option<StaticAuth>| {
-            let auth = auth.clone()?;
-            let secret = auth.client_secret.map(|secret| secret.reveal_to_upstream().to_owned());
-            Some((auth.client_id, secret, auth.scopes))
-        };
         same(env, &other.env)
             && same(headers, &other.headers)
-            && revealed(auth) == revealed(&other.auth)
             && (transport, env_file, working_directory) == (&other.transport, &other.env_file, &other.working_directory)
-            && (timeout, share, sandbox, may_ask) == (&other.timeout, &other.share, &other.sandbox, &other.may_ask)
+            && (timeout, share, may_ask) == (&other.timeout, &other.share, &other.may_ask)
             && *private_network == other.private_network
     }
 }
@@ -136,12 +127,13 @@ impl Transport {
     }
 }
 
-/// A client registered by hand (VAULT-6).
-#[derive(Debug, Clone)]
-pub struct StaticAuth {
-    pub client_id: String,
-    pub client_secret: Option<Secret>,
-    pub scopes: Option<Vec<String>>,
+/// Who may use the same child of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// Nobody else than one principal.
+    Principal,
+    /// Everybody, whatever the server may mix up.
+    All,
 }
 
 /// An empty definition to fill.
@@ -246,7 +238,10 @@ impl Reach {
                 report.error(key.place, "no_launch", format!("server `{shown}` has an empty command"));
                 Launch::Nothing
             }
-            (Some(command), None) => Launch::Command { command, arguments: self.arguments },
+            (Some(command), None) => {
+                warn_of_line(report, key, &command);
+                Launch::Command { command, arguments: self.arguments }
+            }
             (None, Some((url, _))) => Launch::Url(url),
             (Some(_), Some((_, place))) => {
                 report.error(place, "two_launches", format!("server `{shown}` has both a command and a URL"));
@@ -260,6 +255,20 @@ impl Reach {
                 Launch::Nothing
             }
         }
+    }
+}
+
+/// `command` is one program; a whole command line there is not found.
+fn warn_of_line(report: &mut Report, key: &Key, command: &str) {
+    let mut words = command.split_whitespace();
+    let (Some(program), rest) = (words.next(), words.collect::<Vec<_>>()) else { return };
+    // A path may have spaces in it.
+    let is_line = !rest.is_empty() && (!command.contains('/') || rest.iter().any(|word| word.starts_with('-')));
+    if is_line {
+        let shown = name::shown(&key.text);
+        report.warning(key.place, "command_line", format!("the command of `{shown}` looks like a whole command line"));
+        let rest: Vec<String> = rest.iter().map(|word| format!("\"{}\"", name::shown(word))).collect();
+        report.help(format!("write command \"{}\" and args [{}]", name::shown(program), rest.join(", ")));
     }
 }
 
@@ -277,23 +286,6 @@ pub(super) fn secrets(report: &mut Report, key: &Key, node: &Node) -> BTreeMap<S
         }
     }
     found
-}
-
-/// `auth = { CLIENT_ID, CLIENT_SECRET, scopes }`, in either spelling.
-pub(super) fn auth(report: &mut Report, key: &Key, node: &Node) -> Option<StaticAuth> {
-    let (mut client_id, mut client_secret, mut scopes) = (None, None, None);
-    for (inner, value) in report.table(&key.text, node) {
-        match inner.text.as_str() {
-            "CLIENT_ID" | "client_id" => client_id = report.text(&inner.text, value),
-            "CLIENT_SECRET" | "client_secret" => client_secret = report.text(&inner.text, value).map(Secret::new),
-            "scopes" => scopes = report.plain_texts(&inner.text, value),
-            _ => report.unknown_key(inner, &["CLIENT_ID", "CLIENT_SECRET", "scopes"]),
-        }
-    }
-    if client_id.is_none() {
-        report.error(key.place, "missing_key", "`auth` needs CLIENT_ID");
-    }
-    client_id.map(|client_id| StaticAuth { client_id, client_secret, scopes })
 }
 
 /// Tool names of a list; invalid ones are warned about, and kept only where they can but deny.

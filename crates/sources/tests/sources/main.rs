@@ -4,6 +4,7 @@ mod broken;
 mod editing;
 mod granting;
 mod home;
+mod keys;
 mod layers;
 mod properties;
 mod real_files;

@@ -107,7 +107,7 @@ fn the_transport_of_a_server_is_what_its_file_says() {
 
 #[test]
 fn vault_no_secret_of_a_server_file_is_printed() {
-    let text = br#"{"mcpServers": {"a": {"url": "https://a.example", "headers": {"X": "hunter2"}, "auth": {"CLIENT_ID": "i", "CLIENT_SECRET": "hunter2"}}, "b": {"command": "b", "env": {"K": "hunter2"}}}}"#;
+    let text = br#"{"mcpServers": {"a": {"url": "https://a.example", "headers": {"X": "hunter2"}, "envFile": "hunter.env", "auth": {"CLIENT_ID": "i", "CLIENT_SECRET": "hunter2"}}, "b": {"command": "b", "env": {"K": "hunter2"}}}}"#;
     let reading = mcp_json::read_bytes("mcp.json", text);
     assert_eq!(reading.value.len(), 2);
     assert!(!format!("{reading:?}").contains("hunter2"));
@@ -187,7 +187,8 @@ fn a_config_with_every_section_is_read() -> Outcome {
     assert_eq!(config.store.max_stale, Some(Duration::from_secs(30)));
     assert_eq!(config.auto_run.mode, AutoRunMode::RunEverything);
     assert!(config.auto_run.mcp_protection && !config.auto_run.delete_protection && !config.auto_run.mcp_allowlists);
-    assert!(config.auto_run.sandbox_resolves && !config.rules.shipped);
+    assert!(!config.auto_run.sandbox_resolves && !config.rules.shipped);
+    assert_eq!(config.audit.redaction.names, ["password"]);
     assert_eq!(config.auto_run.default_mode.map(|mode| mode.value).as_deref(), Some("docs"));
     let classifier = config.classifier.ok_or("no classifier")?;
     let prices = config::Prices { max_cost: 2_500_000_000, input: 150_000_000, output: 1_000_000_000 };

@@ -14,7 +14,7 @@ const PAGE: u32 = 1000;
 pub const CSV_HEADER: &str = "time,kind,decision,stage,reason,status,server,tool,user,agent_type,token_id,task_id,\
 approval_id,duration_us,door,method,groups,mode,project_id,run_id,job_id,session,rule,rule_source,policy_version,\
 request_bytes,response_bytes,arguments_digest,detail,node,call,sequence,hash,outcome_sequence,client,client_version,\
-event\n";
+event,arguments\n";
 
 /// An export under way.
 #[derive(Debug)]
@@ -102,6 +102,7 @@ fn cell(value: &serde_json::Value) -> String {
             let texts: Vec<&str> = items.iter().filter_map(serde_json::Value::as_str).collect();
             quoted(&texts.join(" "))
         }
+        object @ serde_json::Value::Object(_) => quoted(&object.to_string()),
         other => other.to_string(),
     }
 }

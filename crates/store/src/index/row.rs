@@ -61,13 +61,16 @@ pub struct Row {
     pub client_version: Option<String>,
     /// What a record of a held call tells of it.
     pub event: Option<String>,
+    /// Without what is hidden; only where `[audit] arguments` was on.
+    pub arguments: Option<serde_json::Value>,
 }
 
 /// The columns in the order rows are written.
 pub(super) const COLUMNS: &str = "node, sequence, hash, kind, call_id, time_text, time_us, decision, stage, reason, \
      status, server, tool, user_name, agent_type, token_id, task_id, approval_id, duration_us, door, method, \
      group_names, mode, project_id, run_id, job_id, session_mark, rule_name, rule_source, policy_version, \
-     request_bytes, response_bytes, arguments_digest, detail, client, client_version, event, outcome_sequence";
+     request_bytes, response_bytes, arguments_digest, detail, client, client_version, event, outcome_sequence, \
+     arguments";
 
 impl Row {
     /// Completes a call that left with how it ended.
@@ -126,6 +129,7 @@ impl Row {
             values.value(row.arguments_digest.clone()).value(row.detail.clone());
             values.value(row.client.clone()).value(row.client_version.clone()).value(row.event.clone());
             values.value(row.outcome_sequence.map(signed));
+            values.value(row.arguments.as_ref().map(ToString::to_string));
         });
         sql
     }
@@ -168,6 +172,10 @@ impl Row {
             Some(json) => serde_json::from_str(&json).map_err(|error| DatabaseError::Value(error.to_string()))?,
             None => Vec::new(),
         };
+        let arguments = match text("arguments")? {
+            Some(json) => Some(serde_json::from_str(&json).map_err(|error| DatabaseError::Value(error.to_string()))?),
+            None => None,
+        };
         Ok(Self {
             time: row.try_get("time_text")?,
             kind: row.try_get("kind")?,
@@ -206,6 +214,7 @@ impl Row {
             sequence: unsigned(row.try_get("sequence")?),
             hash: row.try_get("hash")?,
             outcome_sequence: number("outcome_sequence")?,
+            arguments,
         })
     }
 }

@@ -102,6 +102,7 @@ impl Rounds {
     /// Writes what waits, signs if that is due, and takes along what is to be synced.
     fn take_work(&self, shared: &Shared, state: &mut State, stops: bool, now: Timestamp) -> Work {
         shared.carry(state);
+        state.chain.end_old_segment(now);
         let written = state.chain.write_pending();
         let signs = state.chain.unsigned > 0
             && (stops
@@ -148,6 +149,7 @@ impl Rounds {
         if state.chain.unsigned > 0 {
             wait = wait.min(remaining(self.signed_at, now, shared.checkpoint_every));
         }
+        wait = wait.min(state.chain.age_left(now));
         if state.chain.is_unsynced && matches!(shared.sync, SyncLevel::Every100ms) {
             wait = wait.min(remaining(self.synced_at, now, SYNC_AFTER));
         }

@@ -9,7 +9,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use toolwarden_core::{Clock, Keyring, RecordKind};
 
@@ -37,6 +39,8 @@ pub(crate) struct Node {
     /// The smallest call id not given out yet.
     pub(crate) next_call: AtomicU64,
     pub(crate) segment_bytes: u64,
+    /// A segment with records is ended when it is this old.
+    pub(crate) segment_age: Option<Duration>,
 }
 
 /// The state under the lock.
@@ -59,6 +63,10 @@ pub(crate) struct Chain {
     pub(crate) is_unsynced: bool,
     /// Lines since the last checkpoint.
     pub(crate) unsigned: u64,
+    /// Records of the segment, without the chain's own lines.
+    pub(crate) records: u64,
+    /// When the segment was begun.
+    pub(crate) began: Timestamp,
 }
 
 impl Chain {
@@ -82,10 +90,13 @@ impl Chain {
         chain.lines = tail.end.lines;
         chain.open_calls = tail.open_calls;
         chain.unsigned = tail.unsigned;
+        chain.records = tail.records;
+        chain.began = tail.began.unwrap_or(chain.began);
         Ok(chain)
     }
 
     fn at(node: Arc<Node>, file: File, segment: u64, position: Position) -> Self {
+        let began = node.clock.now();
         Self {
             node,
             file: Arc::new(file),
@@ -99,6 +110,8 @@ impl Chain {
             retired: Vec::new(),
             is_unsynced: false,
             unsigned: 0,
+            records: 0,
+            began,
         }
     }
 
@@ -126,6 +139,7 @@ impl Chain {
                 }
             }
             self.push(members);
+            self.records += 1;
             placed.push(Ok(self.position));
         }
         self.settle(&batch, mail, placed);
@@ -225,7 +239,33 @@ impl Chain {
     fn is_full(&self, more: usize) -> bool {
         let length = self.length + (self.pending.len() + more) as u64;
         // A segment holds at least one record beside its header, however small the limit is.
-        length > self.node.segment_bytes && self.lines > 1
+        (length > self.node.segment_bytes && self.lines > 1) || self.age_left(self.node.clock.now()).is_zero()
+    }
+
+    /// How long the segment goes on; for ever without records, or where nothing is removed.
+    pub(crate) fn age_left(&self, now: Timestamp) -> Duration {
+        match self.node.segment_age {
+            // A clock that was set back ends it, too.
+            Some(most) if self.records > 0 => match Duration::try_from(now.duration_since(self.began)) {
+                Ok(age) => most.saturating_sub(age),
+                Err(_) => Duration::ZERO,
+            },
+            _ => Duration::MAX,
+        }
+    }
+
+    /// Ends a segment that is old enough, so that it can be removed one day.
+    pub(crate) fn end_old_segment(&mut self, now: Timestamp) {
+        if !self.age_left(now).is_zero() {
+            return;
+        }
+        match self.rotate() {
+            Ok(()) => self.unsigned += 1,
+            Err(error) => {
+                tracing::warn!(%error, "the journal cannot begin a new segment");
+                self.began = now;
+            }
+        }
     }
 
     /// Begins the next segment. Its header is written together with the next record.
@@ -240,6 +280,7 @@ impl Chain {
         self.length = 0;
         self.lines = 0;
         self.needs_cut = false;
+        (self.records, self.began) = (0, self.node.clock.now());
         self.push(&members);
         Ok(())
     }

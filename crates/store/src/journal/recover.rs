@@ -73,6 +73,9 @@ pub(crate) struct Tail {
     pub(crate) next_call: u64,
     pub(crate) open_calls: HashSet<u64>,
     pub(crate) unsigned: u64,
+    /// Records in the last segment, and when it was begun.
+    pub(crate) records: u64,
+    pub(crate) began: Option<jiff::Timestamp>,
 }
 
 /// Takes the first slot of a base name that is free and whose chain holds.
@@ -98,7 +101,7 @@ pub(crate) fn take_slot(root: &Path, base_name: &str, keyring: &dyn Keyring) -> 
     Err(JournalError::NoSlot { base_name: base_name.to_owned(), slots: MOST_SLOTS })
 }
 
-fn lock(directory: &Path) -> io::Result<Option<File>> {
+pub(crate) fn lock(directory: &Path) -> io::Result<Option<File>> {
     let path = lock_path(directory);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match file.try_lock() {
@@ -162,12 +165,23 @@ struct Reading {
     head_sequence: u64,
     at_head: Option<Position>,
     first_sequence: u64,
+    records: u64,
+    began: Option<jiff::Timestamp>,
 }
 
 impl Reading {
     fn new(head_sequence: u64) -> Self {
         let open_calls = HashSet::new();
-        Self { next_call: 1, open_calls, unsigned: 0, head_sequence, at_head: None, first_sequence: 0 }
+        Self {
+            next_call: 1,
+            open_calls,
+            unsigned: 0,
+            head_sequence,
+            at_head: None,
+            first_sequence: 0,
+            records: 0,
+            began: None,
+        }
     }
 
     fn take(&mut self, line: &Line<'_>) {
@@ -177,8 +191,10 @@ impl Reading {
         if let Some(header) = &line.header {
             self.first_sequence = line.position.sequence;
             self.next_call = header.next_call;
+            self.began = Some(header.time);
             self.open_calls.extend(&header.open_calls);
         }
+        self.records += u64::from(!line.is_checkpoint && line.header.is_none());
         self.unsigned = if line.is_checkpoint { 0 } else { self.unsigned + 1 };
         let Ok(Outline { kind, call }) = serde_json::from_slice(line.json) else { return };
         match kind {
@@ -195,7 +211,8 @@ impl Reading {
 
     fn tail(&mut self, segment: u64, end: SegmentEnd) -> Tail {
         let open_calls = std::mem::take(&mut self.open_calls);
-        Tail { segment, end, next_call: self.next_call, open_calls, unsigned: self.unsigned }
+        let (records, began) = (self.records, self.began);
+        Tail { segment, end, next_call: self.next_call, open_calls, unsigned: self.unsigned, records, began }
     }
 
     /// Whether the end found is less than, or other than, what was once signed.

@@ -1,6 +1,6 @@
 //! The files of a node: segments by number, and reading their whole lines.
 //!
-//! `segment-00000001.log` and so on, `head`, `lock`, and what recovery put aside (`torn-1`).
+//! `segment-00000001.log` and so on, `head`, `pruned`, `lock`, and what recovery put aside (`torn-1`).
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -22,6 +22,11 @@ pub(crate) fn segment_path(directory: &Path, number: u64) -> PathBuf {
 
 pub(crate) fn head_path(directory: &Path) -> PathBuf {
     directory.join("head")
+}
+
+/// Up to where records were removed.
+pub(crate) fn pruned_path(directory: &Path) -> PathBuf {
+    directory.join("pruned")
 }
 
 pub(crate) fn lock_path(directory: &Path) -> PathBuf {

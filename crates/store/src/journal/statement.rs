@@ -19,6 +19,8 @@ pub(crate) enum Matter {
     Segment,
     Checkpoint,
     Head,
+    /// Everything up to here was removed.
+    Pruned,
 }
 
 /// What is said: up to here the node wrote, and this was the hash.
@@ -37,6 +39,7 @@ impl Statement<'_> {
             Matter::Segment => "segment",
             Matter::Checkpoint => "checkpoint",
             Matter::Head => "head",
+            Matter::Pruned => "pruned",
         };
         let Self { node, segment, sequence, hash, .. } = self;
         format!("toolwarden journal {FORMAT} {matter}\n{node}\n{segment}\n{sequence}\n{hash}\n")
@@ -129,7 +132,18 @@ impl Head {
         sequence: u64,
         hash: ChainHash,
     ) -> Result<Self, KeyringError> {
-        let signed = Statement { matter: Matter::Head, node, segment, sequence, hash }.sign(keyring)?;
+        Self::sign_as(Matter::Head, keyring, node, segment, sequence, hash)
+    }
+
+    pub(crate) fn sign_as(
+        matter: Matter,
+        keyring: &dyn Keyring,
+        node: &str,
+        segment: u64,
+        sequence: u64,
+        hash: ChainHash,
+    ) -> Result<Self, KeyringError> {
+        let signed = Statement { matter, node, segment, sequence, hash }.sign(keyring)?;
         Ok(Self { node: node.to_owned(), segment, sequence, hash: hash.to_string(), signed })
     }
 
@@ -141,10 +155,14 @@ impl Head {
 
     /// Reads a head that is byte for byte what this node signed.
     pub(crate) fn read(text: &[u8], keyring: &dyn Keyring, node: &str) -> Option<(Self, ChainHash)> {
+        Self::read_as(Matter::Head, text, keyring, node)
+    }
+
+    pub(crate) fn read_as(matter: Matter, text: &[u8], keyring: &dyn Keyring, node: &str) -> Option<(Self, ChainHash)> {
         let head: Self = serde_json::from_slice(text).ok()?;
         let hash = ChainHash::parse(head.hash.as_bytes())?;
         let (segment, sequence) = (head.segment, head.sequence);
-        let statement = Statement { matter: Matter::Head, node, segment, sequence, hash };
+        let statement = Statement { matter, node, segment, sequence, hash };
         let is_own = head.node == node && head.text() == text && statement.is_signed(keyring, &head.signed);
         is_own.then_some((head, hash))
     }

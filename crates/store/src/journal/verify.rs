@@ -7,6 +7,8 @@
 //!   directory can replace them until the next one (`checkpoint_every`), unless the index has them.
 //! - Whoever may write to the directory can put back an older state of it as a whole, head
 //!   included. Only the index, or an anchor elsewhere, remembers more.
+//! - Records that `[audit] retention` removed are gone: the signed file `pruned` names the last of them, and the chain is
+//!   checked from there. Removing more, or less, than it names is found.
 //! - Whoever owns directory, key and index can write any history they like. Only an anchor kept
 //!   where they cannot reach tells.
 
@@ -18,11 +20,15 @@ use toolwarden_core::Keyring;
 
 use super::disk::read_small;
 use super::line::ChainHash;
+use super::prune::Pruned;
 use super::recover::is_in_use;
 use super::segments::{head_path, nodes, segment_name, segment_numbers};
 use super::statement::Head;
 use super::walk::{Fault, Line, Position, SegmentEnd, Walk};
 use super::{JournalError, shown};
+
+/// How often a node is looked at again that changed meanwhile.
+const LOOKS: usize = 3;
 
 /// What somebody else remembers of a node: the index, an anchor, a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +59,9 @@ pub struct NodeReport {
     pub last_sequence: u64,
     /// How far a signature covers it.
     pub signed_through: u64,
+    /// The last record that `[audit] retention` removed.
+    #[serde(default)]
+    pub removed_through: u64,
     pub in_use: bool,
     pub problem: Option<Problem>,
 }
@@ -85,7 +94,15 @@ pub fn verify(root: &Path, keyring: &dyn Keyring, seen: &[Seen]) -> Result<Repor
     for node in names {
         let directory = root.join(&node);
         let known: Vec<&Seen> = seen.iter().filter(|seen| seen.node == node).collect();
-        reports.push(verify_node(&directory, node, keyring, &known).map_err(|error| failed(&directory, error))?);
+        let mut looked = verify_node(&directory, node.clone(), keyring, &known);
+        for _ in 0..LOOKS {
+            // A segment may be removed between two looks at its directory.
+            if !matches!(&looked, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+                break;
+            }
+            looked = verify_node(&directory, node.clone(), keyring, &known);
+        }
+        reports.push(looked.map_err(|error| failed(&directory, error))?);
     }
     Ok(Report { nodes: reports })
 }
@@ -99,8 +116,15 @@ struct Expected {
 }
 
 fn verify_node(directory: &Path, node: String, keyring: &dyn Keyring, seen: &[&Seen]) -> io::Result<NodeReport> {
-    let mut report =
-        NodeReport { node, segments: 0, last_sequence: 0, signed_through: 0, in_use: false, problem: None };
+    let mut report = NodeReport {
+        node,
+        segments: 0,
+        last_sequence: 0,
+        signed_through: 0,
+        removed_through: 0,
+        in_use: false,
+        problem: None,
+    };
     if !directory.is_dir() {
         report.problem = Some(whole_file(".", 1, "the index knows this node, but its journal is gone"));
         return Ok(report);
@@ -147,10 +171,24 @@ fn walk_segments(
     report: &mut NodeReport,
     expected: &mut [Expected],
 ) -> io::Result<()> {
-    let numbers = segment_numbers(directory)?;
+    let mut numbers = segment_numbers(directory)?;
+    let Ok(pruned) = Pruned::read(directory, &report.node, keyring)? else {
+        report.problem = Some(whole_file("pruned", 0, "what was removed is not what this installation's key signed"));
+        return Ok(());
+    };
+    // What was to be removed and is still there is nobody's word any more.
+    numbers.retain(|number| *number > pruned.segment);
     let last = numbers.last().copied().unwrap_or_default();
-    let mut position = Position::START;
-    for (segment, wanted) in numbers.into_iter().zip(1..) {
+    let mut position = pruned.position;
+    if pruned.segment > 0 {
+        (report.removed_through, report.last_sequence) = (position.sequence, position.sequence);
+        expected.iter_mut().filter(|one| one.sequence < position.sequence).for_each(|one| one.is_met = true);
+        expected
+            .iter_mut()
+            .filter(|one| Position { sequence: one.sequence, hash: one.hash } == position)
+            .for_each(|one| one.is_met = true);
+    }
+    for (segment, wanted) in numbers.into_iter().zip(pruned.segment + 1..) {
         if segment != wanted {
             let sentence = format!("the segment is missing, and {} is there", segment_name(segment));
             report.problem = Some(whole_file(&segment_name(wanted), position.sequence + 1, &sentence));

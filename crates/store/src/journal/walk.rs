@@ -97,6 +97,11 @@ impl Walk<'_> {
         }
     }
 
+    /// When the segment was begun, if this line is its header.
+    pub(crate) fn header_time(&self, line: &[u8]) -> Option<jiff::Timestamp> {
+        self.header(line).ok()?.header.map(|header| header.time)
+    }
+
     fn header<'l>(&self, line: &'l [u8]) -> Result<Line<'l>, String> {
         let not_a_header = || "the first line is not the header of this segment".to_owned();
         let json = line.get(65..).unwrap_or_default();

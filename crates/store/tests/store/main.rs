@@ -8,6 +8,7 @@ mod indexing;
 mod journaling;
 mod kit;
 mod properties;
+mod retaining;
 mod roots;
 mod sharing;
 mod state;

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use toolwarden_core::Layer;
+use toolwarden_core::{Layer, Origin};
 use toolwarden_policy::{Finding, PolicyInput, Severity};
-use toolwarden_sources::readers::{permissions, roomodes};
-use toolwarden_sources::{Refusal, SourceKind, check_file};
+use toolwarden_sources::readers::{config, permissions, roomodes};
+use toolwarden_sources::{ConfigFile, Loaded, Refusal, SourceKind, WebhookSection, check_file};
 
 use crate::clerk::Desk;
 use crate::output::{self, BadInput, Exit, FindingOut, finding_text};
-use crate::wire;
+use crate::{serving, wire};
 use toolwarden_cli::{Format, LintArguments, Places, PolicyArguments};
 
 pub fn run(places: &Places, arguments: &LintArguments) -> Result<Exit> {
@@ -25,13 +25,38 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
     match wire::load_here(&desk)? {
         Ok(loaded) => {
             let loaded = wire::complete(loaded, desk.locations(), arguments)?;
-            Ok(toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input)))
+            let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+            findings.extend(at_start(&loaded));
+            Ok(findings)
         }
         Err(Refusal::Faults { findings, .. }) => {
             Ok(findings.iter().map(toolwarden_sources::Finding::of_policy).collect())
         }
         Err(refusal @ Refusal::Untrusted { .. }) => Err(BadInput(refusal.to_string()).into()),
     }
+}
+
+/// What `serve` would refuse although the files can be read.
+pub(super) fn at_start(loaded: &Loaded) -> Vec<Finding> {
+    let label =
+        loaded.config_path.as_ref().map_or_else(|| "toolwarden.toml".to_owned(), |path| path.display().to_string());
+    unusable(&loaded.config, &loaded.store.webhooks, &label)
+}
+
+fn unusable(config: &ConfigFile, webhooks: &[WebhookSection], label: &str) -> Vec<Finding> {
+    let listen = serving::listen_address(config, None).err();
+    let webhooks = webhooks.iter().filter_map(|webhook| serving::check_webhooks(std::slice::from_ref(webhook)).err());
+    let faults = listen.into_iter().chain(webhooks).map(|error| format!("{error:#}"));
+    faults
+        .map(|message| Finding {
+            // What is missing here may be there where the server starts.
+            severity: if message.contains("has no value here") { Severity::Warning } else { Severity::Error },
+            code: "refused_at_start",
+            origin: Origin::new(Layer::Config, label, 0, 0),
+            message,
+            suggestion: Some("`toolwarden serve` does not start with this".to_owned()),
+        })
+        .collect()
 }
 
 /// Each file by itself; rule files are also checked against the schema.
@@ -59,6 +84,13 @@ fn judged_alone(path: &Path) -> Result<Vec<Finding>> {
         }
         Some(SourceKind::Modes) => {
             input.base.modes = roomodes::read_bytes(&label, Layer::UserFile, &std::fs::read(path)?).value
+        }
+        Some(SourceKind::Config) => {
+            let reading = config::read_bytes(&label, config::Standing::Operator, &std::fs::read(path)?);
+            if !reading.broken {
+                let webhooks = reading.value.control.webhooks.clone();
+                return Ok(unusable(&reading.value, &webhooks, &label));
+            }
         }
         _ => {}
     }

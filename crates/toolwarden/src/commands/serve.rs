@@ -55,8 +55,9 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         let (stop, stopping) = watch::channel(false);
         let (taking, readiness) = (running.taking(reload), Readiness::from_environment());
         // Before anybody is told that it is there: until then these signals would end the process as it stands.
+        let terminal = environment::Terminal::at_start();
         let signal = serving::wait_for_signal()?;
-        running.reload_on_signal(taking.clone(), readiness.clone(), stopping.clone())?;
+        running.reload_on_signal(taking.clone(), readiness.clone(), stopping.clone(), terminal.clone())?;
         let (control, persons) = running.open_control((listener.address(), scheme), taking, stopping.clone())?;
         let listener = listener.with_beside(persons);
         announce(scheme, listener.address(), &names)?;
@@ -65,7 +66,10 @@ pub fn run(places: &Places, arguments: &ServeArguments) -> Result<Exit> {
         let serving = tokio::spawn(async move { serve(gateway, listener, &serves, stopping).await });
         readiness.ready();
         tokio::spawn(readiness.clone().keep_alive());
-        signal.await;
+        tokio::select! {
+            () = signal => {}
+            () = terminal.gone.notified() => tracing::info!("the terminal is gone"),
+        }
         readiness.stopping();
         let grace = running.gateway.settings().grace;
         tracing::info!("stopping: calls on their way have {} s; a second signal ends them", grace.as_secs());

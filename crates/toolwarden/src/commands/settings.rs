@@ -8,7 +8,7 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::Desk;
-use crate::output::{self, Exit};
+use crate::output::{self, BadInput, Exit};
 use crate::table::{self, Cell, Last};
 use toolwarden_cli::{ChangeArguments, Format, Places, SettingsCommand};
 
@@ -35,8 +35,7 @@ fn get(desk: &Desk, key: Option<&str>, user: Option<String>, format: Format) -> 
         return Ok(Exit::Done);
     };
     let Some(row) = rows.first() else {
-        output::remark(&format!("toolwarden: `{}` is not set", shown(key)));
-        return Ok(Exit::Failed);
+        return Err(BadInput(format!("`{}` is not set; `toolwarden settings get` lists what is", shown(key))).into());
     };
     if format.json {
         output::json(row)?

@@ -39,7 +39,12 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         let taking = running.taking(reload);
         running.deliver_alone()?;
         // Nobody waits for it to be ready: whoever started it talks to it.
-        running.reload_on_signal(taking.clone(), Readiness::nobody(), stopping.clone())?;
+        running.reload_on_signal(
+            taking.clone(),
+            Readiness::nobody(),
+            stopping.clone(),
+            environment::Terminal::default(),
+        )?;
         let watching = running.watch_files(taking, stopping);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let told_to_end = async {

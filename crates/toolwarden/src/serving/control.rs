@@ -23,7 +23,7 @@ use toolwarden_policy::input::ServerInput;
 use super::persons::{Hooks, Logins, Persons};
 use super::taking::{Came, Taking, looks};
 use super::{DEMO, Readiness, Running, webhooks};
-use crate::environment::SystemClock;
+use crate::environment::{SystemClock, Terminal};
 use crate::wire::House;
 
 /// The records the command line writes.
@@ -136,7 +136,7 @@ impl Running {
     }
 
     /// Reads the policy again whenever the process gets SIGHUP, as when a file changes: one that cannot be used leaves the
-    /// former in force.
+    /// former in force. A hang-up because the terminal is gone ends the process instead.
     ///
     /// # Errors
     /// Signals cannot be heard.
@@ -145,6 +145,7 @@ impl Running {
         taking: Arc<Taking<impl Reload>>,
         readiness: Readiness,
         mut stop: watch::Receiver<bool>,
+        terminal: Terminal,
     ) -> Result<JoinHandle<()>> {
         let mut hangups = signal(SignalKind::hangup())?;
         Ok(tokio::spawn(async move {
@@ -152,6 +153,9 @@ impl Running {
                 tokio::select! {
                     _ = stop.changed() => return,
                     hangup = hangups.recv() => if hangup.is_none() { return },
+                }
+                if terminal.is_gone() {
+                    return terminal.gone.notify_one();
                 }
                 readiness.reloading();
                 if let Err(error) = taking.take_over(Came::ByFile).await {

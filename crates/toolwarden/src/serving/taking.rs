@@ -183,7 +183,9 @@ impl<R: Reload> Taking<R> {
         let files = watched(&house.loaded, &house.locations);
         let waiting = waits_for_restart(&self.at_start, &fixed(&house.loaded));
         let asks = asks(&house.loaded);
-        let definitions: Vec<_> = house.loaded.definitions.iter().cloned().map(with_environment).collect();
+        let listed = &house.loaded.config.vault.workspace_env;
+        let definitions: Vec<_> =
+            house.loaded.definitions.iter().cloned().map(|one| with_environment(one, listed)).collect();
         let (servers, written) = (&house.loaded.input.servers, &house.loaded.definitions);
         let reading = Reading { policy: &house.policy, servers, written, definitions: &definitions };
         let wider = wider(gateway, reading)?;

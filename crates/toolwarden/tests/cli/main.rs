@@ -30,6 +30,7 @@ mod restarting;
 mod rotating;
 mod rotating_master;
 mod server;
+mod settling;
 mod sharing;
 mod signals;
 mod socket;

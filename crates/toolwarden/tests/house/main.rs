@@ -6,5 +6,6 @@ mod forging;
 mod honest;
 mod remedies;
 mod requirements;
+mod settings;
 mod sizes;
 mod workspace;

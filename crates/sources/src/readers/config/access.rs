@@ -1,10 +1,11 @@
-//! `[vault]`, `[sandbox]`, `[rules]`, `[settings]` and `[identity.NAME]`.
+//! `[vault]`, `[sandbox]`, `[rules]` and `[settings]`.
 
 use std::collections::BTreeMap;
 
 use toolwarden_core::Sourced;
 
 use super::Standing;
+use crate::readers::known::Section;
 use crate::report::Report;
 use crate::tree::{Node, Value};
 
@@ -14,15 +15,6 @@ pub struct VaultSection {
     pub key: Option<String>,
     /// Variables that `${env:N}` in a workspace file may name (VAULT-6).
     pub workspace_env: Vec<String>,
-}
-
-/// `[sandbox]`.
-#[derive(Debug, Clone, Default)]
-pub struct SandboxSection {
-    pub enabled: Option<bool>,
-    pub profile: Option<String>,
-    pub required: Option<bool>,
-    pub resolves: bool,
 }
 
 /// `[rules]`.
@@ -39,21 +31,11 @@ impl Default for RulesSection {
     }
 }
 
-/// `[identity.NAME]`: one issuer of JSON web tokens.
-#[derive(Debug, Clone, Default)]
-pub struct IdentitySection {
-    pub issuer: Option<String>,
-    pub audience: Vec<String>,
-    pub jwks_url: Option<String>,
-    /// Claim names: `user`, `groups`, `role`.
-    pub claims: BTreeMap<String, String>,
-}
-
 const PLAIN_VAULT_KEYS: [&str; 6] = ["auto", "keyring", "passphrase", "memory", "plaintext", "file:PATH, env:NAME"];
 
 pub(super) fn read_vault(report: &mut Report, standing: Standing, node: &Node) -> VaultSection {
     let mut section = VaultSection::default();
-    for (key, value) in report.table("vault", node) {
+    for (key, value) in report.keys(Section::Vault, "vault", node) {
         match key.text.as_str() {
             "key" | "workspace_env" if standing == Standing::Workspace => {
                 let message = format!("`{}` counts only in the user's own config", key.text);
@@ -61,7 +43,7 @@ pub(super) fn read_vault(report: &mut Report, standing: Standing, node: &Node) -
             }
             "key" => section.key = read_vault_key(report, value),
             "workspace_env" => section.workspace_env = report.plain_texts(&key.text, value).unwrap_or_default(),
-            _ => report.unknown_key(key, &["key", "workspace_env"]),
+            _ => report.unread(key),
         }
     }
     section
@@ -79,28 +61,20 @@ fn read_vault_key(report: &mut Report, node: &Node) -> Option<String> {
     known.then_some(text)
 }
 
-pub(super) fn read_sandbox(report: &mut Report, node: &Node) -> SandboxSection {
-    let mut section = SandboxSection::default();
-    for (key, value) in report.table("sandbox", node) {
-        let what = key.text.as_str();
-        match what {
-            "enabled" => section.enabled = report.boolean(what, value),
-            "profile" => section.profile = report.text(what, value),
-            "required" => section.required = report.boolean(what, value),
-            "resolves" => section.resolves = report.boolean(what, value) == Some(true),
-            _ => report.unknown_key(key, &["enabled", "profile", "required", "resolves"]),
-        }
+/// Every key of `[sandbox]` is refused until there is a sandbox, but for values that ask for none.
+pub(super) fn check_sandbox(report: &mut Report, node: &Node) {
+    for (key, _) in report.keys(Section::Sandbox, "sandbox", node) {
+        report.unread(key);
     }
-    section
 }
 
 pub(super) fn read_rules(report: &mut Report, node: &Node) -> RulesSection {
     let mut section = RulesSection::default();
-    for (key, value) in report.table("rules", node) {
+    for (key, value) in report.keys(Section::Rules, "rules", node) {
         match key.text.as_str() {
             "files" => section.files = report.texts(&key.text, value).unwrap_or_default(),
             "shipped" => section.shipped = report.boolean(&key.text, value).unwrap_or(true),
-            _ => report.unknown_key(key, &["files", "shipped"]),
+            _ => report.unread(key),
         }
     }
     section
@@ -125,45 +99,4 @@ pub(super) fn read_settings(
             report.error(key.place, "duplicate_key", message);
         }
     }
-}
-
-pub(super) fn read_identity(report: &mut Report, node: &Node) -> BTreeMap<String, IdentitySection> {
-    let mut found = BTreeMap::new();
-    for (name, inner) in report.table("identity", node) {
-        let mut section = IdentitySection::default();
-        for (key, value) in report.table(&name.text, inner) {
-            let what = key.text.as_str();
-            match what {
-                "issuer" => section.issuer = report.text(what, value),
-                "audience" => section.audience = report.text_or_texts(what, value).unwrap_or_default(),
-                "jwks_url" => section.jwks_url = report.text(what, value),
-                "claims" => section.claims = read_claims(report, value),
-                _ => report.unknown_key(key, &["issuer", "audience", "jwks_url", "claims"]),
-            }
-        }
-        if section.issuer.is_none() || section.audience.is_empty() {
-            report.error(
-                name.place,
-                "missing_key",
-                format!("`[identity.{}]` needs `issuer` and `audience`", name.text),
-            );
-        }
-        found.insert(name.text.clone(), section);
-    }
-    found
-}
-
-fn read_claims(report: &mut Report, node: &Node) -> BTreeMap<String, String> {
-    let mut claims = BTreeMap::new();
-    for (key, value) in report.table("claims", node) {
-        match key.text.as_str() {
-            "user" | "groups" | "role" => {
-                if let Some(claim) = report.text(&key.text, value) {
-                    claims.insert(key.text.clone(), claim);
-                }
-            }
-            _ => report.unknown_key(key, &["user", "groups", "role"]),
-        }
-    }
-    claims
 }

@@ -4,27 +4,18 @@ use toolwarden_core::{Entry, Sourced, name};
 use toolwarden_policy::input::{AutoRunInput, AutoRunMode};
 
 use super::{ConfigFile, Standing};
+use crate::readers::known::Section;
 use crate::report::Report;
 use crate::tree::{Node, Place};
 
 /// A file whose `alwaysAllow` counts, as the person wrote it.
 pub type AlwaysAllowFile = Sourced<String>;
 
-const KEYS: [&str; 8] = [
-    "mode",
-    "auto_review",
-    "ask",
-    "protections",
-    "browser_servers",
-    "default_mode",
-    "require_mode",
-    "allow_always_allow",
-];
 const MODES: [&str; 5] = ["ask_every_time", "use_allowlist", "run_everything", "yolo", "full_yolo"];
 
 pub(super) fn read(report: &mut Report, standing: Standing, node: &Node, config: &mut ConfigFile) {
     let auto_run = &mut config.auto_run;
-    for (key, value) in report.table("auto_run", node) {
+    for (key, value) in report.keys(Section::AutoRun, "auto_run", node) {
         let what = key.text.as_str();
         match what {
             "mode" => {
@@ -47,7 +38,7 @@ pub(super) fn read(report: &mut Report, standing: Standing, node: &Node, config:
             "allow_always_allow" => {
                 config.always_allow_files = report.texts(what, value).unwrap_or_default();
             }
-            _ => report.unknown_key(key, &KEYS),
+            _ => report.unread(key),
         }
     }
 }
@@ -66,13 +57,13 @@ fn read_ask(report: &mut Report, node: &Node) -> Vec<Sourced<String>> {
 }
 
 fn read_protections(report: &mut Report, node: &Node, auto_run: &mut AutoRunInput) {
-    for (key, value) in report.table("protections", node) {
+    for (key, value) in report.keys(Section::Protections, "protections", node) {
         let protection = match key.text.as_str() {
             "mcp" => &mut auto_run.mcp_protection,
             "browser" => &mut auto_run.browser_protection,
             "delete" => &mut auto_run.delete_protection,
             _ => {
-                report.unknown_key(key, &["mcp", "browser", "delete"]);
+                report.unread(key);
                 continue;
             }
         };

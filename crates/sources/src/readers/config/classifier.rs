@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolwarden_core::Secret;
 
 use super::Standing;
+use crate::readers::known::Section;
 use crate::report::Report;
 use crate::tree::{Key, Node};
 
@@ -39,24 +40,6 @@ pub struct Prices {
     pub output: u64,
 }
 
-const KEYS: [&str; 15] = [
-    "kind",
-    "url",
-    "model",
-    "command",
-    "api_key",
-    "timeout",
-    "budget",
-    "at_once",
-    "max_cost",
-    "price_input",
-    "price_output",
-    "plain_http",
-    "shadow",
-    "allow_instructions",
-    "block_instructions",
-];
-
 pub(super) fn read(
     report: &mut Report,
     standing: Standing,
@@ -66,7 +49,7 @@ pub(super) fn read(
     let mut section = ClassifierSection::default();
     let (mut kind, mut costs) = (None, [None; 3]);
     let [cost, input, output] = &mut costs;
-    for (key, value) in report.table("classifier", node) {
+    for (key, value) in report.keys(Section::Classifier, "classifier", node) {
         let what = key.text.as_str();
         match what {
             "kind" => kind = report.word(what, value, &["openai", "anthropic", "command"]),
@@ -84,7 +67,7 @@ pub(super) fn read(
             "shadow" => section.shadow = report.boolean(what, value) == Some(true),
             "allow_instructions" => section.allow_instructions = report.plain_texts(what, value).unwrap_or_default(),
             "block_instructions" => section.block_instructions = report.plain_texts(what, value).unwrap_or_default(),
-            _ => report.unknown_key(key, &KEYS),
+            _ => report.unread(key),
         }
     }
     if standing == Standing::Workspace {

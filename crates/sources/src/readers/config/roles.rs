@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toolwarden_core::{Sourced, name};
 use toolwarden_policy::input::{ArgumentCondition, RoleInput, Scope};
 
+use crate::readers::known::Section;
 use crate::report::Report;
 use crate::tree::{Key, Node, Place};
 
@@ -25,7 +26,7 @@ fn read_role(report: &mut Report, role: &Key, node: &Node) -> RoleInput {
         conditions: Vec::new(),
         explain: None,
     };
-    for (key, value) in report.table(&role.text, node) {
+    for (key, value) in report.keys(Section::Role, &role.text, node) {
         let what = key.text.as_str();
         match what {
             "scope" => found.scope = report.word(what, value, &["pm", "sandbox"]).and_then(|word| Scope::parse(&word)),
@@ -33,7 +34,7 @@ fn read_role(report: &mut Report, role: &Key, node: &Node) -> RoleInput {
             "disallow" => found.disallow = Some(patterns(report, what, value)),
             "conditions" => found.conditions = read_conditions(report, value),
             "explain" => found.explain = report.boolean(what, value),
-            _ => report.unknown_key(key, &["scope", "allow", "disallow", "conditions", "explain"]),
+            _ => report.unread(key),
         }
     }
     found

@@ -2,6 +2,7 @@
 
 use regex::RegexBuilder;
 
+use crate::readers::known::Section;
 use crate::report::Report;
 use crate::tree::{Key, Node};
 
@@ -62,10 +63,10 @@ pub struct ScreeningRules {
 /// `[screening] patterns`, which count for every server that is screened.
 pub(super) fn read(report: &mut Report, node: &Node) -> Vec<Pattern> {
     let mut patterns = Vec::new();
-    for (key, value) in report.table("screening", node) {
+    for (key, value) in report.keys(Section::Screening, "screening", node) {
         match key.text.as_str() {
             "patterns" => patterns = read_patterns(report, value),
-            _ => report.unknown_key(key, &["patterns"]),
+            _ => report.unread(key),
         }
     }
     patterns
@@ -108,14 +109,15 @@ fn read_patterns(report: &mut Report, node: &Node) -> Vec<Pattern> {
 /// `{ name = "..", pattern = ".." }`.
 fn read_pattern(report: &mut Report, node: &Node) -> Option<Pattern> {
     let (mut name, mut regex) = (None, None);
-    for (key, value) in report.table("patterns", node) {
+    if report_unknown(node) {
+        report.keys(Section::Pattern, "patterns", node);
+        return None;
+    }
+    for (key, value) in report.keys(Section::Pattern, "patterns", node) {
         match key.text.as_str() {
             "name" => name = report.text("name", value).filter(|name| is_name(report, value, name)),
             "pattern" => regex = report.text("pattern", value).and_then(|text| compile(report, value, &text)),
-            _ => {
-                report.unknown_key(key, &["name", "pattern"]);
-                return None;
-            }
+            _ => report.unread(key),
         }
     }
     let has = |what: &str| report_has(node, what);
@@ -123,6 +125,12 @@ fn read_pattern(report: &mut Report, node: &Node) -> Option<Pattern> {
         report.error(node.place, "missing_key", format!("a pattern needs `{what}`"));
     }
     Some(Pattern { name: name?, regex: regex? })
+}
+
+/// Whether a pattern has a key nobody knows.
+fn report_unknown(node: &Node) -> bool {
+    let is_known = |text: &str| Section::Pattern.standing(text).is_some();
+    matches!(&node.value, crate::tree::Value::Table(members) if members.iter().any(|(key, _)| !is_known(&key.text)))
 }
 
 fn report_has(node: &Node, what: &str) -> bool {
@@ -144,7 +152,7 @@ fn is_name(report: &mut Report, node: &Node, name: &str) -> bool {
     is_plain
 }
 
-fn compile(report: &mut Report, node: &Node, text: &str) -> Option<regex::Regex> {
+pub(super) fn compile(report: &mut Report, node: &Node, text: &str) -> Option<regex::Regex> {
     let mut builder = RegexBuilder::new(text);
     builder.size_limit(LARGEST).dfa_size_limit(LARGEST).nest_limit(DEEPEST);
     match builder.build() {

@@ -6,38 +6,13 @@ use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, name};
 use toolwarden_policy::input::{Declared, LimitsInput, Scope, ToolInput};
 
 use super::screening;
-use crate::readers::server::{self, Reach, ServerDefinition, Transport};
+use crate::readers::known::Section;
+use crate::readers::server::{self, Reach, ServerDefinition, Share, Transport};
 use crate::report::Report;
 use crate::tree::{Key, Node, Value};
 
-const KEYS: [&str; 24] = [
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "type",
-    "transport",
-    "timeout",
-    "enabled",
-    "default_enabled",
-    "share",
-    "auth",
-    "sandbox",
-    "may_ask",
-    "private_network",
-    "labels",
-    "limits",
-    "tools",
-    "disabled_tools",
-    "definitions",
-    "screening",
-    "hidden_text",
-    "patterns",
-];
+const MAY_ASK: [&str; 4] = ["elicitation", "url", "sampling", "roots"];
 const RESERVED_KEYS: [&str; 4] = ["tools", "labels", "limits", "enabled"];
-const TOOL_KEYS: [&str; 7] = ["enabled", "scope", "task_scoped", "requires_setting", "review", "labels", "limits"];
 const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
 const CONTEXT_IDS: [&str; 4] = ["task_id", "run_id", "job_id", "project_id"];
 
@@ -59,7 +34,7 @@ fn read_server(report: &mut Report, declared: Declared, name_key: &Key, node: &N
         report.error(name_key.place, "reserved_name", "a reserved server name in another spelling");
         report.help(format!("write `{BUILTIN_SERVER}` or `{CUSTOM_TOOLS_SERVER}`"));
     }
-    for (key, value) in report.table(&name_key.text, node) {
+    for (key, value) in report.keys(Section::Server, &name_key.text, node) {
         if reserved && !RESERVED_KEYS.contains(&key.text.as_str()) {
             let message = format!("`{}` launches nothing, so it has no `{}`", name::shown(&name_key.text), key.text);
             report.error(key.place, "reserved_name", message);
@@ -88,14 +63,42 @@ fn read_reach(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDe
         "headers" => connection.headers = server::secrets(report, key, value),
         "type" | "transport" => reach.set_transport(report, key, value, &Transport::WORDS),
         "timeout" => connection.timeout = report.duration(what, value),
-        "auth" => connection.auth = server::auth(report, key, value),
-        "share" => connection.share = report.word(what, value, &["principal", "credential", "all"]),
-        "sandbox" => connection.sandbox = report.boolean(what, value),
+        "share" => connection.share = read_share(report, key, value),
         "private_network" => connection.private_network = report.boolean(what, value) == Some(true),
-        "may_ask" => connection.may_ask = report.plain_texts(what, value),
+        "may_ask" => connection.may_ask = read_may_ask(report, value),
         _ => return false,
     }
     true
+}
+
+/// Who may share a child: `principal` or `all`. A child for each session is not built.
+fn read_share(report: &mut Report, key: &Key, node: &Node) -> Option<Share> {
+    match report.text(&key.text, node)?.as_str() {
+        "principal" => Some(Share::Principal),
+        "all" => Some(Share::All),
+        "session" => {
+            let message = "`share = \"session\"` is refused: a child for each session is not built yet";
+            report.error(node.place, "not_built", message);
+            report.help("one of: principal, all");
+            None
+        }
+        "credential" => {
+            report.error(node.place, "unknown_value", "`share` cannot be `credential`: it is called `session`");
+            report.help("`session` is not built yet; one of: principal, all");
+            None
+        }
+        other => {
+            report.error(node.place, "unknown_value", format!("`share` cannot be `{}`", name::shown(other)));
+            report.help("one of: principal, all");
+            None
+        }
+    }
+}
+
+/// A word that is none would permit nothing, and nobody would know why.
+fn read_may_ask(report: &mut Report, node: &Node) -> Option<Vec<String>> {
+    let items = report.list("may_ask", node)?;
+    Some(items.iter().filter_map(|item| report.word("may_ask", item, &MAY_ASK)).collect())
 }
 
 fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerDefinition) {
@@ -112,7 +115,7 @@ fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerD
         }
         "disabled_tools" => input.disabled_tools = server::tool_names(report, key, value, report.layer()),
         _ if screening::read_key(report, key, value, &mut found.screening) => {}
-        _ => report.unknown_key(key, &KEYS),
+        _ => report.unread(key),
     }
 }
 
@@ -138,7 +141,7 @@ fn read_tools(report: &mut Report, node: &Node, found: &mut ServerDefinition) {
 
 fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> ToolInput {
     let mut input = ToolInput { origin: Some(report.origin(tool.place)), ..ToolInput::default() };
-    for (key, value) in report.table(&tool.text, node) {
+    for (key, value) in report.keys(Section::Tool, &tool.text, node) {
         let what = key.text.as_str();
         match what {
             "enabled" => input.enabled = Some(report.boolean(what, value) == Some(true)),
@@ -154,7 +157,7 @@ fn read_tool(report: &mut Report, tool: &Key, node: &Node) -> ToolInput {
             }
             "labels" => input.labels = read_labels(report, value),
             "limits" => input.limits = read_limits(report, value),
-            _ => report.unknown_key(key, &TOOL_KEYS),
+            _ => report.unread(key),
         }
     }
     input
@@ -177,7 +180,7 @@ fn read_task_scoped(report: &mut Report, node: &Node) -> Vec<String> {
 pub(super) fn read_limits(report: &mut Report, node: &Node) -> LimitsInput {
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let mut limits = LimitsInput::default();
-    for (key, value) in report.table("limits", node) {
+    for (key, value) in report.keys(Section::Limits, "limits", node) {
         let what = key.text.as_str();
         match what {
             "request_bytes" => limits.request_bytes = report.count(what, value).map(size),
@@ -186,8 +189,7 @@ pub(super) fn read_limits(report: &mut Report, node: &Node) -> LimitsInput {
             "time" => limits.time = report.duration(what, value),
             "in_flight" => limits.in_flight = report.count(what, value),
             "per_minute" => limits.per_minute = report.count(what, value),
-            _ => report
-                .unknown_key(key, &["request_bytes", "response_bytes", "depth", "time", "in_flight", "per_minute"]),
+            _ => report.unread(key),
         }
     }
     limits

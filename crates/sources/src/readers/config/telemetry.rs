@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toolwarden_core::Secret;
 
 use super::Standing;
+use crate::readers::known::Section;
 use crate::readers::server::secrets;
 use crate::report::Report;
 use crate::tree::{Key, Node};
@@ -20,18 +21,16 @@ pub struct TelemetrySection {
     pub otlp_headers: BTreeMap<String, Secret>,
 }
 
-const KEYS: [&str; 3] = ["log", "otlp", "otlp_headers"];
-
 pub(super) fn read(report: &mut Report, standing: Standing, node: &Node) -> TelemetrySection {
     let mut section = TelemetrySection::default();
-    for (key, value) in report.table("telemetry", node) {
+    for (key, value) in report.keys(Section::Telemetry, "telemetry", node) {
         let what = key.text.as_str();
         match what {
             "log" => section.log = report.word(what, value, &["text", "json"]),
             "otlp" => section.otlp = read_collector(report, standing, key, value),
             "otlp_headers" if is_own(report, standing, key) => section.otlp_headers = secrets(report, key, value),
             "otlp_headers" => {}
-            _ => report.unknown_key(key, &KEYS),
+            _ => report.unread(key),
         }
     }
     section

@@ -3,10 +3,9 @@
 use toolwarden_core::{ApprovalState, Secret};
 
 use super::gateway::WebhookSection;
+use crate::readers::known::Section;
 use crate::report::Report;
 use crate::tree::Node;
-
-const KEYS: [&str; 8] = ["url", "secret", "format", "user", "groups", "states", "arguments", "answers"];
 
 pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
     let mut webhooks = Vec::new();
@@ -23,7 +22,7 @@ pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
             answers: false,
         };
         let mut url = None;
-        for (key, value) in report.table(&name.text, node) {
+        for (key, value) in report.keys(Section::Webhook, &name.text, node) {
             let what = key.text.as_str();
             match what {
                 "url" => url = report.text(what, value).map(Secret::new),
@@ -34,7 +33,7 @@ pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
                 "states" => section.states = states(report, value),
                 "arguments" => section.arguments = report.boolean(what, value) == Some(true),
                 "answers" => section.answers = report.boolean(what, value) == Some(true),
-                _ => report.unknown_key(key, &KEYS),
+                _ => report.unread(key),
             }
         }
         let is_name = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_');

@@ -50,7 +50,9 @@ impl Table {
         }
         // Free words come last: they have no width.
         let detail = shown(field(row, "detail"));
-        format!("{}\n", format!("{line}  {detail}").trim_end())
+        let arguments = row.get("arguments").filter(|arguments| !arguments.is_null()).map(Value::to_string);
+        let arguments = arguments.as_deref().map(shown).unwrap_or_default();
+        format!("{}\n", format!("{line}  {detail}  {arguments}").trim_end())
     }
 
     fn time(&self, row: &Value) -> String {

@@ -6,6 +6,7 @@ use toolwarden_policy::Severity;
 use toolwarden_sources::{Loaded, Locations, Refusal, SourceState, load};
 
 use super::Check;
+use crate::commands::lint;
 use crate::output::finding_text;
 use crate::wire;
 use toolwarden_cli::PolicyArguments;
@@ -46,7 +47,8 @@ pub(super) fn check(
 }
 
 fn policy(loaded: &Loaded) -> Check {
-    let findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+    let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+    findings.extend(lint::at_start(loaded));
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.severity == severity);
     let (errors, warnings) = (of(Severity::Error).count(), of(Severity::Warning).count());
     let first = of(Severity::Error).next().or_else(|| of(Severity::Warning).next()).map(finding_text);

@@ -21,7 +21,10 @@ pub(super) fn check(loaded: &Loaded, locations: &Locations) -> Vec<Check> {
         let next = "add [servers.NAME] to toolwarden.toml, or try `toolwarden serve --demo`";
         return vec![Check::warning("servers", "no server is configured", next)];
     }
-    let mut checks: Vec<Check> = loaded.definitions.iter().map(|definition| one(definition, locations)).collect();
+    let mut checks: Vec<Check> = {
+        let listed = &loaded.config.vault.workspace_env;
+        loaded.definitions.iter().map(|definition| one(definition, locations, listed)).collect()
+    };
     checks.extend(loaded.definitions.iter().filter_map(|definition| waiting(&definition.input.name, locations)));
     checks
 }
@@ -39,7 +42,7 @@ fn waiting(server: &str, locations: &Locations) -> Option<Check> {
     }
 }
 
-fn one(definition: &ServerDefinition, locations: &Locations) -> Check {
+fn one(definition: &ServerDefinition, locations: &Locations, workspace_env: &[String]) -> Check {
     let name = format!("server {}", shown(&definition.input.name));
     let source = definition.input.origin.to_string();
     if definition.faulty {
@@ -52,7 +55,7 @@ fn one(definition: &ServerDefinition, locations: &Locations) -> Check {
     if !definition.input.enabled {
         return Check::ok(&name, "is disabled");
     }
-    if let Some(missing) = serving::with_environment(definition.clone()).unresolved {
+    if let Some(missing) = serving::with_environment(definition.clone(), workspace_env).unresolved {
         let message = format!("`{}` in {source} has no value here", shown(&missing));
         return Check::problem(&name, message, "set it where the gateway is started");
     }

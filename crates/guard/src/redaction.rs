@@ -1,0 +1,265 @@
+//! Arguments of calls as they may stand in the record: secrets, named values and patterns replaced by a mark, and bounded
+//! in size (`[audit] arguments`, `redaction`; GATE-15).
+//!
+//! Hides too much rather than too little. What cannot be looked at is left out.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::{Map, Value as Json};
+use toolwarden_core::json::{Document, Kind, Limits, Value};
+use toolwarden_sources::RedactionRules;
+
+use crate::screen::{Secrets, of_member};
+
+/// Stands where something was hidden.
+pub const MARK: &str = "[redacted]";
+/// Stands where something was left out because there is too much.
+pub const LEFT_OUT: &str = "[left out]";
+
+/// Bytes of one record's arguments, of one text in it, and of a text that is looked at. The last is larger, so that what a
+/// record shows of a text was looked at with what follows.
+const MOST_BYTES: usize = 16 * 1024;
+const LONGEST_TEXT: usize = 1024;
+const LOOKED_AT: usize = 16 * 1024;
+const LONGEST_NAME: usize = 128;
+/// JSON in a text in JSON.
+const DEEPEST_TEXT: usize = 4;
+const LARGEST_EXPRESSION: usize = 1024 * 1024;
+
+/// Names that are hidden whatever the config says, as letters and digits alone.
+const ALWAYS: [&str; 24] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "secrets",
+    "secretkey",
+    "clientsecret",
+    "token",
+    "accesstoken",
+    "refreshtoken",
+    "idtoken",
+    "authtoken",
+    "apitoken",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "authorization",
+    "credential",
+    "credentials",
+    "cookie",
+    "setcookie",
+    "sessionid",
+    "bearer",
+];
+
+/// Hides parts of arguments.
+#[derive(Debug)]
+pub struct Redactor {
+    /// None where it could not be built: then every text is hidden.
+    secrets: Option<Secrets>,
+    names: HashSet<String>,
+    /// Dotted paths, such as `user.pin`.
+    paths: HashSet<String>,
+    /// A named value inside a text: `pin=1234`, `--pin 1234`, `"pin": "1234"`.
+    assigned: Option<Regex>,
+    patterns: Vec<Regex>,
+}
+
+impl Redactor {
+    #[must_use]
+    pub fn new(rules: &RedactionRules) -> Self {
+        let (paths, names): (Vec<&String>, Vec<&String>) =
+            rules.names.iter().partition(|name| name.contains(['.', '/']));
+        let paths = paths.into_iter().map(|path| path.trim_matches('/').replace('/', ".").to_lowercase()).collect();
+        let plain: HashSet<String> = names.iter().map(|name| letters(name)).filter(|name| !name.is_empty()).collect();
+        let words = names.iter().map(|name| name.as_str()).chain(ALWAYS);
+        Self {
+            secrets: Secrets::new(),
+            assigned: assigned(words),
+            names: plain.into_iter().chain(ALWAYS.map(str::to_owned)).collect(),
+            paths,
+            patterns: rules.patterns.clone(),
+        }
+    }
+
+    /// What may be recorded of arguments.
+    #[must_use]
+    pub fn redacted(&self, arguments: Value<'_>) -> Json {
+        let mut looking = Looking { redactor: self, left: MOST_BYTES, path: Vec::new() };
+        looking.value(arguments, None, 0)
+    }
+
+    fn hides_member(&self, name: &str, path: &[String]) -> bool {
+        let is_path = || {
+            let whole = path.join(".");
+            self.paths.iter().any(|hidden| whole == *hidden || whole.ends_with(&format!(".{hidden}")))
+        };
+        self.names.contains(&letters(name)) || (!self.paths.is_empty() && is_path())
+    }
+
+    /// A text without what is hidden in it, and no longer than a record shows.
+    fn text(&self, text: &str, name: Option<&str>) -> String {
+        let (Some(secrets), Some(assigned)) = (&self.secrets, &self.assigned) else { return MARK.to_owned() };
+        let looked_at = text.get(..text.floor_char_boundary(LOOKED_AT)).unwrap_or_default();
+        let mut places: Vec<Range<usize>> = Vec::new();
+        places.extend(name.and_then(|name| of_member(name, looked_at)).map(|(_, range)| range));
+        secrets.find(looked_at, true, |_, range, _| places.push(range));
+        places.extend(
+            assigned.captures_iter(looked_at).filter_map(|found| found.name("value")).map(|found| found.range()),
+        );
+        for pattern in &self.patterns {
+            places.extend(pattern.find_iter(looked_at).map(|found| found.range()));
+        }
+        let hidden = without(looked_at, places);
+        if hidden.len() <= LONGEST_TEXT && looked_at.len() == text.len() {
+            return hidden;
+        }
+        let shown = hidden.get(..hidden.floor_char_boundary(LONGEST_TEXT)).unwrap_or_default();
+        format!("{shown}{LEFT_OUT}")
+    }
+}
+
+/// One look at one value.
+struct Looking<'r> {
+    redactor: &'r Redactor,
+    /// Bytes that may still be recorded.
+    left: usize,
+    /// Names on the way, in small letters.
+    path: Vec<String>,
+}
+
+impl Looking<'_> {
+    fn value(&mut self, value: Value<'_>, name: Option<&str>, texts: usize) -> Json {
+        if self.left == 0 {
+            return LEFT_OUT.into();
+        }
+        match value.kind() {
+            Kind::Object => self.object(value, texts),
+            Kind::Array => {
+                let mut items = Vec::new();
+                for item in value.items() {
+                    items.push(self.value(item, name, texts));
+                    // The last one says that it was left out.
+                    if self.left == 0 && items.last().is_some_and(|last| last == LEFT_OUT) {
+                        break;
+                    }
+                    self.spend(2);
+                }
+                Json::Array(items)
+            }
+            Kind::String => {
+                let text = value.as_str().unwrap_or_default();
+                let shown = match self.inner(&text, texts) {
+                    Some(inner) => inner,
+                    None => self.redactor.text(&text, name),
+                };
+                self.spend(shown.len() + 2);
+                shown.into()
+            }
+            Kind::Number => {
+                let raw = value.raw();
+                self.spend(raw.len());
+                let is_hidden = self.redactor.patterns.iter().any(|pattern| pattern.is_match(raw));
+                if is_hidden || raw.len() > LONGEST_NAME { MARK.into() } else { number(raw) }
+            }
+            Kind::True | Kind::False => {
+                self.spend(5);
+                Json::Bool(value.kind() == Kind::True)
+            }
+            Kind::Null => Json::Null,
+        }
+    }
+
+    fn object(&mut self, object: Value<'_>, texts: usize) -> Json {
+        let mut members = Map::new();
+        for (key, value) in object.entries() {
+            if self.left == 0 {
+                members.insert(LEFT_OUT.to_owned(), Json::Null);
+                break;
+            }
+            let name = toolwarden_core::json::unescape(key).into_owned();
+            self.path.push(name.to_lowercase());
+            // The name itself can be a secret, and can carry one.
+            let mut shown = self.redactor.text(&name, None);
+            if name.len() > LONGEST_NAME {
+                shown = LEFT_OUT.to_owned();
+            }
+            let hidden = self.redactor.hides_member(&name, &self.path);
+            let value = if hidden { MARK.into() } else { self.value(value, Some(&name), texts) };
+            self.spend(shown.len() + 4);
+            self.path.pop();
+            members.insert(unused(&members, shown), value);
+        }
+        Json::Object(members)
+    }
+
+    /// A text that holds JSON is looked at as that.
+    fn inner(&mut self, text: &str, texts: usize) -> Option<String> {
+        let is_json = text.trim_start().starts_with(['{', '[']);
+        if !is_json || texts >= DEEPEST_TEXT || text.len() > LOOKED_AT {
+            return None;
+        }
+        let document = Document::parse(text, Limits::again(text.len())).ok()?;
+        let before = self.left;
+        let inner = self.value(document.root(), None, texts + 1).to_string();
+        self.left = before;
+        Some(inner)
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+}
+
+fn number(raw: &str) -> Json {
+    serde_json::from_str(raw).unwrap_or_else(|_| Json::String(raw.to_owned()))
+}
+
+/// Two names that are hidden alike both stay.
+fn unused(members: &Map<String, Json>, name: String) -> String {
+    if !members.contains_key(&name) {
+        return name;
+    }
+    (2..).map(|number| format!("{name} {number}")).find(|name| !members.contains_key(name)).unwrap_or(name)
+}
+
+/// `apiKey`, `API_KEY` and `api-key` are one name.
+fn letters(name: &str) -> String {
+    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn assigned<'n>(names: impl Iterator<Item = &'n str>) -> Option<Regex> {
+    let words: Vec<String> = names.map(regex::escape).collect();
+    let text = format!(
+        r#"(?i)(?:^|[^a-z0-9])(?:{})["']?(?:\s*[=:]\s*|\s+(?:is\s+)?)(?P<value>"[^"]*"|'[^']*'|[^\s&,;"']+)"#,
+        words.join("|")
+    );
+    RegexBuilder::new(&text).size_limit(LARGEST_EXPRESSION).dfa_size_limit(LARGEST_EXPRESSION).build().ok()
+}
+
+/// The text with every place replaced once, however they overlap.
+fn without(text: &str, mut places: Vec<Range<usize>>) -> String {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut shown = String::with_capacity(text.len());
+    let mut behind = 0;
+    for place in places {
+        if place.end <= behind {
+            continue;
+        }
+        if place.start >= behind {
+            shown.push_str(text.get(behind..place.start).unwrap_or_default());
+            shown.push_str(MARK);
+        }
+        behind = place.end;
+    }
+    shown.push_str(text.get(behind..).unwrap_or_default());
+    shown
+}
+
+#[cfg(test)]
+#[path = "redaction_tests.rs"]
+mod tests;
