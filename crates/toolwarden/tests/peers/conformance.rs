@@ -21,8 +21,15 @@ const PIPES_2025_11_25: [&str; 5] = [
     "server-sse-polling: server-sse-priming-event: SUCCESS -> absent",
     "server-sse-polling: server-sse-retry-field: SUCCESS -> absent",
 ];
+/// Answers that come with a first call were asked for by nobody, and an approval would carry them unseen (REVIEW-4): the
+/// gateway refuses them, where the suite recommends to ask again, or to ignore them.
+const UNASKED: [&str; 2] = [
+    "input-required-result-ignore-extra-params: sep-2322-ignore-unexpected-params: SUCCESS -> WARNING",
+    "input-required-result-missing-input-response: sep-2322-missing-response-rerequests: SUCCESS -> WARNING",
+];
 /// The revision has neither sessions nor resumption, so its list is shorter.
-const PIPES_2026_07_28: [&str; 1] = ["server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO"];
+const PIPES_2026_07_28: [&str; 3] =
+    [UNASKED[0], UNASKED[1], "server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO"];
 
 /// Runs the suite; every scored scenario must pass. Gives the verdict of each check.
 fn suite(house: &House, url: &str, revision: &str, name: &str) -> BTreeMap<String, String> {
@@ -69,7 +76,7 @@ fn differences(direct: &BTreeMap<String, String>, through: &BTreeMap<String, Str
     pairs.filter(|(_, was, is)| was != is).map(|(check, was, is)| format!("{check}: {was} -> {is}")).collect()
 }
 
-fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
+fn scores_what_the_server_scores(revision: &str, over_http: &[&str], over_pipes: &[&str]) {
     let house = House::new("");
     let fixture = fixture_over_http(&house);
     let direct = suite(&house, &fixture.url, revision, "direct");
@@ -80,7 +87,7 @@ fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
     let gateway = house.serve();
     let through = suite(&house, &gateway.url("/mcp/fixture"), revision, "through");
     gateway.stop();
-    assert_eq!(differences(&direct, &through), Vec::<String>::new());
+    assert_eq!(differences(&direct, &through), over_http);
     assert!(house.recorded().len() > 20, "{:?}", house.recorded());
     house.audited();
 
@@ -95,12 +102,12 @@ fn scores_what_the_server_scores(revision: &str, over_pipes: &[&str]) {
 
 #[test]
 fn the_gateway_scores_what_the_server_scores_2025_11_25() {
-    scores_what_the_server_scores("2025-11-25", &PIPES_2025_11_25);
+    scores_what_the_server_scores("2025-11-25", &[], &PIPES_2025_11_25);
 }
 
 #[test]
 fn the_gateway_scores_what_the_server_scores_2026_07_28() {
-    scores_what_the_server_scores("2026-07-28", &PIPES_2026_07_28);
+    scores_what_the_server_scores("2026-07-28", &UNASKED, &PIPES_2026_07_28);
 }
 
 /// How a server of one era stands behind the gateway.
@@ -145,12 +152,13 @@ fn across(house: &House, direct: &BTreeMap<String, String>, revision: &str, era:
 const OLDER_SUITE: [&str; 5] = PIPES_2025_11_25;
 
 /// What the newer suite cannot find behind the bridge, each with the reason.
-const NEWER_SUITE: [&str; 4] = [
+const NEWER_SUITE: [&str; 5] = [
     // It wants the question under a key of its own choice; questions of legacy servers have no keys.
     "input-required-result-basic-elicitation: sep-2322-elicitation-complete: SUCCESS -> absent",
     "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete: SUCCESS -> FAILURE",
-    // It sends answers nobody asked for under that key; they are not taken for the answer to another question.
-    "input-required-result-ignore-extra-params: sep-2322-ignore-unexpected-params: SUCCESS -> WARNING",
+    // It sends answers nobody asked for.
+    UNASKED[0],
+    UNASKED[1],
     // Each call has a stream of its own where a legacy server streams; the gateway answers lists in one piece.
     "server-sse-multiple-streams: server-sse-streams-functional: SUCCESS -> INFO",
 ];
