@@ -124,7 +124,15 @@ pub struct Question {
     pub files: Arc<FileFacts>,
 }
 
-/// A question to the policy. Only a [`Transport`] makes one, and its parts cannot be assigned from outside:
+/// A question to the policy. Only a [`Transport`] makes one; its parts can be read:
+///
+/// ```
+/// # use toolwarden_policy::{Query, Question, Transport};
+/// fn read(query: &mut Query) -> (toolwarden_core::Door, &Question) {
+///     (query.door, query)
+/// }
+/// ```
+/// and neither made nor assigned from outside:
 ///
 /// ```compile_fail
 /// # use toolwarden_policy::{Query, Question, Transport};

@@ -23,8 +23,7 @@ fn policy() -> PolicySet {
 }
 
 fn asked(caller: &Arc<Caller>, call: Call, door: Door) -> Query {
-    let query = asked_in("/srv/space", caller, call, door);
-    query
+    asked_in("/srv/space", caller, call, door)
 }
 
 fn judged(caller: &Arc<Caller>, json: &str) -> String {
