@@ -23,7 +23,8 @@ fn fits(schema: &Value, value: &Value) -> bool {
     let right_type = match schema.get("type").and_then(Value::as_str) {
         Some("object") => value.is_object(),
         Some("string") => value.is_string(),
-        Some("integer") => value.is_i64(),
+        // Of any size: JSON Schema asks for a zero fraction only.
+        Some("integer") => value.as_f64().is_some_and(|number| number.fract() == 0.0),
         _ => true,
     };
     let Some(object) = value.as_object() else { return right_type };
