@@ -15,7 +15,7 @@ use crate::hosts::{self, Address};
 use crate::modes::Asked;
 use crate::query::{Definition, Tracing};
 use crate::rules::Facts;
-use crate::servers::ServerState;
+use crate::servers::{ServerState, Tool};
 use crate::shell;
 use crate::subject::{Arguments, ModeChoice, Subject};
 use crate::verdict::{RuleRef, Step};
@@ -228,11 +228,15 @@ pub(crate) fn facts<'a>(subject: &'a Subject<'a>) -> Facts<'a> {
 }
 
 fn schema(subject: &Subject<'_>) -> Step {
-    let Arguments::Known(arguments) = subject.arguments else { return Step::NOT_APPLICABLE };
     if subject.operation() != Operation::CallTool {
         return Step::NOT_APPLICABLE;
     }
     let tool = subject.names.server.and_then(|server| server.tool(subject.names.tool_name));
+    // Whatever the arguments: nobody could say whether they fit, or what comes back (WORK-1).
+    if let Some((side, fault)) = tool.and_then(Tool::unusable).filter(|_| !weak::is(Weakness::Schemas)) {
+        return Step::because(Reason::SchemaUnusable).noting(format!("{side} schema: {fault}"));
+    }
+    let Arguments::Known(arguments) = subject.arguments else { return Step::NOT_APPLICABLE };
     match tool.and_then(|tool| tool.schema.as_ref()).map(|schema| schema.check(arguments)) {
         None => Step::NOT_APPLICABLE.noting("no input schema is known"),
         Some(Ok(())) => Step::PASS,

@@ -53,7 +53,7 @@ pub use permit::Permit;
 pub use query::{Definition, Launcher, Query, Tracing};
 pub use resolve::{FlatName, resolve_flat_name};
 pub use roots::permits_root;
-pub use schema::Schema;
+pub use schema::{Schema, Work, read_schema};
 pub use set::{Base, PolicySet, Refused};
 pub use settings::{AUTO_REVIEW, Settings};
 pub use settle::{Pending, settle};
