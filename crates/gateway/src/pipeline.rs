@@ -20,7 +20,7 @@ use toolwarden_refusals::Refusal;
 use toolwarden_steps::answer::{self, Answer};
 use toolwarden_steps::arrival::{Arrival, Course, Via, shape_of};
 use toolwarden_steps::audit::Trail;
-use toolwarden_steps::decide::{Decided, Judged, decide, may_reach};
+use toolwarden_steps::decide::{Decided, Judged, decide, decide_aside, may_reach};
 use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
@@ -156,7 +156,7 @@ async fn steps(gateway: &Arc<Gateway>, asked: &Arc<Asked>, trail: &mut Option<Tr
     if let Some(trail) = trail.as_mut() {
         trail.spoken_by(asked.arrival.speaker());
     }
-    let decided = decide(gateway, asked)?;
+    let decided = decide_aside(gateway, asked).await?;
     if let Some(answer) = results::waiting(gateway, asked, trail).await? {
         return Ok(answer);
     }

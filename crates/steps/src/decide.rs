@@ -21,6 +21,8 @@ use crate::review;
 use toolwarden_refusals::{Denial, Refusal};
 
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// Arguments of more bytes are judged away from the threads that serve.
+const LARGE: usize = 64 * 1024;
 
 /// What may leave, and why.
 #[derive(Debug)]
@@ -47,6 +49,41 @@ pub enum Decided {
 }
 
 pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
+    let (policy, query) = match question(gateway, asked)? {
+        Question::Answered(decided) => return Ok(decided),
+        Question::Call(policy, query) => (policy, query),
+    };
+    let verdict = judge(policy, &query);
+    conclude(gateway, asked, (policy, &query), verdict)
+}
+
+/// The same, away from the threads that serve where the call is large: reading it can take a while, and others
+/// must not wait for that (WORK-1).
+pub async fn decide_aside(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
+    let (policy, query) = match question(gateway, asked)? {
+        Question::Answered(decided) => return Ok(decided),
+        Question::Call(policy, query) => (policy, query),
+    };
+    let is_large = query.call.arguments.as_ref().is_some_and(|arguments| arguments.raw().len() > LARGE);
+    if !is_large {
+        let verdict = judge(policy, &query);
+        return conclude(gateway, asked, (policy, &query), verdict);
+    }
+    let query = query.into_owned();
+    let aside = (policy.clone(), query.clone());
+    let verdict = tokio::task::spawn_blocking(move || judge(&aside.0, &aside.1)).await;
+    // It ended without a word: the gateway is being stopped.
+    let verdict = verdict.map_err(|_| Refusal::Upstream(Failure::Withdrawn))?;
+    conclude(gateway, asked, (policy, &query), verdict)
+}
+
+/// A question to the judge, or the answer where it is no call.
+enum Question<'a> {
+    Answered(Decided),
+    Call(&'a Arc<PolicySet>, Cow<'a, Query>),
+}
+
+fn question<'a>(gateway: &Gateway, asked: &'a Asked) -> Result<Question<'a>, Refusal> {
     let policy = asked.judged_by.get_or_init(|| gateway.live.snapshot());
     if let What::Task(Some(tool)) = &asked.what
         && &*asked.method != "tasks/cancel"
@@ -57,7 +94,7 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
     if !matches!(asked.what, What::Call) {
         let admitted = admit(policy, &asked_now, asked.admitted());
         let admitted = admitted.or_else(|why| let_go(asked).ok_or_else(|| refuse_message(&asked.upstream.name, *why)));
-        return admitted.map(|outbound| Decided::May(Judged::Message(outbound)));
+        return admitted.map(|outbound| Question::Answered(Decided::May(Judged::Message(outbound))));
     }
     let (definition, seen) = (standing(gateway, asked), flow::seen(gateway, policy, asked));
     let query = if definition == Definition::Accepted && seen.is_empty() {
@@ -65,7 +102,16 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
     } else {
         Cow::Owned(Query { definition, seen, ..asked_now.into_owned() })
     };
-    match judge(policy, &query) {
+    Ok(Question::Call(policy, query))
+}
+
+fn conclude(
+    gateway: &Gateway,
+    asked: &Asked,
+    (policy, query): (&Arc<PolicySet>, &Query),
+    verdict: Verdict,
+) -> Result<Decided, Refusal> {
+    match verdict {
         Verdict::Allow(permit) => {
             flow::meets(gateway, policy, asked);
             Ok(Decided::May(Judged::Call(permit)))
@@ -76,7 +122,7 @@ pub fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal> {
             }
             None => Ok(Decided::Held(pending)),
         },
-        Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
+        Verdict::Deny(why) => Err(refuse(policy, query, *why)),
     }
 }
 
