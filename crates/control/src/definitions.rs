@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_pins::{self as pins, Change, How, Kind, Pin, ServerPins, Standing, Told, Version, changes, short};
+use toolwarden_policy::{Schema, read_schema};
 
 use crate::seen::Configured;
 
@@ -21,6 +22,9 @@ pub struct DefinitionView {
     pub gone: bool,
     /// What is shown of it in words, whole.
     pub description: Option<String>,
+    /// Why a schema of the tool cannot be used: every call of it is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unusable: Option<String>,
     /// How many versions are accepted.
     pub accepted: usize,
     /// Since when the version that is shown is accepted, and how it came to be.
@@ -53,6 +57,16 @@ pub(crate) fn views(pins: &ServerPins, configured: &Configured) -> Vec<Definitio
     all.map(|(kind, name, pin)| DefinitionView { configured, ..view(pins, kind, name, pin) }).collect()
 }
 
+/// Why nobody can call a tool as it is defined.
+fn unusable(kind: Kind, text: &str) -> Option<String> {
+    let document = Document::parse(text, Limits::again(text.len())).ok().filter(|_| kind == Kind::Tool)?;
+    let sides = [("input", "inputSchema"), ("output", "outputSchema")];
+    sides.into_iter().find_map(|(side, member)| {
+        let schema = Schema::compile(&read_schema(document.root().get(member)?));
+        schema.fault().map(|fault| format!("{side} schema: {fault}"))
+    })
+}
+
 fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView {
     let last = pin.last_accepted();
     let waiting = |version: &Version| WaitingView {
@@ -71,6 +85,7 @@ fn view(pins: &ServerPins, kind: Kind, name: &str, pin: &Pin) -> DefinitionView 
         standing: pin.standing(),
         gone: pins.section(kind).is_gone(name),
         description: last.or(pin.waiting.last()).and_then(|version| description(kind, version.shown())),
+        unusable: last.or(pin.waiting.last()).and_then(|version| unusable(kind, version.shown())),
         accepted: pin.accepted.len(),
         since: last.map(|version| in_seconds(version.since)),
         how: last.map(|version| how(&version.how)),

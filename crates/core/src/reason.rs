@@ -89,8 +89,9 @@ reasons! {
     TaskUnbound "task_unbound" Deny [] "the tool is task-scoped and the credential is bound to no task" "issue a token for the task";
     RuleForbid "rule_forbid" Deny [] "a rule forbids this call" "change the rule";
     RuleNoPermit "rule_no_permit" Deny [] "no rule permits this call" "add a permit, or switch the shipped rules on";
-    RuleError "rule_error" Deny [] "a rule could not be evaluated, so the call is denied" "repair the rule: guard optional attributes with `has`";
+    RuleError "rule_error" Deny [] "a rule could not be evaluated, so the call is denied" "repair the rule, or send arguments it can look at";
     SchemaViolation "schema_violation" Deny [] "the arguments break the tool's input schema" "correct the arguments";
+    SchemaUnusable "schema_unusable" Deny [] "a schema of the tool cannot be used, so nobody can tell whether a call fits it" "have the server's author repair the schema; `toolwarden tools list` says what is wrong with it";
     RequestTooLarge "request_too_large" Deny [] "the request is larger than the limit" "send less, or raise the limit";
     RequestTooDeep "request_too_deep" Deny [] "the arguments are nested deeper than the limit" "flatten the arguments, or raise the limit";
     CallsPerMinute "calls_per_minute" Deny [] "more calls were made in a minute than the limit" "come back later, or raise `per_minute`";

@@ -50,10 +50,12 @@ pub enum Weakness {
     Pins,
     /// An approval counts for whatever is called, by anybody, again and again, and anybody gives one.
     Approvals,
+    /// A schema that cannot be used fits everything.
+    Schemas,
 }
 
 impl Weakness {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Judge,
         Self::Names,
         Self::Ladder,
@@ -74,6 +76,7 @@ impl Weakness {
         Self::Logs,
         Self::Pins,
         Self::Approvals,
+        Self::Schemas,
     ];
 }
 
@@ -103,20 +106,36 @@ pub fn limit(bound: usize) -> usize {
     if is(Weakness::Limits) { usize::MAX } else { bound }
 }
 
+/// Notes how much work a check took, for tests that hold it to its budget.
+#[cfg(not(feature = "weak"))]
+pub const fn worked(_: u64) {}
+
 #[cfg(feature = "weak")]
-pub use switched::{Switched, is, switch};
+pub use switched::{Switched, is, most_work, switch, worked};
 
 #[cfg(feature = "weak")]
 mod switched {
     //! Guards that are off in this process. One attack at a time: others wait for its end.
 
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::Weakness;
 
     static OFF: AtomicU32 = AtomicU32::new(0);
     static TURN: Mutex<()> = Mutex::new(());
+    static MOST_WORK: AtomicU64 = AtomicU64::new(0);
+
+    /// Notes the steps of one check.
+    pub fn worked(steps: u64) {
+        MOST_WORK.fetch_max(steps, Ordering::SeqCst);
+    }
+
+    /// The most steps of one check since guards were switched last.
+    #[must_use]
+    pub fn most_work() -> u64 {
+        MOST_WORK.load(Ordering::SeqCst)
+    }
 
     /// Whether a guard is off.
     #[must_use]
@@ -135,6 +154,7 @@ mod switched {
     /// Switches guards off; none for a gateway as people run it. Waits for whoever has a turn.
     pub fn switch(weaknesses: &[Weakness]) -> Switched {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        MOST_WORK.store(0, Ordering::SeqCst);
         OFF.store(weaknesses.iter().fold(0, |all, one| all | bit(*one)), Ordering::SeqCst);
         Switched(turn)
     }

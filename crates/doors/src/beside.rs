@@ -66,7 +66,7 @@ where
         return page;
     }
     if parts.uri.path().starts_with(PAGES) {
-        return match post::collected(&parts.headers, body, LARGEST_FORM).await {
+        return match post::collected(&parts.headers, body, LARGEST_FORM, None).await {
             Ok(bytes) => {
                 let answer = beside.page(Request::from_parts(parts, bytes)).await;
                 answer.map(|bytes| AnswerBody::Whole(Some(bytes)))
@@ -87,13 +87,15 @@ where
     {
         return respond(Answer::Events { events, resumable: false });
     }
-    let bytes = match post::collected(&parts.headers, body, LARGEST).await {
+    let mut room = gateway.body_room(&person);
+    let bytes = match post::collected(&parts.headers, body, LARGEST, Some(&mut room)).await {
         Ok(bytes) => bytes,
         Err((status, text)) => {
             observing::turn_away(gateway, TurnedAway::Body);
             return fault(status, "bad_input", text);
         }
     };
+    drop(room);
     beside.answer(person, Request::from_parts(parts, bytes)).await.map(|bytes| AnswerBody::Whole(Some(bytes)))
 }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, StreamExt};
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::{Weakness, weak};
-use toolwarden_gateway::{Answer, Arrival, Course, Events, Gateway, Refusal, Shape, Via, answer, handle};
+use toolwarden_gateway::{Answer, Arrival, Course, Events, Full, Gateway, Refusal, Room, Shape, Via, answer, handle};
 use toolwarden_mcp::ladder::{self, era_of};
 use toolwarden_mcp::message::read;
 use toolwarden_mcp::sse::Event;
@@ -36,14 +36,17 @@ where
         return plain(status, text);
     }
     let limits = gateway.request_limits();
-    let bytes = match collected(&visit.headers, body, limits.bytes).await {
+    let mut room = gateway.body_room(&visit.caller);
+    let bytes = match collected(&visit.headers, body, limits.bytes, Some(&mut room)).await {
         Ok(bytes) => bytes,
         Err((status, text)) => {
             turn_away(gateway, TurnedAway::Body);
-            return plain(status, text);
+            return not_taken(status, text);
         }
     };
-    match read(&bytes, limits) {
+    let incoming = read(&bytes, limits);
+    drop(room);
+    match incoming {
         Ok(Incoming::One(message)) => one(gateway, visit, message, bytes.len()).await,
         Ok(Incoming::Batch(messages)) => batch(gateway, &visit, messages, bytes.len()).await,
         Err(error) => malformed(gateway, error),
@@ -55,12 +58,13 @@ pub(crate) async fn collected<B>(
     headers: &HeaderMap,
     body: B,
     limit: usize,
+    room: Option<&mut Room>,
 ) -> Result<Bytes, (StatusCode, &'static str)>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
     let late = (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
-    tokio::time::timeout(BODY_TIME, collect(headers, body, weak::limit(limit))).await.unwrap_or(Err(late))
+    tokio::time::timeout(BODY_TIME, collect(headers, body, weak::limit(limit), room)).await.unwrap_or(Err(late))
 }
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
@@ -90,7 +94,28 @@ pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     })
 }
 
-async fn collect<B>(headers: &HeaderMap, mut body: B, limit: usize) -> Result<Bytes, (StatusCode, &'static str)>
+/// The answer to a body that was not taken; where others are in the way, it says when to come back.
+pub(crate) fn not_taken(status: StatusCode, text: &str) -> Response<AnswerBody> {
+    let mut response = plain(status, text);
+    if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn full(full: Full) -> (StatusCode, &'static str) {
+    match full {
+        Full::Caller => (StatusCode::TOO_MANY_REQUESTS, "too many large requests of this caller are being read"),
+        Full::Everybody => (StatusCode::SERVICE_UNAVAILABLE, "too many large requests are being read"),
+    }
+}
+
+async fn collect<B>(
+    headers: &HeaderMap,
+    mut body: B,
+    limit: usize,
+    mut room: Option<&mut Room>,
+) -> Result<Bytes, (StatusCode, &'static str)>
 where
     B: Body<Data = Bytes> + Send + Unpin,
 {
@@ -107,6 +132,9 @@ where
         let Ok(data) = frame.into_data() else { continue };
         if rest.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
             return Err(too_large);
+        }
+        if let Some(room) = room.as_deref_mut() {
+            room.take(data.len()).map_err(full)?;
         }
         match &first {
             // Most bodies come in one piece, which needs no copy.

@@ -19,7 +19,7 @@ use crate::body::AnswerBody;
 use crate::http::{Visit, plain, refused, respond};
 use crate::lines::{arrive, say};
 use crate::observing::turn_away;
-use crate::post::{accepts, collected, is_json};
+use crate::post::{accepts, collected, is_json, not_taken};
 
 const LINES_WAITING: usize = 1024;
 
@@ -121,13 +121,15 @@ where
         Push::Log(_) => None,
     });
     let Some((session, lines)) = place else { return refused(gateway, &Refusal::SessionGone) };
-    let body = match collected(&visit.headers, body, gateway.request_limits().bytes).await {
+    let mut room = gateway.body_room(&visit.caller);
+    let body = match collected(&visit.headers, body, gateway.request_limits().bytes, Some(&mut room)).await {
         Ok(body) => body,
         Err((status, text)) => {
             turn_away(gateway, TurnedAway::Body);
-            return plain(status, text);
+            return not_taken(status, text);
         }
     };
+    drop(room);
     if let Some(arrival) = arrive(gateway, &session, Via::Events, &body, &lines).await {
         // A client that posts faster than its calls end waits here, with its own connection.
         let Ok(room) = session.room().acquire_owned().await else { return refused(gateway, &Refusal::SessionGone) };

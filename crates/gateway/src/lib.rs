@@ -23,7 +23,7 @@ pub use toolwarden_steps::answer::{self, Answer, Events, Reply, Shape};
 pub use toolwarden_steps::arrival::{Arrival, Course, Credential, Via};
 pub use toolwarden_steps::budgets::Budgets;
 pub use toolwarden_steps::flow::keep_noting;
-pub use toolwarden_steps::gateway::{Gateway, Parts};
+pub use toolwarden_steps::gateway::{Full, Gateway, Parts, Room};
 pub use toolwarden_steps::identify::identify;
 pub use toolwarden_steps::identities::Identities;
 pub use toolwarden_steps::inspect::InspectedBody;

@@ -3,6 +3,7 @@
 //!
 //! Knows no wire and no conversation: it is told what was seen, and says what follows.
 
+mod bodies;
 mod closing;
 mod flows;
 mod heads;
@@ -14,6 +15,7 @@ pub mod screen;
 mod screens;
 mod turns;
 
+pub use bodies::{Bodies, Full, Room};
 pub use closing::Closing;
 pub use flows::Flows;
 pub use heads::{Head, Heads};

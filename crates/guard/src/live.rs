@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
-use toolwarden_core::json::{Kind, Value};
+use toolwarden_core::json::Value;
 use toolwarden_core::weak;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
-use toolwarden_policy::{PolicySet, Refused};
+use toolwarden_policy::{PolicySet, Refused, read_schema};
 
 /// So many tools of one server are known; no real server comes near it, and every change of its list
 /// builds the policy of all of them anew.
@@ -196,10 +196,8 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
 #[must_use]
 pub fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
     let name = tool.get("name")?.as_str()?.into_owned();
-    let schema = |key: &str| {
-        let schema = tool.get(key).filter(|schema| schema.kind() == Kind::Object)?;
-        serde_json::from_str(schema.raw()).ok()
-    };
+    // A schema that is there and cannot be read is kept as that: leaving it out would let calls pass unchecked.
+    let schema = |key: &str| tool.get(key).map(read_schema);
     Some(ToolDefinition {
         name,
         description: tool.get("description").and_then(|text| text.as_str()).map(std::borrow::Cow::into_owned),

@@ -11,10 +11,11 @@ use std::collections::BTreeSet;
 
 use toolwarden_core::{CallKind, Door, Operation, Reason, Stage, Weakness, weak};
 
+use crate::hosts::{self, Address};
 use crate::modes::Asked;
 use crate::query::{Definition, Tracing};
 use crate::rules::Facts;
-use crate::servers::ServerState;
+use crate::servers::{ServerState, Tool};
 use crate::shell;
 use crate::subject::{Arguments, ModeChoice, Subject};
 use crate::verdict::{RuleRef, Step};
@@ -144,18 +145,27 @@ fn switch(subject: &Subject<'_>) -> Step {
         return Step::because(Reason::UserBlocked).by(Some(rule.clone()));
     }
     match &subject.query.call.kind {
-        CallKind::Fetch { url } => denied_domain(subject, url).unwrap_or(Step::PASS),
-        CallKind::Mcp { .. } | CallKind::Shell { .. } => Step::PASS,
+        CallKind::Fetch { url } if matches!(subject.arguments, Arguments::Known(_)) => {
+            denied_domain(subject, url).unwrap_or(Step::PASS)
+        }
+        CallKind::Fetch { .. } | CallKind::Mcp { .. } | CallKind::Shell { .. } => Step::PASS,
     }
 }
 
-/// An admin's domain deny covers the domain and everything below it.
+/// An admin's domain deny covers the domain and everything below it. Where domains are denied, an address that
+/// cannot be read is denied too: the client may read it otherwise.
 fn denied_domain(subject: &Subject<'_>, url: &str) -> Option<Step> {
-    let admin = subject.policy.base().admin.as_ref()?;
-    let url = url::Url::parse(url).ok()?;
-    let host = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
-    let covers = |domain: &str| host == *domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
-    let (_, rule) = admin.denied_hosts.iter().find(|(domain, _)| covers(domain))?;
+    let denied = &subject.policy.base().admin.as_ref()?.denied_hosts;
+    let host = match Address::read(url) {
+        Address::Known(target) => target.host?,
+        Address::None => return None,
+        Address::Unreadable => {
+            let (_, rule) = denied.first()?;
+            let step = Step::because(Reason::DomainDenied).by(Some(rule.clone()));
+            return Some(step.noting("the address cannot be read, so its domain cannot be checked"));
+        }
+    };
+    let (_, rule) = denied.iter().find(|(domain, _)| hosts::covers(domain, &host))?;
     Some(Step::because(Reason::DomainDenied).by(Some(rule.clone())))
 }
 
@@ -214,9 +224,9 @@ pub(crate) fn facts<'a>(subject: &'a Subject<'a>) -> Facts<'a> {
             Some(Err(_)) => BTreeSet::from(["?".to_owned()]),
             None => BTreeSet::new(),
         },
-        url: match &query.call.kind {
-            CallKind::Fetch { url } => url::Url::parse(url).ok(),
-            CallKind::Mcp { .. } | CallKind::Shell { .. } => None,
+        address: match &query.call.kind {
+            CallKind::Fetch { url } if matches!(subject.arguments, Arguments::Known(_)) => Address::read(url),
+            CallKind::Fetch { .. } | CallKind::Mcp { .. } | CallKind::Shell { .. } => Address::None,
         },
         time: query.time,
         seen: &query.seen,
@@ -234,11 +244,15 @@ fn door_of_rules(door: Door, kind: &CallKind) -> Door {
 }
 
 fn schema(subject: &Subject<'_>) -> Step {
-    let Arguments::Known(arguments) = subject.arguments else { return Step::NOT_APPLICABLE };
     if subject.operation() != Operation::CallTool {
         return Step::NOT_APPLICABLE;
     }
     let tool = subject.names.server.and_then(|server| server.tool(subject.names.tool_name));
+    // Whatever the arguments: nobody could say whether they fit, or what comes back (WORK-1).
+    if let Some((side, fault)) = tool.and_then(Tool::unusable).filter(|_| !weak::is(Weakness::Schemas)) {
+        return Step::because(Reason::SchemaUnusable).noting(format!("{side} schema: {fault}"));
+    }
+    let Arguments::Known(arguments) = subject.arguments else { return Step::NOT_APPLICABLE };
     let Some(schema) = tool.and_then(|tool| tool.schema.as_ref()) else {
         return Step::NOT_APPLICABLE.noting("no input schema is known");
     };

@@ -350,6 +350,8 @@ pub struct ToolInput {
 pub struct ToolDefinition {
     pub name: String,
     pub description: Option<String>,
+    /// None where the server lists none. A value that is no object makes the tool unusable; a text says why the schema
+    /// could not be read (`read_schema`).
     pub input_schema: Option<serde_json::Value>,
     /// What its results must fit.
     pub output_schema: Option<serde_json::Value>,

@@ -7,6 +7,7 @@ use toolwarden_core::{Caller, Sourced};
 
 use crate::allowlist::Allowlist;
 use crate::finding::Finding;
+use crate::hosts;
 use crate::input::{
     AdminInput, AutoRunMode, LocalInput, OwnProtections, PermissionsInput, PolicyInput, ServerInput, UserInput,
 };
@@ -119,7 +120,7 @@ fn denied_hosts(texts: &[Sourced<String>]) -> Result<Vec<(String, RuleRef)>, Vec
         let bare = text.value.trim_start_matches("*.").trim_end_matches('.');
         let parsed = url::Url::parse(&format!("https://{bare}")).or_else(|_| url::Url::parse(bare));
         let parsed = if bare.contains("://") { url::Url::parse(bare) } else { parsed };
-        match parsed.ok().and_then(|url| url.host_str().map(str::to_owned)) {
+        match parsed.ok().and_then(|url| url.host_str().and_then(hosts::normal)) {
             Some(host) => hosts.push((host, RuleRef::new(text.value.as_str(), &text.origin))),
             None => faults.push(Finding::error(
                 "domain_invalid",

@@ -3,7 +3,10 @@
 //! Cedar scans every policy it is given, so rules are sliced first: only those whose scope fits the
 //! principal and the tool are evaluated. A slice without conditions is answered without Cedar.
 
+mod absent;
+mod arguments;
 mod facts;
+mod mentions;
 mod parse;
 mod scope;
 mod slice;
@@ -22,6 +25,7 @@ use crate::finding::Finding;
 use crate::input::RuleFile;
 use crate::servers::Servers;
 use crate::verdict::{RuleRef, Step};
+use arguments::FactsError;
 use slice::{Constant, Slice};
 
 /// All rules, compiled.
@@ -110,7 +114,27 @@ impl Rules {
     #[cfg(test)]
     pub(crate) fn judge_unsliced(&self, facts: &Facts<'_>) -> Step {
         let everything: Vec<u32> = (0..u32::try_from(self.rules.len()).unwrap_or(u32::MAX)).collect();
-        self.evaluate(&Slice::build_unsimplified(&self.rules, &everything), facts)
+        let whole = Slice::build_unsimplified(&self.rules, &everything);
+        let needs = self.needs_by_cedar(facts);
+        self.evaluate(&whole.needing(needs), facts)
+    }
+
+    /// What the rules at hand mention. Cedar says which are: it is asked for every rule's head alone.
+    #[cfg(test)]
+    fn needs_by_cedar(&self, facts: &Facts<'_>) -> mentions::Needs {
+        let head = |rule: &Rule| {
+            let mut json = rule.policy.to_json().ok()?;
+            let members = json.as_object_mut()?;
+            members.insert("effect".to_owned(), "permit".into());
+            members.insert("conditions".to_owned(), serde_json::Value::Array(Vec::new()));
+            cedar_policy::Policy::from_json(Some(rule.policy.id().clone()), json).ok()
+        };
+        let heads = cedar_policy::PolicySet::from_policies(self.rules.iter().filter_map(head)).unwrap_or_default();
+        let mut needs = mentions::Needs::default();
+        let Ok((request, entities)) = facts.request(&needs) else { return needs };
+        let response = self.authorizer.is_authorized(&request, &heads, &entities);
+        response.diagnostics().reason().filter_map(|id| self.rule(id)).for_each(|rule| needs.unite(&rule.needs));
+        needs
     }
 
     /// Whether a call could pass the rules with some arguments: denied whatever they are = hidden.
@@ -134,8 +158,9 @@ impl Rules {
     }
 
     fn evaluate(&self, slice: &Slice, facts: &Facts<'_>) -> Step {
-        let Ok(response) = self.ask(slice.all(), slice, facts) else {
-            return Step::because(Reason::RuleError).noting("the call could not be put to the rules");
+        let response = match self.ask(slice.all(), slice, facts) {
+            Ok(response) => response,
+            Err(error) => return self.unusable(slice, facts, &error),
         };
         if let Some(error) = response.diagnostics().errors().next() {
             let cedar_policy::AuthorizationError::PolicyEvaluationError(inner) = error;
@@ -146,6 +171,13 @@ impl Rules {
             CedarDecision::Allow => Step::PASS.by(self.first(&response).map(Rule::reference)),
             CedarDecision::Deny => self.denied(&response, slice, facts),
         }
+    }
+
+    /// WORK-2: a call that a rule at hand cannot look at is denied, by the first rule that would.
+    fn unusable(&self, slice: &Slice, facts: &Facts<'_>, error: &FactsError) -> Step {
+        let rules = slice.indexes().iter().filter_map(|index| self.rules.get(*index as usize));
+        let first = rules.into_iter().find(|rule| facts.request(&rule.needs).is_err());
+        Step::because(Reason::RuleError).by(first.map(Rule::reference)).noting(error.to_string())
     }
 
     /// CORE-4: held where every forbid that applies says `@hold` and a permit exists.
@@ -178,7 +210,7 @@ impl Rules {
         policies: &cedar_policy::PolicySet,
         slice: &Slice,
         facts: &Facts<'_>,
-    ) -> Result<Response, facts::FactsError> {
+    ) -> Result<Response, FactsError> {
         let (request, entities) = facts.request(slice.needs())?;
         Ok(self.authorizer.is_authorized(&request, policies, &entities))
     }
@@ -206,12 +238,13 @@ impl Rule {
     }
 
     /// Whether evaluating it may fail, which denies: by arithmetic, by what a text is read as, or by an
-    /// argument of another type than its tool's schema says.
+    /// argument or address that it cannot look at.
     #[must_use]
     pub fn may_fail(&self) -> bool {
         let text = self.text();
         let reads = ["+", "-", "*", "ip(", "decimal(", "datetime(", "duration(", ".offset("];
-        self.has_conditions && (self.needs.mentions_typed_arguments() || reads.iter().any(|sign| text.contains(sign)))
+        let looks = self.needs.depends_on_arguments();
+        self.has_conditions && (looks || reads.iter().any(|sign| text.contains(sign)))
     }
 
     /// Whether it looks at labels anywhere but, as a forbid, in its head.

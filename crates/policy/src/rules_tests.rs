@@ -9,6 +9,7 @@ use toolwarden_core::{Caller, Door, Layer, Origin};
 
 use super::{Facts, Rules};
 use crate::finding::Severity;
+use crate::hosts::Address;
 use crate::input::{Declared, RuleFile, ServerInput, ToolDefinition};
 use crate::servers::Servers;
 
@@ -63,6 +64,7 @@ fn gate_10_typed_by_the_tools_schema() {
         ("context.arguments.count < 3", "count"),
         ("context.arguments.title < 3", "type"),
         ("context.arguments.weight == 1", "weight"),
+        ("context.arguments has weight && context.arguments.weight == \"1\"", "type"),
         ("principal.readonly", "readonly"),
     ] {
         let found = typed(condition).join("\n");
@@ -120,6 +122,41 @@ fn the_shipped_rules_are_valid() {
     let found = rules.validate(&Servers::compile(&[]));
     assert!(found.iter().all(|finding| finding.severity != Severity::Error), "{found:?}");
     assert_eq!(rules.all().iter().map(|rule| rule.origin.line).collect::<Vec<_>>(), [7, 12, 17]);
+}
+
+#[test]
+fn work_2_rules_that_an_absent_argument_escapes_are_found() {
+    let forbid =
+        |condition: &str| format!("forbid(principal, action, resource == Mcp::Tool::\"gh:issue\") {condition};");
+    let permit =
+        |condition: &str| format!("permit(principal, action, resource == Mcp::Tool::\"gh:issue\") {condition};");
+    for (text, is_escaped) in [
+        (forbid("when { context.arguments has count && context.arguments.count > 3 }"), true),
+        (
+            forbid(
+                "when { context.arguments.title like \"x*\" && context.arguments has count && context.arguments.count > 3 }",
+            ),
+            true,
+        ),
+        (forbid("when { context.arguments has count } when { context.arguments.count > 3 }"), true),
+        (forbid("unless { !(context.arguments has count) || context.arguments.count < 3 }"), true),
+        (forbid("when { if context.arguments has count then context.arguments.count > 3 else false }"), true),
+        (forbid("when { context.args.hasTag(\"/count\") && context.args.getTag(\"/count\") == \"4\" }"), true),
+        (permit("when { !(context.arguments has count) || context.arguments.count < 3 }"), true),
+        // The schema requires it; its absence is forbidden; only its presence counts; or a missing one denies.
+        (forbid("when { context.arguments has title && context.arguments.title like \"x*\" }"), false),
+        (forbid("when { !(context.arguments has count) || context.arguments.count > 3 }"), false),
+        (forbid("when { if context.arguments has count then context.arguments.count > 3 else true }"), false),
+        (forbid("when { context.arguments has count }"), false),
+        (permit("when { context.arguments has count && context.arguments.count < 3 }"), false),
+        (permit("when { !(context.arguments has count) }"), false),
+        (forbid("when { context.arguments.title == \"x\" }"), false),
+    ] {
+        let found = findings(&text, &[issue_server()]).join("\n");
+        assert_eq!(found.contains("warning rule_escaped_by_absence"), is_escaped, "{text}: {found}");
+    }
+    let untyped = forbid("when { context.arguments has title && context.arguments.title like \"x*\" }");
+    assert!(findings(&untyped, &[]).join("\n").contains("rule_escaped_by_absence"), "no schema requires it");
 }
 
 const SERVERS: [&str; 3] = ["a", "b", "a:b"];
@@ -190,7 +227,10 @@ proptest! {
     fn gate_10_sliced_rules_answer_like_the_whole_set(
         texts in prop::collection::vec(rule(), 0..12),
         callers in prop::collection::vec(caller(), 3),
-        arguments in prop_oneof![Just("{}"), Just(r#"{"k":"v"}"#), Just(r#"{"k":"v","n":3}"#), Just(r#"{"n":1}"#)],
+        arguments in prop_oneof![
+            Just("{}"), Just(r#"{"k":"v"}"#), Just(r#"{"k":"v","n":3}"#), Just(r#"{"n":1}"#), Just(r#"{"n":3e0}"#),
+            Just(r#"{"n":2.5}"#), Just(r#"{"n":null}"#), Just(r#"{"k":[]}"#), Just(r#"{"k":"v","m":1e99}"#),
+        ],
         seen in prop_oneof![Just(Vec::new()), Just(vec!["x".to_owned()])],
         mode in prop_oneof![Just(None), Just(Some("m"))],
         labels in prop_oneof![Just(Vec::new()), Just(vec!["out".to_owned()])],
@@ -202,7 +242,7 @@ proptest! {
                 let facts = Facts {
                     caller, roles: [caller.role.as_deref(), None], mode, server, tool, labels: &labels,
                     arguments: document.as_ref().map(|document| document.root()),
-                    operation: "tools/call", commands: BTreeSet::new(), url: None,
+                    operation: "tools/call", commands: BTreeSet::new(), address: Address::None,
                     time: jiff::Timestamp::UNIX_EPOCH, seen: &seen, door: Door::Explain,
                 };
                 let (sliced, whole) = (rules.judge(&facts), rules.judge_unsliced(&facts));

@@ -1,16 +1,55 @@
-//! A tool's schemas, compiled once. Remote references are never fetched.
+//! A tool's schemas, compiled once, and checks with a budget. Remote references are never fetched.
+//!
+//! Everything that cannot be read or compiled makes the schema unusable, and an unusable schema fits nothing: its tool
+//! is denied (WORK-1). There is no other way to make a `Schema`.
+
+mod budget;
+mod positions;
 
 use serde_json::Value;
 use toolwarden_core::json::{self, Kind};
+use toolwarden_core::{Weakness, weak};
+
+/// The largest schema that is compiled, in values.
+const MOST_SCHEMA_VALUES: usize = 50_000;
+/// The most values that are checked against a schema.
+const MOST_VALUES: usize = 500_000;
+/// The most values times the widest part of the schema.
+const MOST_COMPARISONS: usize = 20_000_000;
+/// Larger regular expressions are refused, in bytes of their compiled form.
+const LARGEST_PATTERN: usize = 256 * 1024;
+/// Where a fault is looked for: so many values, each against so many schemas.
+const MOST_EXPLAINED: u64 = 100_000;
+
+/// How many schemas are followed to find out.
+const MOST_UNFOLDED: u64 = 2_000;
 
 /// A compiled JSON Schema, or the reason it could not be compiled.
 #[derive(Debug)]
-pub struct Schema(Result<jsonschema::Validator, String>);
+pub struct Schema(Result<Compiled, String>);
+
+#[derive(Debug)]
+struct Compiled {
+    validator: jsonschema::Validator,
+    /// The most members or items of one of its parts.
+    widest: usize,
+    /// How many schemas one value may be put before, where that is few enough to look for the place of a fault.
+    unfolded: Option<u64>,
+}
+
+/// What a check took, for tests that hold it to its budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    pub values: usize,
+    pub steps: u64,
+}
 
 impl Schema {
+    /// Compiles a schema. MCP says it is an object; anything else is unusable, also where a server could mean
+    /// "anything" by it. A text says why a schema could not be read.
     #[must_use]
     pub fn compile(schema: &Value) -> Self {
-        Self(jsonschema::validator_for(schema).map_err(|error| error.to_string()))
+        Self(compile(schema))
     }
 
     /// What is wrong with the schema itself.
@@ -24,8 +63,7 @@ impl Schema {
     /// # Errors
     /// The place and the rule that is broken, without the value: it may be a secret.
     pub fn check(&self, arguments: Option<json::Value<'_>>) -> Result<(), String> {
-        let empty = || Some(Value::Object(serde_json::Map::new()));
-        self.fits(arguments.map_or_else(empty, to_value), "the arguments")
+        self.fits(arguments, "the arguments").0
     }
 
     /// Checks the result of a call: what it has for programs to read.
@@ -35,39 +73,135 @@ impl Schema {
     pub fn check_result(&self, result: json::Value<'_>) -> Result<(), String> {
         match result.get("structuredContent") {
             None => Err("the result has no `structuredContent`".to_owned()),
-            Some(content) => self.fits(to_value(content), "`structuredContent`"),
+            content => self.fits(content, "`structuredContent`").0,
         }
     }
 
-    fn fits(&self, instance: Option<Value>, whole: &str) -> Result<(), String> {
-        let validator = self.0.as_ref().map_err(|fault| format!("the tool's schema cannot be used: {fault}"))?;
-        let Some(instance) = instance else {
-            return Err(format!("{whole}: a number is too large to be checked"));
+    /// The same check of arguments, with the work it took.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn measured(&self, arguments: Option<json::Value<'_>>) -> (Result<(), String>, Work) {
+        self.fits(arguments, "the arguments")
+    }
+
+    fn fits(&self, value: Option<json::Value<'_>>, whole: &str) -> (Result<(), String>, Work) {
+        let mut work = Work { values: 0, steps: 0 };
+        let compiled = match &self.0 {
+            Ok(compiled) => compiled,
+            Err(_) if weak::is(Weakness::Schemas) => return (Ok(()), work),
+            Err(fault) => return (Err(format!("the tool's schema cannot be used: {fault}")), work),
         };
-        match validator.iter_errors(&instance).next() {
-            None => Ok(()),
-            Some(error) => {
+        let most = weak::limit(MOST_VALUES.min(MOST_COMPARISONS / compiled.widest.max(1)));
+        let instance = match value {
+            None => Value::Object(serde_json::Map::new()),
+            Some(value) => match convert(value, most, &mut work.values) {
+                Ok(instance) => instance,
+                Err(why) => return (Err(format!("{whole}: {why}")), work),
+            },
+        };
+        let (fits, steps) = budget::counted(|| compiled.validator.is_valid(&instance));
+        work.steps = steps;
+        weak::worked(steps.saturating_add(u64::try_from(work.values).unwrap_or(u64::MAX)));
+        let checked = match fits {
+            Some(true) => Ok(()),
+            Some(false) => Err(compiled.describe(&instance, work.values, whole)),
+            None => Err(format!("{whole}: checking them takes more than {} steps", budget::MOST_STEPS)),
+        };
+        (checked, work)
+    }
+}
+
+impl Compiled {
+    /// The first fault and its place. It is looked for only where that is little work.
+    fn describe(&self, instance: &Value, values: usize, whole: &str) -> String {
+        let values = u64::try_from(values).unwrap_or(u64::MAX).max(1);
+        let is_little = self.unfolded.is_some_and(|schemas| schemas.saturating_mul(values) <= MOST_EXPLAINED);
+        if !is_little && !weak::is(Weakness::Limits) {
+            return format!("{whole}: they do not fit the tool's schema");
+        }
+        match self.validator.validate(instance) {
+            Ok(()) => format!("{whole}: they do not fit the tool's schema"),
+            Err(error) => {
                 let place = error.instance_path().to_string();
                 let place = if place.is_empty() { whole.to_owned() } else { place };
-                Err(format!("{place}: {}", error.masked()))
+                format!("{place}: {}", error.masked())
             }
         }
     }
 }
 
-/// The value another library can read; none where a number is beyond it, which must not pass unseen.
-pub(crate) fn to_value(value: json::Value<'_>) -> Option<Value> {
-    Some(match value.kind() {
+fn compile(schema: &Value) -> Result<Compiled, String> {
+    match schema {
+        Value::Object(_) => {}
+        Value::String(why) => return Err(why.clone()),
+        _ => return Err("it is no object".to_owned()),
+    }
+    let (values, widest) = size(schema);
+    if values > weak::limit(MOST_SCHEMA_VALUES) {
+        return Err(format!("it holds {values} values, more than {MOST_SCHEMA_VALUES}"));
+    }
+    let places = positions::places(schema)?;
+    let counted = budget::with_counts(schema, &places);
+    let options = jsonschema::options()
+        .with_keyword(budget::name(), budget::keyword)
+        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(LARGEST_PATTERN));
+    let validator = options.build(&counted).map_err(|error| error.to_string())?;
+    Ok(Compiled { validator, widest, unfolded: positions::unfolded(schema, MOST_UNFOLDED) })
+}
+
+/// How many values a schema holds, and the most in one of its parts.
+fn size(schema: &Value) -> (usize, usize) {
+    let inner: Vec<&Value> = match schema {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(members) => members.values().collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    inner
+        .iter()
+        .map(|value| size(value))
+        .fold((1, inner.len()), |(values, widest), (more, other)| (values.saturating_add(more), widest.max(other)))
+}
+
+/// The schema of a definition as a server sent it. A text that cannot be read becomes the words why, which no tool
+/// can be called with.
+#[must_use]
+pub fn read_schema(schema: json::Value<'_>) -> Value {
+    match schema.kind() {
+        Kind::Object => {}
+        Kind::Null => return Value::Null,
+        _ => return Value::String("it is no object".to_owned()),
+    }
+    let unreadable = |error: serde_json::Error| Value::String(format!("it cannot be read: {error}"));
+    serde_json::from_str(schema.raw()).unwrap_or_else(unreadable)
+}
+
+/// The value another library can read; why not, where a number is beyond it or there are too many values.
+fn convert(value: json::Value<'_>, most: usize, taken: &mut usize) -> Result<Value, String> {
+    *taken += 1;
+    if *taken > most {
+        return Err(format!("it holds more than the {most} values that can be checked against this schema"));
+    }
+    Ok(match value.kind() {
         Kind::Null => Value::Null,
         Kind::True => Value::Bool(true),
         Kind::False => Value::Bool(false),
-        Kind::Number => serde_json::from_str(value.raw()).ok()?,
-        Kind::String => Value::String(value.as_str()?.into_owned()),
-        Kind::Array => Value::Array(value.items().map(to_value).collect::<Option<_>>()?),
+        Kind::Number => {
+            serde_json::from_str(value.raw()).map_err(|_| "a number is too large to be checked".to_owned())?
+        }
+        Kind::String => Value::String(value.as_str().unwrap_or_default().into_owned()),
+        Kind::Array => {
+            Value::Array(value.items().map(|item| convert(item, most, taken)).collect::<Result<_, String>>()?)
+        }
         Kind::Object => {
-            let members =
-                value.entries().map(|(key, member)| Some((json::unescape(key).into_owned(), to_value(member)?)));
-            Value::Object(members.collect::<Option<_>>()?)
+            let members = value
+                .entries()
+                .map(|(key, member)| Ok((json::unescape(key).into_owned(), convert(member, most, taken)?)));
+            Value::Object(members.collect::<Result<_, String>>()?)
         }
     })
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

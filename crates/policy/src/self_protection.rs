@@ -5,10 +5,11 @@
 //! nobody knows whether a tool writes. Reading a resource writes nothing.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use toolwarden_core::json::{Kind, Value, unescape};
-use toolwarden_core::{CallKind, Operation, Reason};
+use toolwarden_core::{CallKind, Operation, Reason, weak};
 
 use crate::autorun::command::directory;
 use crate::shell::{self, Places};
@@ -35,10 +36,16 @@ fn in_arguments(subject: &Subject<'_>, places: &Places) -> Option<String> {
         return None;
     }
     let workspaces = &subject.policy.base().workspaces;
-    Search { places, workspaces, here: subject.query.workspace() }.value(arguments)
+    let left = Cell::new(weak::limit(MOST_LINES));
+    Search { left, places, workspaces, here: subject.query.workspace() }.value(arguments)
 }
 
+/// So many bytes of one call's arguments are read as command lines; a call with more is held unread (WORK-1).
+const MOST_LINES: usize = 64 * 1024;
+
 struct Search<'a> {
+    /// Bytes that may still be read as command lines.
+    left: Cell<usize>,
     places: &'a Places,
     workspaces: &'a [PathBuf],
     /// Where relative paths are seen from, as far as it is known.
@@ -72,6 +79,10 @@ impl Search<'_> {
         if !self.places.may_be_run_in(text) {
             return None;
         }
+        let Some(left) = self.left.get().checked_sub(text.len()) else {
+            return Some("the arguments hold too much text to tell what it runs".to_owned());
+        };
+        self.left.set(left);
         shell::text_changes_toolwarden(text, self.places, self.here.unwrap_or(Path::new("/")))
     }
 }

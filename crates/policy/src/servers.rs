@@ -69,6 +69,15 @@ pub struct Tool {
     pub output: Option<Arc<Schema>>,
 }
 
+impl Tool {
+    /// The side whose schema cannot be used, and why: such a tool is denied (WORK-1).
+    #[must_use]
+    pub fn unusable(&self) -> Option<(&'static str, &str)> {
+        let input = self.schema.as_ref().and_then(Schema::fault).map(|fault| ("input", fault));
+        input.or_else(|| self.output.as_deref().and_then(Schema::fault).map(|fault| ("output", fault)))
+    }
+}
+
 /// All compiled servers.
 #[derive(Debug, Default)]
 pub struct Servers {
@@ -86,7 +95,7 @@ pub(crate) enum Found<'a> {
 }
 
 impl Servers {
-    /// Compiles servers; a faulty tool schema is no error, the tool then refuses all arguments.
+    /// Compiles servers; a faulty tool schema is no error: that tool is denied.
     #[must_use]
     pub fn compile(inputs: &[ServerInput]) -> Self {
         let mut groups: BTreeMap<String, Vec<&ServerInput>> = BTreeMap::new();

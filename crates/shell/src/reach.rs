@@ -11,6 +11,8 @@ use crate::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
 
 const DEEPEST_TEXT: usize = 4;
 const MOST_INVOCATIONS: usize = 1_000;
+/// How much inner text is read in one line, counted as often as it is read (WORK-1).
+const MOST_INNER_BYTES: usize = 64 * 1024;
 /// Longest argument list of a wrapper that is looked through.
 const MOST_WORDS: usize = 200;
 
@@ -59,7 +61,7 @@ pub fn command_names(line: &ShellLine) -> BTreeSet<String> {
 
 /// Shows each possible invocation to `see`, which may stop the search.
 pub(super) fn visit(line: &ShellLine, see: &mut dyn FnMut(Reached<'_>) -> ControlFlow<()>) {
-    let mut search = Search { see, seen: 0 };
+    let mut search = Search { see, seen: 0, read: 0 };
     // The outcome only says whether `see` stopped early; it keeps its own result.
     let _ = search.line(line, 0);
 }
@@ -67,6 +69,8 @@ pub(super) fn visit(line: &ShellLine, see: &mut dyn FnMut(Reached<'_>) -> Contro
 struct Search<'f> {
     see: &'f mut dyn FnMut(Reached<'_>) -> ControlFlow<()>,
     seen: usize,
+    /// Bytes of inner text read so far.
+    read: usize,
 }
 
 impl Search<'_> {
@@ -175,6 +179,7 @@ impl Search<'_> {
             let inner = word.text.as_str();
             let texts = if inner.starts_with('-') { glued_values(inner) } else { vec![inner] };
             for inner in texts.into_iter().map(str::trim).filter(|inner| !inner.is_empty()) {
+                self.spend(inner, text)?;
                 if doubt == Doubt::Unknown || read(inner).is_ok() {
                     self.inner_text(&Word::literal(inner), text, depth)?;
                 }
@@ -210,6 +215,16 @@ impl Search<'_> {
         }
     }
 
+    /// Counts text that is about to be read. Over the budget nothing more is, and the rest is unknown.
+    fn spend(&mut self, inner: &str, text: &str) -> ControlFlow<()> {
+        self.read = self.read.saturating_add(inner.len());
+        if self.read <= MOST_INNER_BYTES {
+            return ControlFlow::Continue(());
+        }
+        (self.see)(Reached::Unknown { text })?;
+        ControlFlow::Break(())
+    }
+
     /// An argument that is shell text.
     fn inner_text(&mut self, word: &Word, text: &str, depth: usize) -> ControlFlow<()> {
         if !word.literal || depth >= DEEPEST_TEXT {
@@ -221,6 +236,7 @@ impl Search<'_> {
             Some((name, value)) if is_assignment(&word.text) && !name.is_empty() => value,
             _ => word.text.as_str(),
         };
+        self.spend(inner, text)?;
         match read(inner) {
             Ok(line) => {
                 line.all_redirections().try_for_each(|redirection| (self.see)(Reached::Redirection(redirection)))?;

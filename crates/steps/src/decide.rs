@@ -21,6 +21,8 @@ use crate::review;
 use toolwarden_refusals::{Denial, Refusal};
 
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// Arguments of more bytes are judged away from the threads that serve.
+const LARGE: usize = 64 * 1024;
 
 /// What may leave, and why.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
     } else {
         Cow::Owned(asked_now.into_owned().with_definition(definition).with_seen(seen))
     };
-    match judge(policy, &query) {
+    match verdict_on(policy, &query).await? {
         Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
         // What is denied whatever was met is denied; everything else waits until somebody knows.
         Verdict::Allow(_) | Verdict::Hold(_) if is_unknown => Err(flow::unknown(policy)),
@@ -81,6 +83,19 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
             None => Ok(Decided::Held(pending)),
         },
     }
+}
+
+/// The policy's answer. A large call is decided away from the threads that serve: reading it can take a while, and others
+/// must not wait for that (WORK-1).
+async fn verdict_on(policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, Refusal> {
+    let is_large = query.call.arguments.as_ref().is_some_and(|arguments| arguments.raw().len() > LARGE);
+    if !is_large {
+        return Ok(judge(policy, query));
+    }
+    let (policy, query) = (policy.clone(), query.clone());
+    let verdict = tokio::task::spawn_blocking(move || judge(&policy, &query)).await;
+    // It ended without a word: the gateway is being stopped.
+    verdict.map_err(|_| Refusal::Upstream(Failure::Withdrawn))
 }
 
 /// The question as it stands now: learning what a server lists takes a while, in which a credential can end.

@@ -29,7 +29,8 @@ use crate::runs::Runs;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
-use toolwarden_guard::{Closing, Flows, Heads, Limiter, Live, Screens};
+use toolwarden_guard::{Bodies, Closing, Flows, Heads, Limiter, Live, Screens};
+pub use toolwarden_guard::{Full, Room};
 use toolwarden_pins::Book;
 use toolwarden_review::Desk;
 
@@ -106,6 +107,8 @@ pub struct Gateway {
     pub limiter: Limiter,
     /// Streams of news by whose they are.
     pub streams: Arc<Heads>,
+    /// Bodies of requests that are being read.
+    pub bodies: Arc<Bodies>,
     pub started: Instant,
     pub closing: Closing,
     pub(crate) desk: Option<Arc<Desk>>,
@@ -146,6 +149,7 @@ impl Gateway {
             screens,
             limiter,
             streams: Heads::new(parts.settings.most_streams_of_one),
+            bodies: Bodies::new(),
             started: Instant::now(),
             closing: Closing::default(),
             states: States::new(&*parts.keyring),

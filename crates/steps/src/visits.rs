@@ -10,7 +10,7 @@ use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_core::Caller;
 use toolwarden_core::digest::hex;
 use toolwarden_core::json::Limits;
-use toolwarden_guard::{Closing, Head};
+use toolwarden_guard::{Closing, Head, Room};
 use toolwarden_mcp::Era;
 
 use crate::decide::may_reach;
@@ -53,6 +53,12 @@ impl Gateway {
     pub fn request_limits(&self) -> Limits {
         let (bytes, depth) = self.limiter.request();
         Limits { bytes, depth }
+    }
+
+    /// Room for the body of a request, for as long as it is read. It counts against the caller and against all.
+    #[must_use]
+    pub fn body_room(&self, caller: &Caller) -> Room {
+        self.bodies.room(identity(caller), self.request_limits().bytes)
     }
 
     /// Requests on their way, by whose limit they count for.

@@ -18,14 +18,14 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
             );
         }
         for definition in server.listed_tools() {
-            let fault =
-                server.tool(&definition.name).and_then(|tool| tool.schema.as_ref()).and_then(|schema| schema.fault());
-            findings.extend(fault.map(|fault| {
+            let unusable = server.tool(&definition.name).and_then(|tool| tool.unusable());
+            findings.extend(unusable.map(|(side, fault)| {
                 let message = format!(
-                    "the input schema of `{}:{}` cannot be used, so every call is denied: {fault}",
+                    "the {side} schema of `{}:{}` cannot be used, so every call is denied: {fault}",
                     server.name, definition.name
                 );
                 Finding::warning("schema_unusable", server.origin.clone(), message)
+                    .suggesting("have the server's author repair the schema, or switch the tool off")
             }));
         }
     }

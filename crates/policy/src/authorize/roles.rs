@@ -1,10 +1,11 @@
 //! What the caller's role and the tool's scope let through. Persons have no role here.
 
 use toolwarden_core::Reason;
-use toolwarden_core::json::{Kind, Value};
+use toolwarden_core::json::{self, Kind, Value};
 
 use crate::input::{ArgumentCondition, Scope};
 use crate::modes::fits_any;
+use crate::numbers;
 use crate::pattern::Reach;
 use crate::roles::Role;
 use crate::shipped;
@@ -69,16 +70,31 @@ fn unmet_condition(role: &Role, subject: &Subject<'_>, arguments: Option<Value<'
     }
 }
 
-/// Every named argument must have one of its texts; numbers and booleans are compared as written.
+/// Every named argument must have one of its texts. Numbers are compared by value, so every spelling meets the same
+/// texts (WORK-2).
 fn meets(condition: &ArgumentCondition, arguments: Option<Value<'_>>) -> bool {
     condition.arguments.iter().all(|(name, texts)| {
         let Some(value) = arguments.and_then(|arguments| arguments.get(name)) else { return false };
         match value.kind() {
             Kind::String => value.as_str().is_some_and(|text| fits_any(texts, &text)),
-            Kind::Number | Kind::True | Kind::False => fits_any(texts, value.raw()),
+            Kind::Number => numbers::canonical(value.raw()).is_some_and(|number| fits_number(texts, &number)),
+            Kind::True | Kind::False => fits_any(texts, value.raw()),
             Kind::Null | Kind::Array | Kind::Object => false,
         }
     })
+}
+
+/// Whether a number, in its one text, is one of the texts: the same value, or a beginning with `*`.
+fn fits_number(texts: &[String], number: &str) -> bool {
+    let is_value = |text: &String| {
+        json::Document::parse(text.as_str(), json::Limits::again(text.len()))
+            .is_ok_and(|text| text.root().kind() == Kind::Number && same_number(text.root().raw(), number))
+    };
+    fits_any(texts, number) || texts.iter().any(is_value)
+}
+
+fn same_number(text: &str, number: &str) -> bool {
+    numbers::canonical(text).as_deref() == Some(number)
 }
 
 fn describe(condition: &ArgumentCondition) -> String {

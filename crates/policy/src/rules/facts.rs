@@ -1,114 +1,18 @@
 //! What rules may know of a call: principal, tool, and a context built only as far as it is used.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-use cedar_policy::{
-    Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, Policy, Request, RestrictedExpression,
-};
+use cedar_policy::{Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, Request, RestrictedExpression};
 use jiff::Timestamp;
-use toolwarden_core::json::{self, Kind as JsonKind, Value};
+use toolwarden_core::json::Value;
 use toolwarden_core::{Caller, Door};
 
+use super::arguments::{self, FactsError};
+use super::mentions::Needs;
 use super::scope::{ACTION, Kind, Named};
-
-/// How many values of the arguments `context.args` holds at most.
-const MOST_TAGS: usize = 4096;
-
-/// A call that could not be expressed for Cedar; the judge denies it.
-#[derive(Debug, thiserror::Error)]
-#[error("the call cannot be expressed for the rules")]
-pub(crate) struct FactsError;
-
-/// Parts of the context, one bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Needs(u32);
-
-/// Attributes of the context in the order of their bits.
-pub(crate) const ATTRIBUTES: [&str; 18] = [
-    "arguments",
-    "args",
-    "commands",
-    "url",
-    "scheme",
-    "host",
-    "port",
-    "now",
-    "seen",
-    "door",
-    "operation",
-    "mode",
-    "task_id",
-    "project_id",
-    "run_id",
-    "job_id",
-    "session_id",
-    "token_id",
-];
-
-impl Needs {
-    pub(crate) const NOTHING: Self = Self(0);
-    const EVERYTHING: Self = Self(u32::MAX);
-    /// `arguments` to `port`: what a caller writes into the call.
-    const CALL: u32 = 0b111_1111;
-    const NOW: u32 = 1 << 7;
-
-    /// What a policy mentions.
-    pub(crate) fn of(policy: &Policy) -> Result<Self, Box<cedar_policy::PolicyToJsonError>> {
-        let json = policy.to_json().map_err(Box::new)?;
-        let mut needs = Self::NOTHING;
-        needs.walk(json.get("conditions").unwrap_or(&serde_json::Value::Null));
-        Ok(needs)
-    }
-
-    fn walk(&mut self, expression: &serde_json::Value) {
-        let is_context =
-            |value: &serde_json::Value| value.get("Var").and_then(serde_json::Value::as_str) == Some("context");
-        match expression {
-            serde_json::Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
-            serde_json::Value::Object(members) => {
-                for (operator, operands) in members {
-                    let attribute = operands.get("attr").and_then(serde_json::Value::as_str);
-                    let of_context = operands.get("left").is_some_and(is_context);
-                    match attribute.and_then(|name| ATTRIBUTES.iter().position(|known| *known == name)) {
-                        Some(bit) if of_context && matches!(operator.as_str(), "." | "has") => self.0 |= 1 << bit,
-                        _ => self.walk(operands),
-                    }
-                }
-                if is_context(expression) {
-                    // The context as a whole: everything may matter.
-                    *self = Self::EVERYTHING;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(crate) fn depends_on_arguments(self) -> bool {
-        self.0 & Self::CALL != 0
-    }
-
-    pub(crate) fn depends_on_time(self) -> bool {
-        self.0 & Self::NOW != 0
-    }
-
-    pub(crate) fn depends_on_labels_met(self) -> bool {
-        self.has("seen")
-    }
-
-    pub(crate) fn mentions_typed_arguments(self) -> bool {
-        self.0 & 1 != 0
-    }
-
-    fn has(self, name: &str) -> bool {
-        ATTRIBUTES.iter().position(|known| *known == name).is_some_and(|bit| self.0 & (1 << bit) != 0)
-    }
-}
+use crate::hosts::Address;
 
 /// The facts about one call.
 #[derive(Debug)]
@@ -123,7 +27,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) arguments: Option<Value<'a>>,
     pub(crate) operation: &'a str,
     pub(crate) commands: BTreeSet<String>,
-    pub(crate) url: Option<url::Url>,
+    /// Where a fetch goes.
+    pub(crate) address: Address,
     pub(crate) time: Timestamp,
     pub(crate) seen: &'a [String],
     pub(crate) door: Door,
@@ -184,16 +89,17 @@ impl Facts<'_> {
     }
 
     /// The request, with as much context as the rules at hand mention.
-    pub(crate) fn request(&self, needs: Needs) -> Result<(Request, Entities), FactsError> {
+    pub(crate) fn request(&self, needs: &Needs) -> Result<(Request, Entities), FactsError> {
         let principal = uid(self.principal_kind(), self.principal_id());
         let resource = uid(Kind::Tool, &self.tool_id());
         let mut entities = vec![self.principal_entity(&principal)?, self.tool_entity(&resource)?];
         if needs.has("args") {
-            entities.push(self.arguments_entity()?);
+            entities.push(self.arguments_entity(needs)?);
         }
-        let context = Context::from_pairs(self.context(needs)?).map_err(|_| FactsError)?;
-        let request = Request::new(principal, ACTION_UID.clone(), resource, context, None).map_err(|_| FactsError)?;
-        let entities = Entities::from_entities(entities, None).map_err(|_| FactsError)?;
+        let context = Context::from_pairs(self.context(needs)?).map_err(|_| FactsError::Unusable)?;
+        let request =
+            Request::new(principal, ACTION_UID.clone(), resource, context, None).map_err(|_| FactsError::Unusable)?;
+        let entities = Entities::from_entities(entities, None).map_err(|_| FactsError::Unusable)?;
         Ok((request, entities))
     }
 
@@ -209,7 +115,8 @@ impl Facts<'_> {
             attributes.push(("role".to_owned(), string(role)));
         }
         parents.extend(self.roles.iter().flatten().map(|role| uid(Kind::Role, role)));
-        Entity::new(uid_of_principal.clone(), attributes.into_iter().collect(), parents).map_err(|_| FactsError)
+        Entity::new(uid_of_principal.clone(), attributes.into_iter().collect(), parents)
+            .map_err(|_| FactsError::Unusable)
     }
 
     fn tool_entity(&self, uid_of_tool: &EntityUid) -> Result<Entity, FactsError> {
@@ -220,19 +127,16 @@ impl Facts<'_> {
         ];
         let labels = self.labels.iter().map(|label| uid(Kind::Label, label));
         let parents = labels.chain([uid(Kind::Server, self.server)]).collect();
-        Entity::new(uid_of_tool.clone(), attributes.into_iter().collect(), parents).map_err(|_| FactsError)
+        Entity::new(uid_of_tool.clone(), attributes.into_iter().collect(), parents).map_err(|_| FactsError::Unusable)
     }
 
-    fn arguments_entity(&self) -> Result<Entity, FactsError> {
-        let mut tags = BTreeMap::new();
-        if let Some(arguments) = self.arguments {
-            flatten(arguments, &mut String::new(), &mut tags)?;
-        }
+    fn arguments_entity(&self, needs: &Needs) -> Result<Entity, FactsError> {
+        let tags = arguments::tags(self.arguments, needs)?;
         let tags = tags.into_iter().map(|(pointer, text)| (pointer, string(&text)));
-        Entity::new_with_tags(ARGUMENTS_UID.clone(), [], [], tags).map_err(|_| FactsError)
+        Entity::new_with_tags(ARGUMENTS_UID.clone(), [], [], tags).map_err(|_| FactsError::Unusable)
     }
 
-    fn context(&self, needs: Needs) -> Result<Vec<(String, RestrictedExpression)>, FactsError> {
+    fn context(&self, needs: &Needs) -> Result<Vec<(String, RestrictedExpression)>, FactsError> {
         let mut pairs = Vec::new();
         let mut add = |name: &str, value: Option<RestrictedExpression>| {
             if let Some(value) = value {
@@ -261,16 +165,21 @@ impl Facts<'_> {
                 .has("now")
                 .then(|| RestrictedExpression::new_datetime(self.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())),
         );
-        if let Some(url) = &self.url {
-            add("url", wanted("url", Some(url.as_str())));
-            add("scheme", wanted("scheme", Some(url.scheme())));
-            add("host", wanted("host", url.host_str()));
-            add("port", url.port_or_known_default().map(|port| RestrictedExpression::new_long(port.into())));
+        match &self.address {
+            Address::None => {}
+            Address::Unreadable if needs.mentions_an_address() => return Err(FactsError::Address),
+            Address::Unreadable => {}
+            Address::Known(address) => {
+                add("url", wanted("url", Some(address.url.as_str())));
+                add("scheme", wanted("scheme", Some(address.url.scheme())));
+                add("host", wanted("host", address.host.as_deref()));
+                let port = address.url.port_or_known_default().filter(|_| needs.has("port"));
+                add("port", port.map(|port| RestrictedExpression::new_long(port.into())));
+            }
         }
         add("args", needs.has("args").then(|| RestrictedExpression::new_entity_uid(ARGUMENTS_UID.clone())));
         if needs.has("arguments") {
-            let empty = || RestrictedExpression::new_record([]).ok();
-            add("arguments", self.arguments.and_then(expression).or_else(empty));
+            add("arguments", Some(arguments::record(self.arguments, needs)?));
         }
         Ok(pairs)
     }
@@ -282,59 +191,6 @@ fn door_name(door: Door) -> &'static str {
         Door::Decide => "decide",
         Door::Explain => "explain",
     }
-}
-
-/// A JSON value as Cedar has it. What Cedar cannot hold (null, fractions, huge integers) is left
-/// out: `has` is then false, and a rule that looks anyway fails and denies.
-fn expression(value: Value<'_>) -> Option<RestrictedExpression> {
-    match value.kind() {
-        JsonKind::Null => None,
-        JsonKind::True => Some(RestrictedExpression::new_bool(true)),
-        JsonKind::False => Some(RestrictedExpression::new_bool(false)),
-        JsonKind::Number => value.raw().parse().ok().map(RestrictedExpression::new_long),
-        JsonKind::String => value.as_str().map(|text| string(&text)),
-        JsonKind::Array => Some(RestrictedExpression::new_set(value.items().filter_map(expression))),
-        JsonKind::Object => {
-            let members = value.entries().filter_map(|(key, member)| {
-                expression(member).map(|expression| (json::unescape(key).into_owned(), expression))
-            });
-            RestrictedExpression::new_record(members).ok()
-        }
-    }
-}
-
-/// Every scalar of the arguments under its JSON pointer, as text.
-fn flatten(value: Value<'_>, pointer: &mut String, tags: &mut BTreeMap<String, String>) -> Result<(), FactsError> {
-    if tags.len() >= MOST_TAGS {
-        return Err(FactsError);
-    }
-    let length = pointer.len();
-    match value.kind() {
-        JsonKind::Object => {
-            for (key, member) in value.entries() {
-                let key = json::unescape(key);
-                pointer.push('/');
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                flatten(member, pointer, tags)?;
-                pointer.truncate(length);
-            }
-        }
-        JsonKind::Array => {
-            for (index, item) in value.items().enumerate() {
-                pointer.push('/');
-                pointer.push_str(&index.to_string());
-                flatten(item, pointer, tags)?;
-                pointer.truncate(length);
-            }
-        }
-        JsonKind::String => {
-            tags.insert(pointer.clone(), value.as_str().unwrap_or_default().into_owned());
-        }
-        JsonKind::Null | JsonKind::True | JsonKind::False | JsonKind::Number => {
-            tags.insert(pointer.clone(), value.raw().to_owned());
-        }
-    }
-    Ok(())
 }
 
 fn string(text: &str) -> RestrictedExpression {

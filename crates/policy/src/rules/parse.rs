@@ -7,7 +7,7 @@ use cedar_policy::{Effect, ParseErrors, Policy, PolicyId, PolicySet};
 use miette::Diagnostic;
 use toolwarden_core::Origin;
 
-use super::facts::Needs;
+use super::mentions::Needs;
 use super::scope::RuleScope;
 use crate::finding::Finding;
 use crate::input::RuleFile;

@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use cedar_policy::{Effect, PolicySet};
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use super::facts::{Facts, Needs};
+use super::facts::Facts;
+use super::mentions::Needs;
 use super::parse::Rule;
 use super::scope::{Kind, Named, Part};
 
@@ -120,6 +121,8 @@ pub(crate) enum Constant {
 #[derive(Debug)]
 pub(crate) struct Slice {
     constant: Option<Constant>,
+    /// The rules, in the order they were read.
+    indexes: Box<[u32]>,
     needs: Needs,
     all: PolicySet,
     permits: PolicySet,
@@ -147,7 +150,8 @@ impl Slice {
         let is_independent = |rule: &Rule| !rule.needs.depends_on_arguments();
         Self {
             constant: None,
-            needs: chosen.iter().fold(Needs::NOTHING, |needs, rule| needs.and(rule.needs)),
+            indexes: indexes.into(),
+            needs: united(&chosen),
             all: set(&|_| true),
             permits: set(&is_permit),
             independent: set(&is_independent),
@@ -160,8 +164,18 @@ impl Slice {
         self.constant.as_ref()
     }
 
-    pub(crate) fn needs(&self) -> Needs {
-        self.needs
+    pub(crate) fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    pub(crate) fn indexes(&self) -> &[u32] {
+        &self.indexes
+    }
+
+    /// The same rules with other needs, for tests that know them by other means.
+    #[cfg(test)]
+    pub(crate) fn needing(self, needs: Needs) -> Self {
+        Self { needs, ..self }
     }
 
     pub(crate) fn all(&self) -> &PolicySet {
@@ -184,6 +198,12 @@ impl Slice {
     pub(crate) fn has_dependent_permit(&self) -> bool {
         self.has_dependent_permit
     }
+}
+
+fn united(rules: &[&Rule]) -> Needs {
+    let mut needs = Needs::default();
+    rules.iter().for_each(|rule| needs.unite(&rule.needs));
+    needs
 }
 
 fn chosen<'a>(rules: &'a [Rule], indexes: &[u32]) -> Vec<&'a Rule> {

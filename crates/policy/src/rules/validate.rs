@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use cedar_policy::{Effect, PolicySet, Schema, ValidationMode, Validator};
 use serde_json::Value;
 
+use super::absent::escaped_by_absence;
 use super::parse::Rule;
 use super::scope::{Kind, Part};
 use crate::finding::Finding;
@@ -38,6 +39,7 @@ pub(super) fn validate(rules: &[Rule], servers: &Servers) -> Vec<Finding> {
             Typed::Unknown => findings.push(untyped(rule)),
         }
         findings.extend(names_nothing(rule, servers));
+        findings.extend(escaped_by_absence(rule, schema_of(rule, servers)));
     }
     findings.extend(rules.iter().filter_map(|rule| shadowed(rule, rules)));
     for (record, rules) in by_schema {
@@ -58,14 +60,16 @@ fn arguments_type(rule: &Rule, servers: &Servers) -> Typed {
     if !rule.needs.mentions_typed_arguments() || !rule.policy.to_string().contains("arguments") {
         return Typed::NotNeeded;
     }
-    let Part::Equals(named) = &rule.scope.resource else { return Typed::Unknown };
+    schema_of(rule, servers).map_or(Typed::Unknown, |schema| Typed::Known(record(schema, 0)))
+}
+
+/// The input schema of the one tool a rule names.
+fn schema_of<'a>(rule: &Rule, servers: &'a Servers) -> Option<&'a Value> {
+    let Part::Equals(named) = &rule.scope.resource else { return None };
+    let (server, tool) = named.id.split_once(':')?;
     // What one user's server lists is not what the operator's rules stand or fall with.
-    let of_house = |server: &str| servers.get(server).filter(|server| server.owner.is_none());
-    let definition = named
-        .id
-        .split_once(':')
-        .and_then(|(server, tool)| of_house(server)?.tool(tool)?.definition.as_ref()?.input_schema.as_ref());
-    definition.map_or(Typed::Unknown, |schema| Typed::Known(record(schema, 0)))
+    let server = servers.get(server).filter(|server| server.owner.is_none())?;
+    server.tool(tool)?.definition.as_ref()?.input_schema.as_ref()
 }
 
 fn untyped(rule: &Rule) -> Finding {
@@ -74,7 +78,7 @@ fn untyped(rule: &Rule) -> Finding {
         rule.name
     );
     Finding::warning("rule_untyped", rule.origin.clone(), message)
-        .suggesting("name one tool with `resource == Mcp::Tool::\"server:tool\"` and give its definition with `--catalog`, or use `context.args.hasTag(\"/name\") && context.args.getTag(\"/name\") == ..`; guard optional arguments with `has`, because a missing one denies the call")
+        .suggesting("name one tool with `resource == Mcp::Tool::\"server:tool\"` and give its definition with `--catalog`, or use `context.args.hasTag(\"/name\") && context.args.getTag(\"/name\") == ..`; a call that lacks an argument the rule reads is denied")
 }
 
 /// A rule that changes nothing, because an unconditional rule decides all its calls.
@@ -190,7 +194,8 @@ fn cedar_type(schema: &Value, depth: usize) -> Option<String> {
     }
     match schema.get("type")?.as_str()? {
         "string" => Some("String".to_owned()),
-        "integer" => Some("Long".to_owned()),
+        // A number with a fraction denies the call where a rule looks at it (WORK-2).
+        "integer" | "number" => Some("Long".to_owned()),
         "boolean" => Some("Bool".to_owned()),
         "array" => cedar_type(schema.get("items")?, depth + 1).map(|item| format!("Set<{item}>")),
         "object" => Some(record(schema, depth)),

@@ -91,8 +91,10 @@ const LINES: [&str; 46] = [
     "$TOOL x",
 ];
 
-const URLS: [&str; 15] = [
+const URLS: [&str; 17] = [
     "https://a.test/",
+    "https://evil.test../",
+    "custom://EVIL.test./",
     "http://evil.test/x",
     "https://sub.evil.test/",
     "https://EVIL.test/",
@@ -148,7 +150,7 @@ const NAMED: [&str; 34] = [
 ];
 
 /// What an entry over arguments may let through, and what only looks so.
-const SPOTS: [&str; 20] = [
+const SPOTS: [&str; 21] = [
     "\"src\"",
     "\"src/a/b\"",
     "\"src/../a\"",
@@ -165,6 +167,7 @@ const SPOTS: [&str; 20] = [
     "\"https://a.test./\"",
     "\"src/.a\"",
     "{\"in\":5}",
+    "{\"in\":0.5e1}",
     "{\"in\":\"5\"}",
     "{\"in\":5,\"at\":1}",
     "[\"src/a\"]",
@@ -253,9 +256,9 @@ pub fn arguments(tape: &mut Tape<'_>) -> Option<Arc<Document>> {
     for key in ["run_id", "job_id", "project_id"] {
         add(tape, 40, key, "\"t1\"", &["\"t1\"", "\"t2\""]);
     }
-    add(tape, 50, "k", "\"v\"", &["\"w\"", "5"]);
-    add(tape, 60, "n", "2", &["7", "7", "\"x\""]);
-    add(tape, 50, "table", "\"findings\"", &["\"findings.a\"", "\"other\"", "5"]);
+    add(tape, 50, "k", "\"v\"", &["\"w\"", "5", "5.0", "50e-1", "[5]", "null"]);
+    add(tape, 60, "n", "2", &["7", "7", "\"x\"", "7.0", "0.7E+1", "2.5", "null", "1e300"]);
+    add(tape, 50, "table", "\"findings\"", &["\"findings.a\"", "\"other\"", "5", "5e0"]);
     add(tape, 6, "deep", "[[[[1]]]]", &[]);
     add(
         tape,

@@ -10,7 +10,7 @@ use crate::naive::{Case, Kind};
 use crate::naive_allowlist::deny_entry_matches;
 use crate::naive_context::Chosen;
 use crate::naive_places;
-use crate::rule::{Effect, Facts, Truth};
+use crate::rule::{Effect, Facts, Rule, Truth};
 
 fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
     let mut labels: Vec<&str> = Vec::new();
@@ -30,7 +30,8 @@ fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
         mode,
         seen: &case.query.seen,
     };
-    case.rules.iter().map(|rule| (rule.effect, rule.applies(&facts))).collect()
+    let answer = |rule: &Rule| if rule.cannot_look(&facts) { Truth::Error } else { rule.applies(&facts) };
+    case.rules.iter().map(|rule| (rule.effect, answer(rule))).collect()
 }
 
 /// Default deny, forbid wins, an error denies; holds hold only what is permitted.

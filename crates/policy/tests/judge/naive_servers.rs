@@ -100,13 +100,14 @@ fn is_switched_off(case: &Case<'_>) -> bool {
     })
 }
 
+/// A domain in any writing; where nobody can tell the host, no domain can be ruled out.
 fn is_domain_denied(case: &Case<'_>) -> bool {
     let (Some(admin), Kind::Fetch(url)) = (case.admin(), &case.kind) else { return false };
-    let Some(host) = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)) else {
-        return false;
-    };
-    let host = host.strip_suffix('.').unwrap_or(&host);
-    admin.sandboxing.denied_domains.iter().any(|domain| {
+    let domains = &admin.sandboxing.denied_domains;
+    let Ok(url) = Url::parse(url) else { return !domains.is_empty() };
+    let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+    let host = host.trim_end_matches('.');
+    domains.iter().any(|domain| {
         let domain = domain.value.to_ascii_lowercase();
         host == domain || host.ends_with(&format!(".{domain}"))
     })

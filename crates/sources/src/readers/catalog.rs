@@ -90,7 +90,11 @@ fn read_tool(report: &mut Report, node: &Node) -> Option<ToolDefinition> {
         report.table("inputSchema", schema);
         schema.to_json()
     });
-    Some(ToolDefinition { name: tool, description, input_schema, output_schema: None })
+    let output_schema = node.get("outputSchema").map(|schema| {
+        report.table("outputSchema", schema);
+        schema.to_json()
+    });
+    Some(ToolDefinition { name: tool, description, input_schema, output_schema })
 }
 
 /// Puts the tools of a `--catalog` argument (`SERVER=FILE` or `FILE`) into the judge's input. A server

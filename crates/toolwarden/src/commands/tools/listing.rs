@@ -35,6 +35,11 @@ pub(super) fn list(found: &[DefinitionView]) -> String {
         text.push('\n');
     }
     text.extend(remarks.into_iter().flatten());
+    let unusable = found.iter().filter_map(|one| Some((one, one.unusable.as_deref()?)));
+    for (number, (one, why)) in unusable.enumerate() {
+        text.push_str(if number == 0 { "\n" } else { "" });
+        text.push_str(&format!("{} cannot be called: {}\n", address(one), in_one_line(why)));
+    }
     text
 }
 
@@ -46,6 +51,7 @@ fn standing(one: &DefinitionView) -> Cell {
         Standing::New => Some(("new", Colour::Yellow)),
     };
     let beside = match (one.configured, one.gone) {
+        (true, false) if one.unusable.is_some() => Some(("unusable", Colour::Red)),
         (false, _) => Some(("not configured", Colour::Dim)),
         (true, true) => Some(("gone", Colour::Dim)),
         (true, false) => None,

@@ -1,0 +1,202 @@
+//! WORK-2: rules see a number's value, not its spelling; a value they need and cannot hold denies.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::{ProptestConfig, prop, proptest};
+use toolwarden_core::json::{Document, Limits};
+use toolwarden_core::{Caller, Door, Layer, Origin, Reason};
+
+use super::super::{Facts, Rules};
+use crate::hosts::Address;
+use crate::input::RuleFile;
+use crate::verdict::{Outcome, Step};
+
+fn rules(text: &str) -> Rules {
+    let file = RuleFile { origin: Origin::new(Layer::Config, "rules.cedar", 1, 1), text: text.to_owned() };
+    match Rules::compile(&[file]) {
+        Ok(rules) => rules,
+        Err(findings) => unreachable!("{findings:?} {text}"),
+    }
+}
+
+fn judged(rules: &Rules, arguments: &str, address: Address) -> Step {
+    let document = Document::parse(arguments, Limits::DEFAULT);
+    assert!(document.is_ok(), "{arguments}");
+    let caller = Caller::person("ada");
+    let facts = Facts {
+        caller: &caller,
+        roles: [None, None],
+        mode: None,
+        server: "bank",
+        tool: "pay",
+        labels: &[],
+        arguments: document.as_ref().ok().map(Document::root),
+        operation: "tools/call",
+        commands: BTreeSet::new(),
+        address,
+        time: jiff::Timestamp::UNIX_EPOCH,
+        seen: &[],
+        door: Door::Explain,
+    };
+    let (sliced, whole) = (rules.judge(&facts), rules.judge_unsliced(&facts));
+    assert_eq!(sliced.outcome, whole.outcome, "{arguments}");
+    sliced
+}
+
+fn outcome(condition: &str, effect: &str, arguments: &str) -> Outcome {
+    let everyone = if effect == "permit" { "" } else { "permit (principal, action, resource);\n" };
+    let rules = rules(&format!("{everyone}{effect} (principal, action, resource) when {{ {condition} }};"));
+    judged(&rules, arguments, Address::None).outcome
+}
+
+/// Conditions over the number at `/n`, in every way a rule can look at it.
+const OVER_A_NUMBER: [&str; 14] = [
+    "context.arguments has n && context.arguments.n > 1000",
+    "context.arguments has n && context.arguments.n <= 1000",
+    "context.arguments.n == 5000",
+    "!(context.arguments has n) || context.arguments.n != 5000",
+    "context.arguments == {n: 5000}",
+    "context.arguments.set.contains(5000)",
+    "context.arguments.set == [5000]",
+    "context.arguments.deep.n > 1000",
+    "context.arguments has deep.n && context.arguments.deep.n > 1000",
+    "{x: context.arguments}.x.n > 1000",
+    "(if context.arguments has n then context.arguments else context.arguments).n > 1000",
+    "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") == \"5000\"",
+    "context.args.hasTag(\"/set/0\") && context.args.getTag(\"/set/0\") like \"5*\"",
+    "context.args.hasTag(context.args.getTag(\"/name\")) && context.args.getTag(context.args.getTag(\"/name\")) == \"5000\"",
+];
+
+const EFFECTS: [&str; 3] = ["permit", "forbid", "@hold(\"h\") forbid"];
+
+fn arguments(number: &str) -> String {
+    format!("{{\"n\":{number},\"set\":[{number}],\"deep\":{{\"n\":{number}}},\"name\":\"/n\"}}")
+}
+
+/// The same value with its point moved by `shift`, and zeros behind it.
+fn respelt(whole: i64, shift: usize, zeros: usize, sign: &str) -> String {
+    let text = whole.unsigned_abs().to_string();
+    let padded = format!("{}{text}", "0".repeat(shift + 1));
+    let (before, behind) = padded.split_at(padded.len() - shift);
+    let before = before.trim_start_matches('0');
+    let before = if before.is_empty() { "0" } else { before };
+    let minus = if whole < 0 { "-" } else { "" };
+    format!("{minus}{before}.{behind}{}0e{sign}{shift}", "0".repeat(zeros))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn work_2_no_spelling_of_a_number_changes_an_answer(
+        whole in prop::sample::select(&[0, 1, 999, 1000, 1001, 5000, -5000, i64::MAX, i64::MIN][..]),
+        shift in 0_usize..25, zeros in 0_usize..3, sign in prop::sample::select(&["", "+", "00"][..]),
+        condition in prop::sample::select(&OVER_A_NUMBER[..]), effect in prop::sample::select(&EFFECTS[..]),
+    ) {
+        let other = respelt(whole, shift, zeros, sign);
+        let plain = outcome(condition, effect, &arguments(&whole.to_string()));
+        assert_eq!(plain, outcome(condition, effect, &arguments(&other)), "{condition} {whole} {other}");
+    }
+}
+
+#[test]
+fn work_2_a_number_a_rule_needs_and_cannot_hold_is_a_deny() {
+    let typed = OVER_A_NUMBER.iter().filter(|condition| !condition.contains("context.args."));
+    for condition in typed {
+        for effect in EFFECTS {
+            for number in ["5000.5", "null", "99999999999999999999", "1e999999999", "-1e400", "1e-5"] {
+                let found = outcome(condition, effect, &arguments(number));
+                assert_eq!(found, Outcome::Because(Reason::RuleError), "{effect} {condition} {number}");
+            }
+        }
+    }
+    // As text, every number has a form that can be compared, up to exponents nobody can read.
+    let tag = "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") == \"5000\"";
+    for number in ["5000.5", "null", "99999999999999999999", "1e999999999"] {
+        assert_eq!(outcome(tag, "forbid", &arguments(number)), Outcome::Pass, "{number}");
+    }
+    for value in ["1e99999999999999999999", "[5000]", "{\"n\":5000}", "[]", "{}"] {
+        let found = outcome(tag, "forbid", &format!("{{\"n\":{value}}}"));
+        assert_eq!(found, Outcome::Because(Reason::RuleError), "{value}");
+    }
+}
+
+#[test]
+fn work_2_the_deny_names_the_rule_and_the_argument() {
+    let rules = rules(
+        "permit (principal, action, resource);\n@id(\"other\") forbid (principal, action, resource) when { context.arguments has x };\n@id(\"limit\")\nforbid (principal, action, resource) when { context.arguments has pay.sum && context.arguments.pay.sum > 10 };",
+    );
+    let step = judged(&rules, r#"{"x/~":1,"pay":{"sum":1.5}}"#, Address::None);
+    assert_eq!(step.reason(), Some(Reason::RuleError));
+    assert_eq!(step.rule.map(|rule| rule.text.to_string()).as_deref(), Some("limit"));
+    let detail = step.detail.unwrap_or_default();
+    assert!(detail.contains("`/pay/sum`") && detail.contains("fraction") && !detail.contains("1.5"), "{detail}");
+}
+
+#[test]
+fn work_2_a_value_no_rule_looks_at_does_not_matter() {
+    let condition = "context.arguments has n && context.arguments.n > 1000";
+    for other in ["1.5", "null", "1e400", "[null, 0.5]", "{\"n\":null}"] {
+        assert_eq!(outcome(condition, "forbid", &format!("{{\"n\":1,\"m\":{other}}}")), Outcome::Pass, "{other}");
+        let mode = "context has mode && context.mode == \"x\"";
+        assert_eq!(outcome(mode, "forbid", &format!("{{\"n\":{other}}}")), Outcome::Pass, "{other}");
+    }
+    // Nor what another rule looks at, whose head does not fit.
+    let rules = rules(
+        "permit (principal, action, resource);\nforbid (principal, action, resource == Mcp::Tool::\"other:tool\") when { context.arguments has n && context.arguments.n > 1 };",
+    );
+    assert_eq!(judged(&rules, "{\"n\":1.5}", Address::None).outcome, Outcome::Pass);
+}
+
+#[test]
+fn work_2_values_of_another_type_never_pass_by_accident() {
+    let above = "context.arguments has n && context.arguments.n > 1000";
+    for value in ["\"5000\"", "true", "[5000]", "{\"n\":5000}"] {
+        let found = outcome(above, "forbid", &format!("{{\"n\":{value}}}"));
+        assert_eq!(found, Outcome::Because(Reason::RuleError), "{value}");
+    }
+    // Arguments that are no object at all, and none.
+    for whole in ["[]", "5", "\"n\""] {
+        assert_eq!(outcome(above, "forbid", whole), Outcome::Because(Reason::RuleError), "{whole}");
+    }
+    assert_eq!(outcome(above, "forbid", "null"), Outcome::Pass, "the same as none");
+    // A name written with escapes is the same name.
+    assert_eq!(outcome(above, "forbid", "{\"\\u006e\":5e3}"), Outcome::Because(Reason::RuleForbid));
+}
+
+#[test]
+fn work_1_what_rules_look_at_is_bounded() {
+    let many = format!("{{\"n\":1,\"set\":[{}1]}}", "1,".repeat(50_000));
+    assert_eq!(
+        outcome("context.arguments.n > 0", "forbid", &many),
+        Outcome::Because(Reason::RuleForbid),
+        "not looked at"
+    );
+    for condition in ["context.arguments.set.contains(7)", "context.args.hasTag(context.args.getTag(\"/n\"))"] {
+        assert_eq!(outcome(condition, "forbid", &many), Outcome::Because(Reason::RuleError), "{condition}");
+    }
+    let deep = format!("{{\"n\":{}1{}}}", "[".repeat(100), "]".repeat(100));
+    assert_eq!(outcome("context.arguments has n", "forbid", &deep), Outcome::Because(Reason::RuleError));
+}
+
+#[test]
+fn work_2_an_address_that_cannot_be_read_is_a_deny_where_a_rule_needs_it() {
+    let by_host = rules(
+        "permit (principal, action, resource);\nforbid (principal, action, resource) when { context has host && context.host == \"evil.test\" };",
+    );
+    let judge = |url: &str| judged(&by_host, "{}", Address::read(url)).outcome;
+    for url in ["https://evil.test/", "https://EVIL.test./", "https://evil\u{3002}test../", "custom://EVIL.test."] {
+        assert_eq!(judge(url), Outcome::Because(Reason::RuleForbid), "{url}");
+    }
+    assert_eq!(judge("https://good.test"), Outcome::Pass);
+    assert_eq!(judge("https://"), Outcome::Because(Reason::RuleError));
+    let by_url = rules(
+        "permit (principal, action, resource);\nforbid (principal, action, resource) when { context has url && context.url like \"https://evil.test/*\" };",
+    );
+    assert_eq!(
+        judged(&by_url, "{}", Address::read("https://evil.test./x")).outcome,
+        Outcome::Because(Reason::RuleForbid)
+    );
+    let other = rules("permit (principal, action, resource);");
+    assert_eq!(judged(&other, "{}", Address::Unreadable).outcome, Outcome::Pass, "no rule looks at it");
+}

@@ -1,0 +1,189 @@
+//! WORK-1 and GATE-12: a schema that cannot be used fits nothing, and no check takes more than its budget.
+
+use serde_json::{Value, json};
+use toolwarden_core::json::{Document, Limits};
+
+use super::budget::MOST_STEPS;
+use super::{MOST_VALUES, Schema, Work, read_schema};
+
+fn measured(schema: &Value, arguments: &str) -> (Result<(), String>, Work) {
+    let document = Document::parse(arguments, Limits { bytes: 64 << 20, depth: 1024 });
+    assert!(document.is_ok(), "{:?}", document.err());
+    Schema::compile(schema).measured(document.as_ref().ok().map(Document::root))
+}
+
+fn from_text(schema: &str) -> Schema {
+    let document = Document::parse(schema, Limits { bytes: 64 << 20, depth: 1024 });
+    Schema::compile(&document.map_or(Value::Null, |document| read_schema(document.root())))
+}
+
+#[test]
+fn work_1_a_schema_that_cannot_be_used_fits_nothing() {
+    let deep = format!("{{\"not\":{}{{}}{}}}", "{\"not\":".repeat(200), "}".repeat(200));
+    let wide = format!("{{\"enum\":[{}0]}}", "0,".repeat(60_000));
+    let pattern = format!("{{\"pattern\":\"(a{{1000}}){{1000}}{}\"}}", "(b{500}){500}".repeat(20));
+    for schema in [
+        "false",
+        "true",
+        "null",
+        "[]",
+        "\"x\"",
+        "0",
+        deep.as_str(),
+        wide.as_str(),
+        pattern.as_str(),
+        r#"{"maximum":1e999}"#,
+        r#"{"properties":{"n":{"minimum":-1e999}}}"#,
+        r#"{"type":"objekt"}"#,
+        r#"{"type":7}"#,
+        r#"{"required":"a"}"#,
+        r#"{"properties":[]}"#,
+        r#"{"anyOf":{}}"#,
+        r#"{"anyOf":[]}"#,
+        r#"{"pattern":"("}"#,
+        r#"{"pattern":"a(?=b)"}"#,
+        r#"{"patternProperties":{"[":{}}}"#,
+        r#"{"$schema":"https://example.test/unknown"}"#,
+        r#"{"$ref":"https://example.test/schema.json"}"#,
+        r#"{"$ref":"file:///etc/passwd"}"#,
+        r#"{"$ref":"other.json#/x"}"#,
+        r##"{"$ref":"#/nowhere"}"##,
+        r##"{"$ref":"#anchor","$defs":{"a":{"$anchor":"anchor"}}}"##,
+        r##"{"$ref":"#"}"##,
+        r##"{"allOf":[{"$ref":"#"}]}"##,
+        r##"{"anyOf":[{"type":"object"},{"not":{"$ref":"#"}}]}"##,
+        r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"x":{"$ref":"#/$defs/a"}}}"##,
+        r##"{"dependentSchemas":{"x":{"$ref":"#"}}}"##,
+        r##"{"$dynamicRef":"#x"}"##,
+        r##"{"$recursiveRef":"#"}"##,
+        r#"{"$ref":5}"#,
+        r##"{"properties":{"a":{"$id":"https://example.test/b","$ref":"#/$defs/c"}},"$defs":{"c":{}}}"##,
+    ] {
+        let compiled = from_text(schema);
+        let shown: String = schema.chars().take(80).collect();
+        assert!(compiled.fault().is_some(), "{shown}");
+        assert!(compiled.check(None).is_err_and(|why| why.contains("cannot be used")), "{shown}");
+    }
+}
+
+#[test]
+fn gate_12_schemas_as_servers_write_them_can_be_used() {
+    let tree = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://example.test/tree",
+        "type": "object",
+        "properties": { "value": { "type": "number" }, "next": { "anyOf": [{ "$ref": "#" }, { "type": "null" }] } },
+        "additionalProperties": false,
+    });
+    for (arguments, fits) in [
+        ("{}", true),
+        (r#"{"value":1,"next":{"value":2,"next":null}}"#, true),
+        (r#"{"value":1,"next":{"value":"2"}}"#, false),
+        (r#"{"next":{"next":{"next":{"other":1}}}}"#, false),
+    ] {
+        assert_eq!(measured(&tree, arguments).0.is_ok(), fits, "{arguments}");
+    }
+    let draft_7 = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": { "a/b": { "type": "string", "pattern": "^[a-z]+$" }, "c": { "oneOf": [{ "type": "string" }] } },
+        "properties": { "a": { "$ref": "#/definitions/a~1b" }, "b": { "$ref": "#/definitions/c/oneOf/0" },
+                        "anyOf": { "type": "integer" }, "$ref": { "type": "string" } },
+        "required": ["a"],
+    });
+    for (arguments, place) in [
+        (r#"{"a":"x","b":"y","anyOf":1,"$ref":"r"}"#, None),
+        (r#"{"a":"X"}"#, Some("/a")),
+        (r#"{"a":"x","b":1}"#, Some("/b")),
+        (r#"{"a":"x","anyOf":"1"}"#, Some("/anyOf")),
+        (r#"{"b":"y"}"#, Some("the arguments")),
+    ] {
+        let found = measured(&draft_7, arguments).0.err();
+        match place {
+            None => assert_eq!(found, None, "{arguments}"),
+            Some(place) => assert!(found.is_some_and(|found| found.starts_with(place)), "{arguments}"),
+        }
+    }
+}
+
+/// `anyOf` over shared references: every level doubles the work of an unbounded check.
+fn doubling(levels: usize, keyword: &str) -> Value {
+    let mut definitions = serde_json::Map::new();
+    for level in 0..levels {
+        let next = format!("#/$defs/l{}", level + 1);
+        definitions.insert(format!("l{level}"), json!({ keyword: [{ "$ref": next }, { "$ref": next }] }));
+    }
+    definitions.insert(format!("l{levels}"), json!({ "type": "string" }));
+    json!({ "$defs": definitions, "$ref": "#/$defs/l0" })
+}
+
+#[test]
+fn work_1_checks_that_double_at_every_level_end() {
+    let leaf = |schema: Value| json!({ "$defs": schema["$defs"], "properties": { "x": { "$ref": "#/$defs/l0" } } });
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        for arguments in [r#"{"x":1}"#, r#"{"x":"1"}"#] {
+            let (found, work) = measured(&leaf(doubling(40, keyword)), arguments);
+            assert!(work.steps <= 2 * MOST_STEPS, "{keyword} {arguments}: {work:?}");
+            let ended_early = found.as_ref().is_err_and(|why| why.contains("steps"));
+            assert!(ended_early || work.steps < MOST_STEPS, "{keyword} {arguments}: {found:?} {work:?}");
+        }
+    }
+    let (found, _) = measured(&leaf(doubling(40, "anyOf")), r#"{"x":1}"#);
+    assert!(found.is_err_and(|why| why.contains("steps")), "it would take a million million steps");
+    // By the depth of the value rather than of the schema.
+    let recursive = json!({
+        "$defs": { "n": { "anyOf": [
+            { "properties": { "n": { "$ref": "#/$defs/n" } }, "required": ["z"] },
+            { "properties": { "n": { "$ref": "#/$defs/n" } }, "required": ["z"] },
+        ] } },
+        "$ref": "#/$defs/n",
+    });
+    let nested = format!("{}1{}", "{\"z\":1,\"n\":".repeat(100), "}".repeat(100));
+    let (found, work) = measured(&recursive, &nested.replace("\"z\":1", "\"y\":1"));
+    assert!(found.is_err() && work.steps <= 2 * MOST_STEPS, "{work:?}");
+    let (found, work) = measured(&json!({ "$defs": recursive["$defs"], "not": { "$ref": "#/$defs/n" } }), &nested);
+    assert!(found.is_err() && work.steps <= 2 * MOST_STEPS, "{found:?} {work:?}");
+}
+
+#[test]
+fn work_1_over_the_budget_is_a_deny_whatever_stands_around_it() {
+    let inner = doubling(40, "anyOf");
+    for around in [
+        json!({ "not": { "$ref": "#/$defs/l0" } }),
+        json!({ "oneOf": [{ "$ref": "#/$defs/l0" }, true] }),
+        json!({ "anyOf": [{ "$ref": "#/$defs/l0" }, true] }),
+        json!({ "if": { "$ref": "#/$defs/l0" }, "then": false, "else": true }),
+    ] {
+        let mut schema = around.clone();
+        schema["$defs"] = inner["$defs"].clone();
+        assert!(measured(&schema, "{}").0.is_err(), "{around}");
+    }
+}
+
+#[test]
+fn work_1_values_are_counted_before_they_are_checked() {
+    let plain = json!({ "type": "object", "properties": { "x": { "type": "array", "items": { "type": "integer" } } } });
+    let numbers = |count: usize| format!("{{\"x\":[{}1]}}", "1,".repeat(count));
+    let (found, work) = measured(&plain, &numbers(100_000));
+    assert!(found.is_ok() && work.values > 100_000, "{found:?}");
+    let (found, work) = measured(&plain, &numbers(MOST_VALUES + 10));
+    assert!(found.is_err() && work.values <= MOST_VALUES + 1, "{work:?}");
+    // A wide schema leaves room for fewer values.
+    let names: Vec<String> = (0..10_000).map(|number| format!("n{number}")).collect();
+    let wide = json!({ "properties": { "x": { "items": { "enum": names } } } });
+    let (found, work) = measured(&wide, &numbers(10_000));
+    assert!(found.is_err() && work.values <= 2_001, "{work:?}");
+    // One large text is one value.
+    let text = format!("{{\"x\":\"{}\"}}", "a".repeat(4 << 20));
+    assert!(measured(&json!({ "properties": { "x": { "type": "string" } } }), &text).0.is_ok());
+    let patterns: Vec<Value> = (0..200).map(|number| json!({ "pattern": format!("b{number}$") })).collect();
+    let (found, work) = measured(&json!({ "properties": { "x": { "anyOf": patterns } } }), &text);
+    assert!(found.is_err_and(|why| why.contains("steps")), "{work:?}");
+}
+
+#[test]
+fn work_1_the_place_of_a_fault_is_told_where_that_is_cheap() {
+    let schema = json!({ "properties": { "n": { "type": "integer", "maximum": 10 } }, "required": ["n"] });
+    assert_eq!(measured(&schema, r#"{"n":11}"#).0.err().as_deref().map(|why| why.starts_with("/n: ")), Some(true));
+    let (found, _) = measured(&json!({ "items": { "type": "string" } }), &format!("[{}1]", "1,".repeat(200_000)));
+    assert!(found.is_err_and(|why| why.contains("do not fit")), "every value is wrong, and none is listed");
+}
