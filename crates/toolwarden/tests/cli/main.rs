@@ -33,6 +33,8 @@ mod stopping;
 mod storing;
 mod suggesting;
 mod tailing;
+mod terminal;
 mod trusting;
 mod unseen;
 mod walking;
+mod watching;
