@@ -104,7 +104,7 @@ pub enum ApprovalsCommand {
     },
     /// Watch held calls as they come, and answer them by key
     #[command(
-        after_help = "Example:\n  toolwarden approvals watch\n\nOn a terminal: arrows choose, a approves once, s for this session, t for the tool, d denies, q ends. Elsewhere one line is printed for each call that comes."
+        after_help = "Examples:\n  toolwarden approvals watch\n  toolwarden approvals watch --json\n\nKeys: arrows, PgUp, PgDn and Space scroll, Tab chooses a call, a approves once, s for this session, t the tool, S the server, n with such arguments, d denies with a note, D blocks the tool, ? shows all keys, q leaves. A call can be approved once all of it was on the screen; permanent answers ask once more. Without a terminal, use --json: one line for each call that comes."
     )]
     Watch {
         #[command(flatten)]

@@ -43,6 +43,7 @@ pub enum SettingsCommand {
         after_help = "Example:\n  toolwarden settings set agents.project_manager.sandbox.allow_add_to_allowed_images true"
     )]
     Set {
+        /// The setting, as `settings get` names it
         key: String,
         /// true, 5, ["a"], or a text
         #[arg(allow_hyphen_values = true)]
@@ -58,6 +59,7 @@ pub enum SettingsCommand {
     /// Take one back, as if it had never been set
     #[command(after_help = "Example:\n  toolwarden settings unset auto_run.mode")]
     Unset {
+        /// The setting, as `settings get` names it
         key: String,
         /// Another user's auto-run mode
         #[arg(long, value_name = "USER")]
@@ -89,6 +91,7 @@ pub struct ModeArguments {
     /// Allow a server; once one is allowed, others are not. May be given several times, as all that follow
     #[arg(long, value_name = "SERVER")]
     pub allow_server: Vec<String>,
+    /// Deny a server
     #[arg(long, value_name = "SERVER")]
     pub disallow_server: Vec<String>,
     /// Say nothing of a server any more
@@ -97,6 +100,7 @@ pub struct ModeArguments {
     /// Allow a tool; once one is allowed, others are not
     #[arg(long, value_name = "SERVER:TOOL")]
     pub allow_tool: Vec<String>,
+    /// Deny a tool
     #[arg(long, value_name = "SERVER:TOOL")]
     pub disallow_tool: Vec<String>,
     /// Say nothing of a tool any more
@@ -140,6 +144,7 @@ pub enum RolesCommand {
     /// Show what one role may call
     #[command(after_help = "Example:\n  toolwarden roles show worker")]
     Show {
+        /// The role's name
         name: String,
         #[command(flatten)]
         format: Format,
@@ -154,6 +159,7 @@ pub enum RolesCommand {
 /// What a role is to be.
 #[derive(Debug, Args)]
 pub struct RoleArguments {
+    /// The role's name
     pub name: String,
     /// All of it: a file with the keys of [roles.NAME] in JSON; `-` reads from stdin
     #[arg(long, value_name = "FILE")]

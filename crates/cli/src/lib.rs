@@ -373,6 +373,7 @@ pub enum ModesCommand {
     /// Print a ready-made mode to start from, or the list of them
     #[command(after_help = "Example:\n  toolwarden modes template read-only | toolwarden modes set reading --from -")]
     Template {
+        /// The template; without one, all of them are listed
         name: Option<String>,
         #[command(flatten)]
         format: Format,
@@ -417,6 +418,7 @@ pub enum RulesCommand {
     /// Take stored rules away
     #[command(after_help = "Example:\n  toolwarden rules remove no-night-writes")]
     Remove {
+        /// The name they are stored under
         name: String,
         #[command(flatten)]
         change: ChangeArguments,
@@ -522,3 +524,6 @@ pub struct DoctorArguments {
     #[command(flatten)]
     pub format: Format,
 }
+
+#[cfg(test)]
+mod help_tests;

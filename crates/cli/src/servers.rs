@@ -24,6 +24,7 @@ pub enum ServersCommand {
     /// Take a stored server away
     #[command(after_help = "Example:\n  toolwarden servers remove notes")]
     Remove {
+        /// The server's name
         name: String,
         /// Whose it is, where it is a user's own
         #[arg(long, value_name = "USER")]
@@ -36,6 +37,7 @@ pub enum ServersCommand {
     /// Switch a server on again
     #[command(after_help = "Example:\n  toolwarden servers enable github")]
     Enable {
+        /// The server's name
         name: String,
         #[command(flatten)]
         change: ChangeArguments,
@@ -45,6 +47,7 @@ pub enum ServersCommand {
     /// Switch a server off: nobody reaches it
     #[command(after_help = "Example:\n  toolwarden servers disable github")]
     Disable {
+        /// The server's name
         name: String,
         #[command(flatten)]
         change: ChangeArguments,
@@ -54,6 +57,7 @@ pub enum ServersCommand {
     /// End what is open with a server; it is started or reached anew when somebody needs it
     #[command(after_help = "Example:\n  toolwarden servers reload github")]
     Reload {
+        /// The server's name
         name: String,
         #[command(flatten)]
         format: Format,

@@ -105,11 +105,18 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
         Some("approve") => {
             let scope = if visitor.who == Who::Linked { Some(AnswerScope::Once) } else { form.scope };
             let html::Narrowed { conditions, free } = form.narrowed;
-            let request = approvals_approve::Request { id: id.clone(), scope, note, again: false, conditions, free };
+            let request = approvals_approve::Request {
+                id: id.clone(),
+                scope,
+                note,
+                conditions,
+                free,
+                ..approvals_approve::Request::default()
+            };
             clerk.perform::<ApprovalsApprove>(&visitor.actor, request).await
         }
         Some("deny") => {
-            let request = approvals_deny::Request { id: id.clone(), remember: false, note, take_back: false };
+            let request = approvals_deny::Request { id: id.clone(), note, ..approvals_deny::Request::default() };
             clerk.perform::<ApprovalsDeny>(&visitor.actor, request).await
         }
         _ => return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice("Neither yes nor no was said.")),

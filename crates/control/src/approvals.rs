@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{
-    AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, Opinion, ShownCall,
+    AnswerScope, ApprovalNeeds, ApprovalState, Digest, HeldAnswer, HeldCall, HeldCaller, Opinion, ShownCall,
 };
 use toolwarden_store::state::Approval;
 
@@ -14,6 +14,9 @@ use crate::{Actor, ControlError, Role};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalView {
     pub id: String,
+    /// Digest of everything that is held here. An answer that names it counts only for a call with the same digest.
+    #[serde(default)]
+    pub digest: String,
     pub state: ApprovalState,
     pub server: String,
     pub tool: String,
@@ -50,6 +53,9 @@ pub struct ApprovalView {
     pub narrowed: Vec<NarrowedOffer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<HeldAnswer>,
+    /// The caller follows this call as a task; only in `approvals show`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub followed: bool,
 }
 
 /// An answer that can be given, and what it permits besides this call.
@@ -62,6 +68,7 @@ pub struct Offer {
 impl From<Approval> for ApprovalView {
     fn from(approval: Approval) -> Self {
         let Approval { id, state, call, answer, held_at, expires_at, changed_at, .. } = approval;
+        let digest = digest(&call);
         let offers = if state == ApprovalState::Held { offers(&call) } else { Vec::new() };
         let HeldCall {
             server,
@@ -83,6 +90,7 @@ impl From<Approval> for ApprovalView {
         let arguments = serde_json::from_str(&arguments).unwrap_or(serde_json::Value::String(arguments));
         Self {
             id,
+            digest,
             state,
             server,
             tool,
@@ -104,7 +112,28 @@ impl From<Approval> for ApprovalView {
             offers,
             narrowed: Vec::new(),
             answer,
+            followed: false,
         }
+    }
+}
+
+/// Digest of a held call: caller, tool, params, reason, and everything else that is kept of it.
+fn digest(call: &HeldCall) -> String {
+    serde_json::to_vec(call).map(|bytes| Digest::of_bytes(&bytes).to_string()).unwrap_or_default()
+}
+
+/// Refuses an answer to another call than the one that was shown.
+///
+/// # Errors
+/// The answer names a digest, and this call has another one.
+pub(crate) fn must_be_shown(call: &HeldCall, id: &str, shown_digest: Option<&str>) -> Result<(), ControlError> {
+    match shown_digest {
+        Some(named) if named.is_empty() || named != digest(call) => Err(ControlError::BadInput(format!(
+            "the held call {} is not the one that was shown; look at it again: `toolwarden approvals show {}`",
+            shown(id),
+            shown(id)
+        ))),
+        _ => Ok(()),
     }
 }
 

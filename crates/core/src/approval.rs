@@ -120,6 +120,9 @@ pub struct HeldCaller {
     pub run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// Name and version of the client program, as it reports them itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
 }
 
 impl From<&Caller> for HeldCaller {
@@ -136,6 +139,7 @@ impl From<&Caller> for HeldCaller {
             project: context.project.clone(),
             run: context.run.clone(),
             job: context.job.clone(),
+            client: None,
         }
     }
 }

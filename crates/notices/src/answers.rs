@@ -137,7 +137,7 @@ async fn perform(clerk: &Clerk, actor: &Actor, said: Said) -> Result<ApprovalVie
             clerk.perform::<ApprovalsApprove>(actor, request).await?
         }
         Word::Deny => {
-            let request = approvals_deny::Request { id, remember: false, note, take_back: false };
+            let request = approvals_deny::Request { id, note, ..approvals_deny::Request::default() };
             clerk.perform::<ApprovalsDeny>(actor, request).await?
         }
     };

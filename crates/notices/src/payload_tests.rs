@@ -31,6 +31,8 @@ fn view() -> ApprovalView {
         offers: Vec::new(),
         answer: None,
         machine_opinion: None,
+        digest: String::new(),
+        followed: false,
     }
 }
 

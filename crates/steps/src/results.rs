@@ -22,7 +22,7 @@ use crate::answer::Answer;
 use crate::audit::Trail;
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What};
-use crate::review::{definition, over, rejected};
+use crate::review::{definition, held_caller, over, rejected};
 use crate::settings::Hold;
 
 const RESULT_TYPE: &str = "resultType";
@@ -92,7 +92,7 @@ impl Reviewed {
                 &[("inputResponses", None), ("requestState", None)],
             ),
             claims: None,
-            caller: (&*asked.arrival.caller).into(),
+            caller: held_caller(asked),
             reason: Reason::ResultReview.code().to_owned(),
             message: Reason::ResultReview.sentence().to_owned(),
             rule: Some(format!("{} ({})", self.rule.text, self.rule.origin)),

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use toolwarden_conversations::sessions::identity;
 use toolwarden_core::json::{Part, Value};
-use toolwarden_core::name::{shown, shown_json};
+use toolwarden_core::name::{bounded, shown, shown_json};
 use toolwarden_core::{
-    AnswerScope, ApprovalState, Caller, Decision, Digest, GrantedCall, HeldAnswer, HeldCall, Payer, Payment, Reason,
-    SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR, VERDICT, Weakness, weak,
+    AnswerScope, ApprovalState, Caller, Decision, Digest, GrantedCall, HeldAnswer, HeldCall, HeldCaller, Payer,
+    Payment, Reason, SESSION_ANCHOR, ShownCall, TOKEN_ANCHOR, VERDICT, Weakness, weak,
 };
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::{Era, Version};
@@ -31,6 +31,8 @@ use crate::settings::Hold;
 
 /// Calls that are longer are answered where there is room to show them.
 const LONGEST_SHOWN: usize = 4 * 1024;
+/// Where a modern client names itself in every request.
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The one member of the form, and what it can be.
 const ANSWER: &str = "answer";
 const ALLOW: &str = "allow once";
@@ -478,7 +480,6 @@ pub(crate) fn turned_away(gateway: &Gateway, policy: &PolicySet, turned: Turned)
 /// The call as a person is shown it.
 fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
     let (call, why) = (&asked.query.call, pending.explanation());
-    let caller = &asked.arrival.caller;
     let claims = definition_of(policy, asked).and_then(|tool| tool.description.clone());
     HeldCall {
         server: call.server.to_string(),
@@ -486,7 +487,7 @@ fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
         method: asked.method.to_string(),
         params: call.params.as_ref().map(Part::raw).unwrap_or("{}").to_owned(),
         claims,
-        caller: (&**caller).into(),
+        caller: held_caller(asked),
         reason: why.reason.code().to_owned(),
         message: why.message(pending.query()),
         rule: why.rule.as_ref().map(|rule| format!("{} ({})", rule.text, rule.origin)),
@@ -499,6 +500,21 @@ fn held_call(policy: &PolicySet, asked: &Asked, pending: &Pending) -> HeldCall {
         result: None,
         opinion: None,
     }
+}
+
+/// The caller as a person is shown them, with the client program where it named itself: in this call, or when the
+/// session began.
+pub(crate) fn held_caller(asked: &Asked) -> HeldCaller {
+    let params = asked.query.call.params.as_ref().map(Part::value);
+    let in_call = params.and_then(|params| params.get("_meta")).and_then(|meta| meta.get(META_CLIENT));
+    let agreed = asked.arrival.session.as_ref().and_then(|session| session.agreed());
+    let in_session = agreed.and_then(|agreed| agreed.client.as_ref()).map(Part::value);
+    let client = in_call.or(in_session).and_then(|info| {
+        let text = |member: &str| info.get(member).and_then(|text| text.as_str());
+        let (name, version) = (text("name")?, text("version").unwrap_or_default());
+        Some(format!("{} {}", bounded(&name), bounded(&version)).trim().to_owned())
+    });
+    HeldCaller { client: client.filter(|client| !client.is_empty()), ..(&*asked.arrival.caller).into() }
 }
 
 fn definition_of<'a>(policy: &'a PolicySet, asked: &Asked) -> Option<&'a toolwarden_policy::input::ToolDefinition> {

@@ -78,7 +78,19 @@ impl Desk {
         })
     }
 
-    async fn answer<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
+    /// Runs something that asks again and again.
+    pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// Whether a server runs here.
+    pub fn is_served(&self) -> Result<bool> {
+        let socket = self.locations.data_dir.join(SOCKET_NAME);
+        self.runtime.block_on(line::connect(&socket)).map(|stream| stream.is_some())
+    }
+
+    /// The same as `ask`, where something else is waited for, too.
+    pub async fn answer<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
         let socket = self.locations.data_dir.join(SOCKET_NAME);
         match line::connect(&socket).await? {
             Some(stream) => line::ask::<O>(stream, &request, &socket).await?.map_err(|fault| failed(&fault)),
@@ -88,11 +100,14 @@ impl Desk {
 
     /// Asks only a running server; none where no server answers.
     pub fn ask_server<O: Operation>(&self, request: &O::Request) -> Result<Option<O::Outcome>> {
-        self.runtime.block_on(async {
-            let socket = self.locations.data_dir.join(SOCKET_NAME);
-            let Some(stream) = line::connect(&socket).await? else { return Ok(None) };
-            line::ask::<O>(stream, request, &socket).await?.map(Some).map_err(|fault| failed(&fault))
-        })
+        self.runtime.block_on(self.answer_of_server::<O>(request))
+    }
+
+    /// The same, where something else is waited for, too.
+    pub async fn answer_of_server<O: Operation>(&self, request: &O::Request) -> Result<Option<O::Outcome>> {
+        let socket = self.locations.data_dir.join(SOCKET_NAME);
+        let Some(stream) = line::connect(&socket).await? else { return Ok(None) };
+        line::ask::<O>(stream, request, &socket).await?.map(Some).map_err(|fault| failed(&fault))
     }
 
     /// Where the files are that count.

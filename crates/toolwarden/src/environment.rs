@@ -113,50 +113,6 @@ pub fn terminal_width() -> usize {
     size.map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-/// Lines of the terminal; without one, what most have.
-pub fn terminal_height() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    size.map(|size| usize::from(size.ws_row)).ok().filter(|rows| *rows > 4).unwrap_or(24)
-}
-
-/// A terminal that gives keys as they are pressed and shows a screen of its own. As it was before, once this is gone.
-#[derive(Debug)]
-pub struct RawTerminal {
-    former: rustix::termios::Termios,
-}
-
-impl RawTerminal {
-    /// None where keys or the screen are no terminal's.
-    pub fn enter() -> Option<Self> {
-        use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
-        use std::io::{IsTerminal, Write};
-        if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-            return None;
-        }
-        let former = tcgetattr(std::io::stdin()).ok()?;
-        let mut raw = former.clone();
-        raw.make_raw();
-        // Waiting for a key ends after a fifth of a second without one.
-        raw.special_codes[SpecialCodeIndex::VMIN] = 0;
-        raw.special_codes[SpecialCodeIndex::VTIME] = 2;
-        tcsetattr(std::io::stdin(), OptionalActions::Flush, &raw).ok()?;
-        let terminal = Self { former };
-        let mut out = std::io::stdout();
-        out.write_all(b"\x1b[?1049h\x1b[?25l\x1b[2J").and_then(|()| out.flush()).ok()?;
-        Some(terminal)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        use rustix::termios::{OptionalActions, tcsetattr};
-        use std::io::Write;
-        let mut out = std::io::stdout();
-        let _ = out.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| out.flush());
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.former);
-    }
-}
-
 /// Asks the person at the terminal for something that must not show while it is typed.
 ///
 /// # Errors

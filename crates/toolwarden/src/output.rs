@@ -11,6 +11,8 @@ use toolwarden_core::Decision;
 use toolwarden_core::name::{shown, shown_json};
 use toolwarden_policy::Finding;
 
+pub use toolwarden_watch::words::in_one_line;
+
 use crate::environment;
 
 /// What a command ends with (INTERFACES: exit codes).
@@ -106,11 +108,6 @@ pub fn shorten(text: &str, width: usize) -> String {
     }
     let kept: String = text.chars().take(width.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
-}
-
-/// Somebody's text for a line of a list.
-pub fn in_one_line(text: &str) -> String {
-    text.split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 /// A word in colour, on a terminal.

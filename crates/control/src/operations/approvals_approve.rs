@@ -11,7 +11,7 @@ use super::allowlist_add::{AllowlistAdd, Request as AddRequest};
 use super::approvals_answer::{Outcome, Said, answer, whose};
 use super::approvals_show::find;
 use super::grants_issue::issue;
-use crate::approvals::offers;
+use crate::approvals::{must_be_shown, offers};
 use crate::narrowing::{choose, may_be_narrowed};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -40,6 +40,9 @@ pub struct Request {
     /// For `narrowed`: arguments that may be anything.
     #[serde(default)]
     pub free: Vec<String>,
+    /// Only if the call has this digest: the one that `approvals show` gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 impl Operation for ApprovalsApprove {
@@ -55,6 +58,7 @@ impl Operation for ApprovalsApprove {
         let scope = request.scope.unwrap_or(AnswerScope::Once);
         let approval = find(clerk, actor, &request.id).await?;
         let call = approval.call.clone();
+        must_be_shown(&call, &request.id, request.digest.as_deref())?;
         check_scope(&call, scope)?;
         // Made before anything counts: what cannot be an entry is said now.
         let narrowed = narrowed(&call, scope, &request)?;

@@ -9,13 +9,14 @@ use toolwarden_store::state::Approval;
 use super::allowlist_edit::edit_lists;
 use super::approvals_answer::{Outcome, Said, answer, whose};
 use super::approvals_show::find;
+use crate::approvals::must_be_shown;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
 #[derive(Debug)]
 pub struct ApprovalsDeny;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
@@ -27,6 +28,9 @@ pub struct Request {
     /// Also where somebody permitted it, and the call was not made yet.
     #[serde(default)]
     pub take_back: bool,
+    /// Only if the call has this digest: the one that `approvals show` gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 impl Operation for ApprovalsDeny {
@@ -41,6 +45,7 @@ impl Operation for ApprovalsDeny {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let approval = find(clerk, actor, &request.id).await?;
         let call = approval.call.clone();
+        must_be_shown(&call, &request.id, request.digest.as_deref())?;
         let takes_back = request.take_back && approval.state == ApprovalState::Approved;
         let said = if takes_back { Said::NotAnyMore } else { Said::No };
         if request.remember {

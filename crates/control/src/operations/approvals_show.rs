@@ -36,7 +36,9 @@ impl Operation for ApprovalsShow {
         let approval = find(clerk, actor, &request.id).await?;
         let is_open = approval.state == ApprovalState::Held && may_be_narrowed(&approval.call);
         let narrowed = if request.narrowed && is_open { suggest(clerk, actor, &approval).await? } else { Vec::new() };
-        Ok(ApprovalView { narrowed, ..approval.into() })
+        // Only told to people: where it cannot be looked up, the call can be answered all the same.
+        let followed = clerk.state()?.is_followed(&approval.id).await.unwrap_or_default();
+        Ok(ApprovalView { narrowed, followed, ..approval.into() })
     }
 }
 

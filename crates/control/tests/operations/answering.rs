@@ -1,7 +1,8 @@
 //! Held calls at the clerk's desk: who finds them, what is said twice, what is taken back.
 
 use toolwarden_control::operations::{
-    ApprovalsApprove, ApprovalsDeny, ApprovalsList, approvals_approve, approvals_deny, approvals_list,
+    ApprovalsApprove, ApprovalsDeny, ApprovalsList, ApprovalsShow, approvals_approve, approvals_deny, approvals_list,
+    approvals_show,
 };
 use toolwarden_control::{Actor, Role, Via};
 use toolwarden_core::{ApprovalNeeds, ApprovalState, Clock, HeldCall, HeldCaller, Payer};
@@ -111,6 +112,33 @@ async fn review_4_a_call_that_may_have_run_is_permitted_again_only_by_whoever_sa
     assert!(done.as_ref().is_ok_and(|done| done.approval.state == ApprovalState::Approved), "{done:?}");
 }
 
+/// An answer that names another digest than the call has changes nothing, whatever it says.
+#[tokio::test]
+async fn review_4_an_answer_counts_only_for_the_call_that_was_shown() {
+    let office = office(true).await;
+    hold(&office, "one", "ada", &[]).await;
+    hold(&office, "two", "ada", &[]).await;
+    let actor = office.actor.clone();
+    let show = |id: &str| {
+        let request = approvals_show::Request { id: id.to_owned(), narrowed: false };
+        office.clerk.perform::<ApprovalsShow>(&actor, request)
+    };
+    let (Ok(one), Ok(two)) = (show("one").await, show("two").await) else { unreachable!("both wait") };
+    assert!(one.digest.len() == 64 && one.digest != two.digest, "{} {}", one.digest, two.digest);
+    for named in [two.digest.as_str(), "", "0"] {
+        let digest = Some(named.to_owned());
+        let request = approvals_approve::Request { id: "one".to_owned(), digest: digest.clone(), ..<_>::default() };
+        let approved = office.clerk.perform::<ApprovalsApprove>(&actor, request).await.map_err(|why| why.to_string());
+        assert!(approved.as_ref().is_err_and(|why| why.contains("not the one that was shown")), "{approved:?}");
+        let request = approvals_deny::Request { id: "one".to_owned(), remember: true, digest, ..<_>::default() };
+        let denied = office.clerk.perform::<ApprovalsDeny>(&actor, request).await.map_err(|why| why.to_string());
+        assert!(denied.as_ref().is_err_and(|why| why.contains("not the one that was shown")), "{denied:?}");
+        assert!(show("one").await.is_ok_and(|view| view == one), "nothing changed");
+    }
+    let request = approvals_approve::Request { id: "one".to_owned(), digest: Some(one.digest), ..<_>::default() };
+    assert!(office.clerk.perform::<ApprovalsApprove>(&actor, request).await.is_ok());
+}
+
 #[tokio::test]
 async fn review_3_what_was_permitted_is_taken_back_only_by_whoever_says_so() {
     let office = office(true).await;
@@ -119,7 +147,7 @@ async fn review_3_what_was_permitted_is_taken_back_only_by_whoever_says_so() {
     let request = approvals_approve::Request { id: "one".to_owned(), ..approvals_approve::Request::default() };
     assert!(office.clerk.perform::<ApprovalsApprove>(&actor, request).await.is_ok());
     let deny = |take_back| {
-        let request = approvals_deny::Request { id: "one".to_owned(), remember: false, note: None, take_back };
+        let request = approvals_deny::Request { id: "one".to_owned(), take_back, ..approvals_deny::Request::default() };
         office.clerk.perform::<ApprovalsDeny>(&actor, request)
     };
     let refused = deny(false).await.map(|_| ()).map_err(|error| error.to_string());

@@ -55,12 +55,13 @@ pub fn run(places: &Places, command: &ApprovalsCommand) -> Result<Exit> {
         ApprovalsCommand::Approve { id, scope, conditions, free, note, again, format } => {
             let (scope, note) = (Some((*scope).into()), note.clone());
             let (id, conditions, free) = (id.clone(), conditions.clone(), free.clone());
-            let request = approvals_approve::Request { id, scope, note, again: *again, conditions, free };
+            let request = approvals_approve::Request { id, scope, note, again: *again, conditions, free, digest: None };
             told(&desk.ask::<ApprovalsApprove>(request)?, format)
         }
         ApprovalsCommand::Deny { id, remember, note, take_back, format } => {
             let (id, note) = (id.clone(), note.clone());
-            let request = approvals_deny::Request { id, remember: *remember, note, take_back: *take_back };
+            let request =
+                approvals_deny::Request { id, remember: *remember, note, take_back: *take_back, digest: None };
             told(&desk.ask::<ApprovalsDeny>(request)?, format)
         }
         ApprovalsCommand::Link { id, user, groups, format } => {

@@ -2,29 +2,15 @@
 
 use crate::house::House;
 
+/// That every command is described, with an example, is checked from the definition itself (`help_tests.rs` of the command line).
 #[test]
-fn every_command_has_help_with_an_example() {
+fn help_is_printed_for_commands_and_their_verbs() {
     let house = House::new();
-    for command in [
-        "explain",
-        "lint",
-        "describe",
-        "allow",
-        "disallow",
-        "allowlist",
-        "modes",
-        "rules",
-        "trust",
-        "audit",
-        "servers",
-        "vault",
-        "doctor",
-    ] {
-        let ran = house.run(&[command, "--help"]);
-        assert_eq!(ran.code, 0, "{command}");
+    for command in [&["explain", "--help"][..], &["approvals", "--help"], &["approvals", "watch", "--help"]] {
+        let ran = house.run(command);
         assert!(
-            ran.out.contains("Example") && ran.out.contains(&format!("toolwarden {}", command.replace("dis", ""))),
-            "{command}\n{}",
+            ran.code == 0 && ran.out.contains("Example") && ran.out.contains("--data-dir"),
+            "{command:?}\n{}",
             ran.out
         );
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::workspace::{read, root};
 
 /// Room → rooms it may use.
-const ROOMS: [(&str, &[&str]); 26] = [
+const ROOMS: [(&str, &[&str]); 27] = [
     ("core", &[]),
     ("shell", &[]),
     ("policy", &["core", "shell"]),
@@ -47,6 +47,7 @@ const ROOMS: [(&str, &[&str]); 26] = [
     ("control", &["core", "policy", "sources", "store", "pins", "advice"]),
     ("console", &["core", "control"]),
     ("notices", &["core", "store", "net", "control"]),
+    ("watch", &["core", "control"]),
     ("cli", &["core"]),
     ("demo", &[]),
     (
@@ -68,6 +69,7 @@ const ROOMS: [(&str, &[&str]); 26] = [
             "control",
             "console",
             "notices",
+            "watch",
             "cli",
             "demo",
         ],
@@ -99,6 +101,7 @@ const HEAVY: [(&str, &[&str]); 12] = [
             "control",
             "console",
             "notices",
+            "watch",
             "toolwarden",
         ],
     ),

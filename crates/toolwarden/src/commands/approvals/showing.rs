@@ -2,9 +2,10 @@
 
 use toolwarden_control::ApprovalView;
 use toolwarden_core::name::{shown, shown_json};
-use toolwarden_core::{Agreement, ApprovalState, MachineVerdict, Opinion};
+use toolwarden_core::{Agreement, ApprovalState};
+use toolwarden_watch::words::{caller, in_one_line, in_quotes, machine, needs, tool, who};
 
-use crate::output::{Colour, coloured, in_one_line};
+use crate::output::{Colour, coloured};
 use crate::table::{self, Cell, Last};
 
 pub fn list(approvals: &[ApprovalView]) -> String {
@@ -20,23 +21,6 @@ pub fn list(approvals: &[ApprovalView]) -> String {
     };
     let headings = ["ID", "STATE", "WHO", "TOOL", "REASON", "ARGUMENTS"];
     table::text(&headings, approvals.iter().map(row).collect(), Last::Cut)
-}
-
-pub fn tool(view: &ApprovalView) -> String {
-    format!("{}:{}", shown(&view.server), shown(&view.tool))
-}
-
-/// Who makes the call, in a word or two.
-pub fn who(view: &ApprovalView) -> String {
-    let caller = &view.caller;
-    let user = caller.user.as_deref().map(shown);
-    let role = caller.role.as_deref().map(shown);
-    match (user, role) {
-        (Some(user), Some(role)) => format!("{role} of {user}"),
-        (Some(user), None) => user.into_owned(),
-        (None, Some(role)) => role.into_owned(),
-        (None, None) => "somebody".to_owned(),
-    }
 }
 
 pub fn colour(state: ApprovalState) -> Colour {
@@ -55,16 +39,14 @@ pub fn whole(view: &ApprovalView) -> String {
     format!("{}{}", coloured(view.state.as_str(), colour(view.state)), after_state(view))
 }
 
-/// The same without colours.
-pub fn plain(view: &ApprovalView) -> String {
-    format!("{}{}", view.state.as_str(), after_state(view))
-}
-
 fn after_state(view: &ApprovalView) -> String {
     let mut text = format!("  {}\n", tool(view));
     let mut line = |name: &str, words: &str| text.push_str(&format!("  {name:<10} {words}\n"));
     line("id", &view.id);
     line("who", &caller(view));
+    if let Some(client) = &view.caller.client {
+        line("client", &in_one_line(client));
+    }
     line("because", &format!("{} ({})", shown(&view.message), view.reason));
     if let Some(rule) = &view.rule {
         line("rule", &shown(rule));
@@ -81,6 +63,9 @@ fn after_state(view: &ApprovalView) -> String {
         let what = if answer.is_approval { "approved" } else { "denied" };
         let note = answer.note.as_deref().map(|note| format!(": {}", shown(note))).unwrap_or_default();
         line("answer", &format!("{what} ({}) by {} at {}{note}", answer.scope.as_str(), shown(&answer.by), answer.at));
+    }
+    if view.followed {
+        line("task", "its caller follows it as a task, which goes on once the call is approved");
     }
     text.push_str("  arguments\n");
     for line in shown_json(&view.laid_out).lines() {
@@ -107,17 +92,6 @@ fn after_state(view: &ApprovalView) -> String {
     }
     narrowed(&mut text, view);
     text
-}
-
-/// What a model says is hostile: it read the call, and may say what the call told it to.
-fn machine(opinion: &Opinion) -> String {
-    let says = match opinion.verdict {
-        Some(MachineVerdict::Allow) => "would allow it",
-        Some(MachineVerdict::Hold) => "would hold it",
-        None => "has no verdict",
-    };
-    let shadow = if opinion.is_shadow { ", only listened to" } else { "" };
-    format!("{says} ({}{shadow}): \"{}\"", in_one_line(&opinion.model), in_one_line(&opinion.words))
 }
 
 /// How persons and the classifier agree, case by case.
@@ -147,41 +121,4 @@ fn narrowed(text: &mut String, view: &ApprovalView) {
         ));
         text.push_str(&format!("      adds {}\n", shown(&offer.entry)));
     }
-}
-
-/// For a shell.
-fn in_quotes(text: &str) -> String {
-    format!("'{}'", shown(text).replace('\'', "'\\''"))
-}
-
-fn caller(view: &ApprovalView) -> String {
-    let caller = &view.caller;
-    let named = [
-        ("token", &caller.token),
-        ("mode", &caller.mode),
-        ("task", &caller.task),
-        ("project", &caller.project),
-        ("run", &caller.run),
-        ("job", &caller.job),
-    ];
-    let known: Vec<_> = named
-        .iter()
-        .filter_map(|(name, value)| value.as_deref().map(|value| format!("{name} {}", shown(value))))
-        .collect();
-    if known.is_empty() { who(view) } else { format!("{} ({})", who(view), known.join(", ")) }
-}
-
-fn needs(view: &ApprovalView) -> String {
-    let mut needs = Vec::new();
-    if !view.needs.approvers.is_empty() {
-        let named: Vec<_> = view.needs.approvers.iter().map(|name| shown(name)).collect();
-        needs.push(format!("an answer of {}", named.join(" or ")));
-    }
-    if view.needs.second_person {
-        needs.push("another person than the caller".to_owned());
-    }
-    if view.needs.reason {
-        needs.push("a note that says why".to_owned());
-    }
-    needs.join(", ")
 }
