@@ -70,6 +70,7 @@ fn answered(view: &ApprovalView, by: &str) -> ApprovalView {
         at: noon(),
         scope: AnswerScope::Once,
         note: None,
+        token: None,
     };
     ApprovalView { state: ApprovalState::Approved, answer: Some(answer), ..view.clone() }
 }
