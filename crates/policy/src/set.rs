@@ -41,6 +41,8 @@ pub struct Base {
     pub rules: Rules,
     pub(crate) settings: Settings,
     pub(crate) places: Places,
+    /// Keys and data among the places.
+    pub(crate) keys: Places,
     /// Of every call that no server or tool says otherwise about.
     pub limits: LimitsInput,
 }
@@ -77,6 +79,7 @@ impl Base {
             rules,
             settings,
             places: Places::compile(&input.protected_paths, input.home.as_deref()).with_secret(&input.secret_paths),
+            keys: Places::compile(&input.secret_paths, input.home.as_deref()),
             limits: input.limits,
             approvers,
         })

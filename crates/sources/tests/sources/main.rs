@@ -2,6 +2,7 @@
 
 mod broken;
 mod editing;
+mod following;
 mod home;
 mod layers;
 mod properties;
