@@ -2,7 +2,7 @@
 //!
 //! A shell call is read as a line. The arguments of any other tool are searched for places Toolwarden
 //! lives by and for command lines that run it: what a server says of its tools is the server's word, so
-//! nobody knows whether a tool writes. Reading a resource writes nothing.
+//! nobody knows whether a tool writes. Reading a resource writes nothing, so only keys and data are kept from it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use toolwarden_core::json::{Kind, Value, unescape};
 use toolwarden_core::{CallKind, Operation, Reason, weak};
 
 use crate::autorun::command::directory;
-use crate::shell::{self, Places};
+use crate::shell::{self, FileFacts, Places};
 use crate::subject::{Arguments, Subject};
 use crate::verdict::Step;
 
@@ -24,6 +24,7 @@ pub(crate) fn self_protection(subject: &Subject<'_>) -> Option<Step> {
             shell::touches_toolwarden(line, places.belongings(), &directory(subject), &subject.query.files)
         }
         CallKind::Mcp { operation: Operation::CallTool } => in_arguments(subject, places),
+        CallKind::Mcp { operation: Operation::ReadResource } => in_resource(subject),
         CallKind::Mcp { .. } | CallKind::Fetch { .. } => None,
     };
     Some(Step::because(Reason::SelfProtection).noting(why?))
@@ -31,6 +32,9 @@ pub(crate) fn self_protection(subject: &Subject<'_>) -> Option<Step> {
 
 fn in_arguments(subject: &Subject<'_>, places: &Places) -> Option<String> {
     let Arguments::Known(Some(arguments)) = subject.arguments else { return None };
+    if let Some(why) = led_by_link(&subject.query.files, places) {
+        return Some(why);
+    }
     // One pass over the text as sent; almost every call ends here.
     if !places.may_be_named_in(arguments.raw()) {
         return None;
@@ -38,6 +42,25 @@ fn in_arguments(subject: &Subject<'_>, places: &Places) -> Option<String> {
     let workspaces = &subject.policy.base().workspaces;
     let left = Cell::new(weak::limit(MOST_LINES));
     Search { left, places, workspaces, here: subject.query.workspace() }.value(arguments)
+}
+
+/// Of a tool's arguments only those are looked up that may be paths; each that is a link must lead elsewhere.
+fn led_by_link(files: &FileFacts, places: &Places) -> Option<String> {
+    if files.are_too_many() {
+        return Some("its arguments name too many paths to follow their links".to_owned());
+    }
+    files.links().find_map(|(path, real)| {
+        let place = places.named_in(&real.to_string_lossy(), None)?;
+        Some(format!("{} leads to {}, which belongs to toolwarden", path.display(), place.display()))
+    })
+}
+
+/// A resource may be read unless it is one of our keys or data.
+fn in_resource(subject: &Subject<'_>) -> Option<String> {
+    let Arguments::Known(Some(params)) = subject.arguments else { return None };
+    let uri = params.get("uri")?.as_str()?;
+    let place = subject.policy.base().keys.named_in(&uri, subject.query.workspace())?;
+    Some(format!("reads {}, which holds keys or data of toolwarden", place.display()))
 }
 
 /// So many bytes of one call's arguments are read as command lines; a call with more is held unread (WORK-1).

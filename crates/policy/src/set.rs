@@ -43,6 +43,8 @@ pub struct Base {
     pub(crate) settings: Settings,
     pub(crate) places: Places,
     pub(crate) workspaces: Vec<PathBuf>,
+    /// Keys and data among the places.
+    pub(crate) keys: Places,
     /// Of every call that no server or tool says otherwise about.
     pub limits: LimitsInput,
 }
@@ -80,6 +82,7 @@ impl Base {
             settings,
             places: Places::compile(&input.protected_paths, input.home.as_deref()).with_secret(&input.secret_paths),
             workspaces: input.workspaces.clone(),
+            keys: Places::compile(&input.secret_paths, input.home.as_deref()),
             limits: input.limits,
             approvers,
         })

@@ -39,6 +39,7 @@ pub struct FileFacts {
     repositories: HashMap<PathBuf, Repository>,
     /// Paths that are there.
     present: BTreeSet<PathBuf>,
+    are_too_many: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,7 +66,26 @@ impl FileFacts {
         repositories: HashMap<PathBuf, Repository>,
         present: BTreeSet<PathBuf>,
     ) -> Self {
-        Self { looked: Looked::Yes, paths, repositories, present }
+        Self { looked: Looked::Yes, paths, repositories, present, are_too_many: false }
+    }
+
+    /// There were more paths than are looked up for one call.
+    #[must_use]
+    pub fn too_many() -> Self {
+        Self { are_too_many: true, ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn are_too_many(&self) -> bool {
+        self.are_too_many
+    }
+
+    /// Every path that a link leads elsewhere, and where.
+    pub fn links(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.paths.iter().filter_map(|(path, real)| match real {
+            Real::Elsewhere(real) => Some((path.as_path(), real.as_path())),
+            Real::AsWritten | Real::Unresolved => None,
+        })
     }
 
     #[must_use]

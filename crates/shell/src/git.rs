@@ -4,6 +4,7 @@
 
 use crate::git_forms::{Form, Operands, forms};
 use crate::line::Word;
+use crate::options::possible_verb_tails;
 use crate::wrappers::listed;
 
 /// Options before the subcommand that change nothing but what is printed or how paths are read.
@@ -54,6 +55,24 @@ pub(super) fn read(arguments: &[Word]) -> Result<Known<'_>, &str> {
     check_shape(verb, &parsed)?;
     known.paths.extend(parsed.operands.iter().chain(&parsed.values).copied());
     Ok(known)
+}
+
+/// Subcommands that leave the work tree as it is.
+const STILL_VERBS: &str = "\
+    status log diff show branch tag add commit push fetch remote blame grep ls-files ls-tree ls-remote rev-parse rev-list \
+    describe shortlog reflog for-each-ref show-ref symbolic-ref cat-file archive hash-object update-index merge-base \
+    name-rev fsck cherry count-objects check-ignore check-attr notes worktree submodule var help version config whatchanged \
+    range-diff diff-tree diff-index diff-files";
+
+/// Whether git may bring other files into the work tree.
+pub(super) fn changes_tree(arguments: &[Word]) -> bool {
+    let mut tails = possible_verb_tails(arguments);
+    let leaves = tails.any(|tail| {
+        let words: Vec<&str> = tail.iter().map(|word| word.text.as_str()).collect();
+        let is_new_branch = matches!(words.as_slice(), ["checkout", "-b", _] | ["switch", "-c", _]);
+        is_new_branch || words.first().is_some_and(|verb| listed(STILL_VERBS, verb))
+    });
+    !arguments.is_empty() && !leaves
 }
 
 /// The words behind a subcommand, sorted.

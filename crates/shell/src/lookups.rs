@@ -10,7 +10,6 @@ use crate::facts::{FileFacts, Questions, Real, Repository};
 use crate::git;
 use crate::interpreters;
 use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
-use crate::options;
 use crate::reach::{Reached, visit};
 use crate::readers::{is_reader, path_words};
 use crate::self_protection::{Ground, forms};
@@ -179,13 +178,6 @@ fn git_runs<'a>(line: &'a ShellLine, ground: &Ground<'_>) -> Vec<GitRun<'a>> {
     runs
 }
 
-/// Subcommands that leave the work tree as it is.
-const STILL_VERBS: &str = "\
-    status log diff show branch tag add commit push fetch remote blame grep ls-files ls-tree ls-remote rev-parse rev-list \
-    describe shortlog reflog for-each-ref show-ref symbolic-ref cat-file archive hash-object update-index merge-base \
-    name-rev fsck cherry count-objects check-ignore check-attr notes worktree submodule var help version config whatchanged \
-    range-diff diff-tree diff-index diff-files apply";
-
 /// Names without which no directory is shaped like git's.
 const SHAPE: &str = "head objects refs config gitdir commondir";
 
@@ -198,8 +190,7 @@ fn may_shape_a_repository(command: &SimpleCommand) -> bool {
     let Some(name) = &command.name else { return true };
     let program = program(name);
     if program == "git" {
-        let mut verbs = options::possible_verb_tails(&command.arguments).filter_map(|tail| tail.first());
-        return !command.arguments.is_empty() && !verbs.any(|verb| listed(STILL_VERBS, &verb.text));
+        return git::changes_tree(&command.arguments);
     }
     let runs_code = interpreters::is_interpreter(&program)
         || wrappers::starts_programs(&program)

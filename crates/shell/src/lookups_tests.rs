@@ -108,6 +108,13 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
         "unzip a.zip -d out && cp x out/l",
         "cp -a tree out && tee out/l",
         "git clone https://example.com/x out && cp x out/l",
+        "tar -xf a.tar && echo x > l",
+        "tar -xf a.tar; tee l",
+        "sh -c 'tar -xf a.tar; echo x > l'",
+        "patch -p1 < x.patch && cp x l",
+        "git pull && echo x > l",
+        "git checkout other && cp x l",
+        "git clone https://example.com/x && cp x x/l",
         "cd .. && tar -xf a.tar",
         "cd .. && unzip a.zip",
         "cd .. && patch -p1 < x.patch",
@@ -126,6 +133,8 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
         "ln -s a b && cp x b",
         "tar -tf a.tar",
         "git apply --check x.patch",
+        "git checkout -b new && echo x > f && git add f && git commit -m f",
+        "git pull && cat l",
         "mkdir -p out && cp a out/b",
     ] {
         assert!(!held(text, &[]), "{text}");

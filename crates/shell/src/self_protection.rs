@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::braces;
 use crate::facts::{FileFacts, Real};
 use crate::git;
-use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
+use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word, join};
 use crate::options;
 use crate::paths::{normalise, resolve};
 use crate::reach::{Invocation, Reached, visit};
@@ -114,7 +114,12 @@ pub(super) fn look(
     let mut keys = ground.clone();
     keys.protected = belongings.secret.iter().map(|path| normalise(path)).collect();
     ground.keys = Some(Box::new(keys));
-    if let Some(why) = line.all_redirections().find_map(|redirection| ground.redirection(redirection)) {
+    let of_command = |one: &SimpleCommand| {
+        let own = key(one.name.as_deref().unwrap_or_default(), &one.arguments);
+        one.redirections.iter().find_map(|found| ground.redirection(found, &own))
+    };
+    let of_line = || line.redirections.iter().find_map(|found| ground.redirection(found, ""));
+    if let Some(why) = line.commands.iter().find_map(of_command).or_else(of_line) {
         return Some(why);
     }
     // A variable may carry such a word to any command.
@@ -131,7 +136,7 @@ pub(super) fn look(
         why = match reached {
             Reached::Unknown { text } if mentions => Some(format!("cannot tell what `{text}` does with toolwarden")),
             Reached::Unknown { .. } => None,
-            Reached::Redirection(redirection) => ground.redirection(redirection),
+            Reached::Redirection(redirection) => ground.redirection(redirection, ""),
             Reached::Invocation(invocation) if in_document && !is_reader(&program(invocation.name)) => {
                 Some(format!("`{}` is given text that names files of toolwarden", invocation.name))
             }
@@ -170,8 +175,8 @@ pub(super) struct Ground<'a> {
     here: PathBuf,
     /// A `cd` goes to a place that cannot be known.
     is_lost: bool,
-    /// Where trees are unpacked or copied to by the line itself: links may be among them.
-    unpacked: Vec<PathBuf>,
+    /// Where trees are unpacked or copied to by the line itself, each with its command: links may be among them.
+    unpacked: Vec<(String, PathBuf)>,
     home: Option<&'a Path>,
     facts: &'a FileFacts,
     given: Given,
@@ -195,16 +200,27 @@ impl<'a> Ground<'a> {
         if ground.follow_directories(line) == Followed::TooMany {
             return None;
         }
-        let makes_trees = |command: &&SimpleCommand| {
-            let name = command.name.as_deref().map(program).unwrap_or_default();
-            let clones = name == "git" && command.arguments.iter().any(|word| word.text == "clone");
-            clones || listed("tar gtar bsdtar unzip rsync", &name) || unpacking::takes_trees(&name, &command.arguments)
-        };
-        let words = line.commands.iter().filter(makes_trees).flat_map(|command| &command.arguments);
-        ground.unpacked =
-            words.flat_map(forms).flat_map(|form| ground.spots(&form)).map(|path| normalise(&path)).collect();
-        ground.unpacked.retain(|path| !ground.bases.contains(path));
+        let mut unpacked = Vec::new();
+        visit(line, &mut |reached| {
+            if let Reached::Invocation(invocation) = reached {
+                let targets = ground.unpacked_by(&program(invocation.name), invocation.arguments);
+                unpacked.extend(targets.into_iter().map(|target| (key(invocation.name, invocation.arguments), target)));
+            }
+            ControlFlow::Continue(())
+        });
+        ground.unpacked = unpacked;
         Some(ground)
+    }
+
+    /// Where a command brings trees, in which links may be. Git brings them into the whole work tree.
+    fn unpacked_by(&self, program: &str, arguments: &[Word]) -> Vec<PathBuf> {
+        if writes_unnamed(program, arguments) || (program == "git" && git::changes_tree(arguments)) {
+            return self.bases.clone();
+        }
+        if !listed("tar gtar bsdtar unzip rsync", program) && !unpacking::takes_trees(program, arguments) {
+            return Vec::new();
+        }
+        arguments.iter().flat_map(forms).flat_map(|form| self.spots(&form)).map(|path| normalise(&path)).collect()
     }
 
     pub(super) fn bases(&self) -> &[PathBuf] {
@@ -251,12 +267,13 @@ impl<'a> Ground<'a> {
         Followed::All
     }
 
-    fn redirection(&self, redirection: &Redirection) -> Option<String> {
+    /// Judges a redirection of the command with this key.
+    fn redirection(&self, redirection: &Redirection, own: &str) -> Option<String> {
         match redirection.direction {
             Direction::Duplicates => None,
             Direction::Reads => self.keys.as_deref()?.place(&redirection.target, Trees::Named).map(reads),
             Direction::Writes => {
-                let through = self.through_unpacked(&redirection.target);
+                let through = self.through_unpacked(&redirection.target, own);
                 let touched = self.touched(&redirection.target, Trees::Used).or(through);
                 touched.map(|touched| touched.said("writes to"))
             }
@@ -284,7 +301,9 @@ impl<'a> Ground<'a> {
         let found = words().chain(unnamed).find_map(|word| self.touched(word, trees));
         let found = found.or_else(|| words().filter(|_| program == "ln").find_map(|word| self.linked(word)));
         let is_writer = listed(WRITERS, &program);
-        let found = found.or_else(|| words().filter(|_| is_writer).find_map(|word| self.through_unpacked(word)));
+        let own = key(invocation.name, invocation.arguments);
+        let through = || words().filter(|_| is_writer).find_map(|word| self.through_unpacked(word, &own));
+        let found = found.or_else(through);
         found.map(|touched| touched.said(&format!("`{program}` touches")))
     }
 
@@ -310,10 +329,13 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// A word that is written below a tree which the line itself unpacks.
-    fn through_unpacked(&self, word: &Word) -> Option<Touched<'_>> {
+    /// A word that is written below a tree which another command of the line unpacks.
+    fn through_unpacked(&self, word: &Word, own: &str) -> Option<Touched<'_>> {
         let spots = forms(word).into_iter().flat_map(|form| self.spots(&form)).map(|path| normalise(&path));
-        let mut below = spots.filter(|path| self.unpacked.iter().any(|tree| path != tree && path.starts_with(tree)));
+        let is_below = |path: &PathBuf| {
+            self.unpacked.iter().any(|(other, tree)| other != own && path != tree && path.starts_with(tree))
+        };
+        let mut below = spots.filter(is_below);
         below.next().map(Touched::Unresolved)
     }
 
@@ -474,6 +496,11 @@ pub(super) fn is_telling(program: &str) -> bool {
         || wrappers::changes_directory(program)
         || wrappers::reach(program).is_some()
         || wrappers::starts_programs(program)
+}
+
+/// What tells one command of a line from another.
+fn key(name: &str, arguments: &[Word]) -> String {
+    format!("{name} {}", join(arguments))
 }
 
 fn reads(place: &Path) -> String {

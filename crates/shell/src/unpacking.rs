@@ -69,8 +69,8 @@ fn tar<'a>(texts: &[&'a str]) -> Option<&'a str> {
         return Some(first);
     }
     let targets = values(texts, "-C", "--directory");
-    let is_certain = !(is_old_style && first.contains('C')) && !targets.is_empty();
-    (!is_certain || !targets.into_iter().all(is_below)).then_some(first)
+    let is_unsure = targets.is_empty() || (is_old_style && first.contains('C'));
+    (is_unsure || !targets.into_iter().all(is_below)).then_some(first)
 }
 
 fn unzip<'a>(texts: &[&'a str]) -> Option<&'a str> {

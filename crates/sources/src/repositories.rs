@@ -73,7 +73,9 @@ fn is_plain(git: &Path, workspace: Option<&Path>) -> bool {
         }
         Err(_) => !has("hooks"),
     };
-    hooks && config_is_harmless(&directory.join("config"))
+    // The state of a submodule lies in the workspace's own `.git` and says where its files are.
+    let is_module = directory != git;
+    hooks && config_is_harmless(&directory.join("config"), is_module)
 }
 
 /// The directory itself, or the one a submodule's file leads to inside of the workspace's own.
@@ -90,7 +92,7 @@ fn state_of(git: &Path, workspace: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Strict: a line that is not understood is not harmless.
-fn config_is_harmless(path: &Path) -> bool {
+fn config_is_harmless(path: &Path, is_module: bool) -> bool {
     let is_plain_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
     let bytes = files::read(path, LARGEST_CONFIG).ok().flatten().filter(|_| is_plain_file);
     let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) else { return false };
@@ -106,8 +108,9 @@ fn config_is_harmless(path: &Path) -> bool {
         }
         let Some((key, value)) = line.split_once('=') else { return false };
         let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
-        let is_known =
-            keys.contains(&key.as_str()) || (key == "bare" && value == "false" && keys.contains(&"filemode"));
+        let is_core = keys.contains(&"filemode");
+        let is_own = is_core && ((key == "bare" && value == "false") || (key == "worktree" && is_module));
+        let is_known = is_own || keys.contains(&key.as_str());
         let is_odd = value.contains(['\\', '"', '\n']) || (key == "url" && !leads_elsewhere(value));
         if !is_known || is_odd {
             return false;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use toolwarden_conversations::Failure;
 use toolwarden_core::json::Part;
-use toolwarden_core::{Call, Caller, Operation, Outbound, Reason};
+use toolwarden_core::{Call, CallKind, Caller, Operation, Outbound, Reason};
 use toolwarden_mcp::compose::quoted;
 use toolwarden_pins::Kind;
 use toolwarden_policy::{
     Definition, Explanation, Message, Pending, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping,
     is_visible,
 };
+use toolwarden_sources::lookup;
 
 use crate::arrival::Arrival;
 use crate::flow::{self, Seen};
@@ -90,12 +91,20 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
 async fn verdict_on(policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, Refusal> {
     let is_large = query.call.arguments.as_ref().is_some_and(|arguments| arguments.raw().len() > LARGE);
     if !is_large {
-        return Ok(judge(policy, query));
+        return Ok(with_links_followed(policy, query));
     }
     let (policy, query) = (policy.clone(), query.clone());
-    let verdict = tokio::task::spawn_blocking(move || judge(&policy, &query)).await;
+    let verdict = tokio::task::spawn_blocking(move || with_links_followed(&policy, &query)).await;
     // It ended without a word: the gateway is being stopped.
     verdict.map_err(|_| Refusal::Upstream(Failure::Withdrawn))
+}
+
+/// Decides with what the file system says of the paths a call names at this moment (SELF-1), as `explain` does.
+fn with_links_followed(policy: &PolicySet, query: &Query) -> Verdict {
+    let files = lookup::files(policy, query);
+    // Other facts than links matter to command lines alone.
+    let matters = files.links().next().is_some() || files.are_too_many() || matches!(query.call.kind, CallKind::Shell { .. });
+    if matters { judge(policy, &query.clone().with_files(files)) } else { judge(policy, query) }
 }
 
 /// The question as it stands now: learning what a server lists takes a while, in which a credential can end.

@@ -2,6 +2,7 @@
 
 mod broken;
 mod editing;
+mod following;
 mod granting;
 mod home;
 mod keys;

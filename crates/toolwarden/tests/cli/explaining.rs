@@ -31,6 +31,36 @@ fn seed_004_through_the_program() {
     }
 }
 
+/// SELF-1 and SHELL-3 through the program: links and repositories are looked up on the disk.
+#[test]
+fn self_1_explain_follows_links_under_every_mode() {
+    let house = House::new();
+    house.write("home/.cursor/permissions.json", r#"{"terminalAllowlist": ["git", "cat", "echo", "cp"]}"#);
+    house.write("work/notes.txt", "notes");
+    house.write("work/evil/HEAD", "ref: refs/heads/main").write("work/evil/config", "[core]\nfsmonitor = evil\n");
+    house.write("work/evil/objects/x", "").write("work/evil/refs/x", "");
+    let links = [("home/.cursor/permissions.json", "work/link"), ("work/evil", "work/sub")];
+    for (target, link) in links {
+        assert!(std::os::unix::fs::symlink(house.path(target), house.path(link)).is_ok());
+    }
+    let workspace = house.path("work").display().to_string();
+    let decision = |line: &str| house.decision(&["explain", "--workspace", &workspace, "--shell", line]);
+    for (line, expected) in [
+        ("cp notes.txt copy.txt", "allow allowlist_match"),
+        ("echo x > notes.txt", "allow allowlist_match"),
+        ("git status", "allow allowlist_match"),
+        ("echo x > link", "hold self_protection"),
+        ("cp notes.txt link", "hold self_protection"),
+        ("git -C evil status", "hold not_in_allowlist"),
+        ("git -C sub status", "hold not_in_allowlist"),
+        ("cp notes.txt .git/config", "hold not_in_allowlist"),
+    ] {
+        assert_eq!(decision(line), expected, "{line}");
+    }
+    house.write("home/.config/toolwarden/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n");
+    assert_eq!(decision("echo x > link"), "hold self_protection");
+}
+
 const CONFIG: &str = r#"
 [auto_run]
 mode = "run_everything"
