@@ -71,9 +71,10 @@ pub enum Engine {
 pub(crate) enum Writers {
     OfJournals,
     OfState,
-    /// Of counts that need not survive a power failure.
-    OfCounts,
 }
+
+/// The lock of those who count what need not survive a power failure.
+const COUNTING_LOCK: i64 = 8_665_003;
 
 impl Writers {
     /// The number of their lock in PostgreSQL: any, as long as nobody else in this database has it.
@@ -81,7 +82,6 @@ impl Writers {
         match self {
             Self::OfJournals => 8_665_001,
             Self::OfState => 8_665_002,
-            Self::OfCounts => 8_665_003,
         }
     }
 }
@@ -214,7 +214,6 @@ impl Database {
         let turn = match writers {
             Writers::OfJournals => &self.turns.of_journals,
             Writers::OfState => &self.turns.of_state,
-            Writers::OfCounts => &self.turns.of_counts,
         };
         let turn = turn.clone().lock_owned().await;
         let transaction = match self.engine {
@@ -237,7 +236,7 @@ impl Database {
             None => {
                 let mut transaction = self.pool.begin().await?;
                 let locked = "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock($1)::text";
-                sqlx::query(locked).bind(Writers::OfCounts.lock()).execute(&mut *transaction).await?;
+                sqlx::query(locked).bind(COUNTING_LOCK).execute(&mut *transaction).await?;
                 transaction
             }
         };

@@ -96,7 +96,7 @@ fn csv_keeps_its_columns_and_runs_no_formula() {
     assert_eq!(
         denied().to_csv_line(),
         "2026-11-16T08:00:00.1234567Z,refusal,deny,rules,rule_forbid,denied,notes,write,ada,,,,,,mcp_http,tools/call,\
-         dev ops,,,,,5f,no-writes,rules.cedar:3:1,0,120,,,,serve-1,7,9,ab,,\n"
+         dev ops,,,,,5f,no-writes,rules.cedar:3:1,0,120,,,,serve-1,7,9,ab,,,,,\n"
     );
 }
 
