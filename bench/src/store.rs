@@ -110,8 +110,7 @@ async fn identities(state: &State, keyring: &Arc<dyn Keyring>) -> Result<()> {
     let begun = Instant::now();
     for text in shown.iter().cycle().take(LOOKUPS) {
         let Ok(caller) = identities.bearer(text, Still.now()) else { continue };
-        let mut query = question(toolwarden_core::Caller::local_person("nobody"));
-        query.caller = caller;
+        let query = question(toolwarden_core::Caller::local_person("nobody")).asked_by(caller);
         std::hint::black_box(decide(&policy, &query).decision());
     }
     let whole = begun.elapsed();
