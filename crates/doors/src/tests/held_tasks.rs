@@ -153,7 +153,7 @@ async fn review_8_the_task_of_a_rejected_call_says_why_and_nothing_runs() {
         let given = if speech == Speech::Modern {
             json!({ "result": ended.pointer("/result/result") })
         } else {
-            let why = ended.pointer("/result/statusMessage").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let why = ended.pointer("/result/statusMessage").and_then(Value::as_str).unwrap_or_default();
             assert!(why.contains("because I say so"), "a task that failed says why: {ended}");
             result_of(&house, &task).await
         };

@@ -202,6 +202,9 @@ fn self_6_what_is_not_built_stops_the_start_or_its_server_alone() -> Outcome {
     Ok(())
 }
 
+/// Whether a server is on, its variables, and what is said of its file.
+type Given = (bool, Vec<(String, String)>, String);
+
 #[test]
 fn self_6_an_env_file_is_given_to_its_server_or_turns_it_off() -> Outcome {
     let home = Home::new()?;
@@ -214,7 +217,7 @@ fn self_6_an_env_file_is_given_to_its_server_or_turns_it_off() -> Outcome {
             r#"{{"servers": {{"a": {{"command": "a", "envFile": "{written}", "env": {{"A": "own"}}}}, "b": {{"command": "b"}}}}}}"#
         )
     };
-    let read = |written: &str| -> Result<(bool, Vec<(String, String)>, String), Box<dyn std::error::Error>> {
+    let read = |written: &str| -> Result<Given, Box<dyn std::error::Error>> {
         home.write("work/.vscode/mcp.json", server(written))?;
         home.trust()?;
         let loaded = home.load()?;
