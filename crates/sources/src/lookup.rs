@@ -36,9 +36,7 @@ const LONGEST_ARGUMENT: usize = 4_096;
 pub fn files(policy: &PolicySet, query: &Query) -> FileFacts {
     let places = policy.contents().places();
     match &query.call.kind {
-        CallKind::Shell { command, directory } => {
-            line(places, query.workspace(), command, directory.as_deref())
-        }
+        CallKind::Shell { command, directory } => line(places, query.workspace(), command, directory.as_deref()),
         CallKind::Mcp { operation: Operation::CallTool } => arguments(places, query),
         CallKind::Mcp { .. } | CallKind::Fetch { .. } => FileFacts::default(),
     }
@@ -70,9 +68,7 @@ fn arguments(places: &Places, query: &Query) -> FileFacts {
         match value.kind() {
             Kind::Object => waiting.extend(value.entries().map(|(_, inner)| inner)),
             Kind::Array => waiting.extend(value.items()),
-            Kind::String => {
-                asked.extend(value.as_str().and_then(|text| argument(&text, places, query.workspace())))
-            }
+            Kind::String => asked.extend(value.as_str().and_then(|text| argument(&text, places, query.workspace()))),
             Kind::Null | Kind::True | Kind::False | Kind::Number => {}
         }
         if asked.len() > MOST_ARGUMENTS {

@@ -103,7 +103,8 @@ async fn verdict_on(policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, R
 fn with_links_followed(policy: &PolicySet, query: &Query) -> Verdict {
     let files = lookup::files(policy, query);
     // Other facts than links matter to command lines alone.
-    let matters = files.links().next().is_some() || files.are_too_many() || matches!(query.call.kind, CallKind::Shell { .. });
+    let matters =
+        files.links().next().is_some() || files.are_too_many() || matches!(query.call.kind, CallKind::Shell { .. });
     if matters { judge(policy, &query.clone().with_files(files)) } else { judge(policy, query) }
 }
 
