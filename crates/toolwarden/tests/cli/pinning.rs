@@ -28,7 +28,8 @@ fn mode_7_a_server_whose_launch_changed_does_not_start_before_a_person_accepts_i
     house.write(CONFIG, &config("two"));
     let server = Server::start(&house);
     let held = server.read_note();
-    assert!(held.contains("definition_changed") && held.contains("toolwarden tools diff"), "{held}");
+    assert!(held.contains("definition_changed") && held.contains("a person compares the definitions"), "{held}");
+    assert!(!held.contains("toolwarden tools"), "an agent is told no command: {held}");
     assert!(house.path("space/one").exists() && !house.path("space/two").exists(), "it was started");
     let diff = house.run(&["tools", "diff", "notes"]).out;
     assert!(diff.contains("notes:server/launch changed") && diff.contains("touch one"), "{diff}");

@@ -233,7 +233,7 @@ fn a_terminal_that_is_closed_ends_the_server() {
         .stderr(Stdio::null())
         .spawn();
     assert!(terminal.is_ok(), "`script` of util-linux is needed: {terminal:?}");
-    let Ok(mut terminal) = terminal else { return };
+    let Ok(mut terminal) = terminal else { unreachable!("asserted") };
     assert!(eventually(|| house.read("server.out").contains("http://")), "{}", house.read("server.log"));
     assert!(terminal.kill().is_ok() && terminal.wait().is_ok());
     assert!(eventually(|| house.read("server.log").contains("the terminal is gone")), "{}", house.read("server.log"));
