@@ -31,6 +31,7 @@ const ELSEWHERE: [(Reason, &str); 28] = [
     (Reason::DeleteProtection, "shell"),
     (Reason::SelfProtection, "shell"),
     (Reason::DefinitionChanged, "pinned.rs: a server that changes"),
+    (Reason::SchemaUnusable, "fitting.rs: a server that lists an unusable schema"),
     (Reason::DefinitionNew, "pinned.rs: a server that changes"),
     (Reason::PromptNotAccepted, "pinned.rs: a server that changes"),
     (Reason::Rejected, "held.rs: the same call before"),

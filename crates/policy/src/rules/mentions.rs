@@ -113,10 +113,9 @@ impl Needs {
     }
 
     fn take_tag(&mut self, pointer: &str) {
-        match pointer.strip_prefix('/') {
-            Some(rest) => self.tags.add(rest.split('/')),
-            // No argument has such a pointer.
-            None => {}
+        // No argument has a pointer that begins otherwise.
+        if let Some(rest) = pointer.strip_prefix('/') {
+            self.tags.add(rest.split('/'));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::ask::{cases, engine};
 use crate::generate::{queries, world};
 
 /// Given by `settle` and by `admit` only, and by the corridor.
-const ELSEWHERE: [Reason; 16] = [
+const ELSEWHERE: [Reason; 18] = [
     Reason::Paid,
     Reason::MethodNotListed,
     Reason::ForeignId,
@@ -29,6 +29,9 @@ const ELSEWHERE: [Reason; 16] = [
     Reason::ApprovalUsed,
     Reason::TooManyHeld,
     Reason::TooLargeToShow,
+    // The store could not be asked.
+    Reason::CallsUncounted,
+    Reason::LabelsUnknown,
     // What became of a call that was made.
     Reason::ResultReview,
 ];

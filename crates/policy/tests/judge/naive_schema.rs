@@ -13,10 +13,6 @@ pub fn schema(case: &Case<'_>) -> Option<Reason> {
     if case.query.call.requested_operation() != Operation::CallTool {
         return None;
     }
-    // Before anybody chose arguments there is nothing to check.
-    if case.query.arguments_omitted {
-        return None;
-    }
     let listed = case.definition().and_then(|server| server.catalog.as_ref())?;
     let tool = listed.iter().find(|tool| tool.name == case.named.tool)?;
     let schema = tool.input_schema.as_ref()?;
@@ -24,6 +20,10 @@ pub fn schema(case: &Case<'_>) -> Option<Reason> {
     let is_known = |name: &str| ["object", "string", "integer"].contains(&name);
     if !schema.get("type").and_then(Value::as_str).is_none_or(is_known) {
         return Some(Reason::SchemaUnusable);
+    }
+    // Before anybody chose arguments there is nothing to check.
+    if case.query.arguments_omitted {
+        return None;
     }
     (!fits(schema, &case.arguments)).then_some(Reason::SchemaViolation)
 }

@@ -14,7 +14,7 @@ async fn self_5_a_notice_is_made_for_an_earlier_database_and_told_once(place: Pl
     state.issue_token(&author, &token.id, token.digest, &Claims::of(Bearer::Person)).await?;
     // As it was before the version that brought notices.
     place.execute("DROP TABLE upgrade_notices").await?;
-    place.execute("DELETE FROM _sqlx_migrations WHERE version = 20").await?;
+    place.execute("DELETE FROM _sqlx_migrations WHERE version = 11").await?;
     let notice = |told_at| UpgradeNotice { name: "client_rights".to_owned(), told_at };
     let state = place.state().await?;
     assert_eq!(state.upgrade_notices().await?, [notice(None)]);

@@ -336,7 +336,7 @@ async fn again(place: &Place, gateway: &Gateway, moment: &Moment, id: &str, stat
         }
         let said = place.call(gateway, moment.token(place), moment.tool(), number).await?;
         let reason = match after {
-            "held" => format!("approval {id}"),
+            "held" => format!("approve call {id}"),
             "approved" if moment.deed == Deed::CallInVain => "credential_exhausted".to_owned(),
             "approved" => {
                 ensure!(!said.contains("isError\":true") && place.seen(number) == sent + 1, "{said}");

@@ -88,8 +88,8 @@ impl Known {
         is_permitted: bool,
         tokens: &Tokens,
     ) -> Result<bool, Fault> {
-        if let Some((_, rest)) = said.split_once("for a person as approval ") {
-            let id = rest.split(':').next().unwrap_or_default().to_owned();
+        if let Some((_, rest)) = said.split_once("ask the user to approve call ") {
+            let id = rest.split(' ').next().unwrap_or_default().to_owned();
             lock(&self.held).insert(id.clone(), number.to_owned());
             if !is_permitted {
                 return Ok(true);

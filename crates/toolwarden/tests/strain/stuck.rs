@@ -123,10 +123,14 @@ async fn a_server_that_does_not_read_is_alone() -> Result<()> {
     }
     deaf.stop_reading();
     let large = 3 * 1024 * 1024;
-    let calls: Vec<_> =
-        sessions.into_iter().map(|session| tokio::spawn(late(session, crate::caller::ECHO, large))).collect();
-    for call in calls {
-        call.await??;
+    // A few at a time: only so many bytes of one caller are read at once.
+    while !sessions.is_empty() {
+        let some: Vec<_> = sessions.drain(..sessions.len().min(4)).collect();
+        let calls: Vec<_> =
+            some.into_iter().map(|session| tokio::spawn(late(session, crate::caller::ECHO, large))).collect();
+        for call in calls {
+            call.await??;
+        }
     }
     // All but those that went out on connections opened before.
     assert!(deaf.ignored() >= CALLS / 2, "only {} connections were ignored", deaf.ignored());
