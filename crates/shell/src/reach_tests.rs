@@ -94,3 +94,9 @@ fn deletions_are_found() {
         assert!(!certain(text), "{text}");
     }
 }
+
+#[test]
+fn work_1_inner_text_is_read_up_to_a_budget() {
+    assert_eq!(names(&format!("sh -c 'echo {}'", "a".repeat(1_000))), ["echo", "sh"]);
+    assert_eq!(names(&format!("sh -c 'echo {}'", "a".repeat(70_000))), ["?", "sh"], "too much to be read");
+}

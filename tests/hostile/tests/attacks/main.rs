@@ -3,6 +3,7 @@
 mod answers;
 mod bridged;
 mod changed;
+mod costly;
 mod followed;
 mod headers;
 mod held;
