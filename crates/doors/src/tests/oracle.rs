@@ -12,7 +12,7 @@ use super::oracle_cases::{Case, cases};
 use super::recorder::{ALL_KINDS, Speaks};
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 28] = [
+const ELSEWHERE: [(Reason, &str); 29] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
     (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
