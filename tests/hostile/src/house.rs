@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use toolwarden_core::json::Limits;
 use toolwarden_core::{Clock, Layer, Origin, Sourced};
 use toolwarden_doors::{Listener, Workers, serve};
-use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Reading, Settings};
+use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Protection, Reading, Settings};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::message::read_one;
 use toolwarden_policy::input::{PolicyInput, RuleFile};
@@ -184,8 +184,9 @@ impl House {
             false => (Identities::default(), None, None),
         };
         let pins = Book::open(None, &definitions, &*keyring, Noon.now())?;
+        let protection = state.clone().map(|state| Protection::new(state, keyring.clone(), None));
         let gateway = Gateway::new(Parts {
-            workspace: None,
+            workspace: input.local.workspace.clone(),
             pins,
             policy: PolicySet::compile(&input).map_err(|refused| format!("{refused:?}"))?,
             local_user: input.local.user.clone(),
@@ -198,6 +199,7 @@ impl House {
             identities,
             desk,
             classifier: None,
+            protection,
         });
         let listener = Listener::bind("127.0.0.1:0".parse()?).await?;
         let (address, workers) = (listener.address(), Arc::new(Workers::start(1)?));

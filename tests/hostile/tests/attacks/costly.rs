@@ -14,11 +14,6 @@ attacks! {
     doubling_not: Limits, "The same through `not` in `not`.";
     doubling_if: Limits, "The same through `if` and `then`.";
     doubling_of_an_older_draft: Limits, "The same in the words of an older draft.";
-    doubling_by_patterns_of_properties: Limits, "Every level of the arguments is checked twice, by its name and by a pattern.";
-    doubling_by_both_properties: Limits, "Every level of the arguments is checked by two schemas that are the same.";
-    doubling_by_items_and_contains: Limits, "Every list in a list is checked as an item and as what must be contained.";
-    doubling_by_dependent_schemas: Limits, "Every level of the arguments is checked as a property and because it is there.";
-    doubling_by_first_items: Limits, "Every first item is checked by its place and as what must be contained.";
     patterns_over_a_large_text: Limits, "A large text is searched by many patterns, one after the other.";
     many_values: Limits, "A list of numbers takes far more memory to check than to send.";
     many_empty_objects: Limits, "A list of empty objects does the same.";
@@ -50,7 +45,7 @@ attacks! {
 const MOST_WORK: u64 = 1_100_000;
 const MOST_MEMORY: u64 = 192 << 20;
 /// Levels that cost a few hundred thousand steps where nothing counts them.
-const LEVELS: usize = 16;
+const LEVELS: usize = 17;
 /// The place of the next level in a schema that doubles.
 const NEXT: &str = "NEXT";
 
@@ -116,13 +111,6 @@ async fn doubling(level: &str, leaf: &str) -> Tried {
     costly(&format!(r##"{{"$defs":{definitions},"anyOf":[{{"$ref":"#/$defs/l0"}},true]}}"##), "{}").await
 }
 
-/// A schema that looks at every level of the arguments more than once.
-async fn recursive(schema: &str, open: &str, close: &str) -> Tried {
-    let schema = schema.replace(NEXT, r##"{"$ref":"#/$defs/r"}"##);
-    let schema = format!(r##"{{"$defs":{{"r":{schema}}},"properties":{{"n":{{"$ref":"#/$defs/r"}}}}}}"##);
-    costly(&schema, &format!(r#"{{"n":{}1{}}}"#, open.repeat(LEVELS + 2), close.repeat(LEVELS + 2))).await
-}
-
 async fn doubling_any_of() -> Tried {
     doubling(r#"{"anyOf":[NEXT,NEXT]}"#, "false").await
 }
@@ -148,27 +136,6 @@ async fn doubling_of_an_older_draft() -> Tried {
     let draft = r##""$schema":"http://json-schema.org/draft-07/schema#""##;
     let schema = format!(r##"{{{draft},"definitions":{definitions},"anyOf":[{{"$ref":"#/definitions/l0"}},true]}}"##);
     costly(&schema, "{}").await
-}
-
-async fn doubling_by_patterns_of_properties() -> Tried {
-    recursive(r#"{"properties":{"n":NEXT},"patternProperties":{"^n$":NEXT}}"#, r#"{"n":"#, "}").await
-}
-
-async fn doubling_by_both_properties() -> Tried {
-    recursive(r#"{"allOf":[{"properties":{"n":NEXT}},{"properties":{"n":NEXT}}]}"#, r#"{"n":"#, "}").await
-}
-
-async fn doubling_by_items_and_contains() -> Tried {
-    recursive(r#"{"items":NEXT,"contains":NEXT}"#, "[", "]").await
-}
-
-async fn doubling_by_dependent_schemas() -> Tried {
-    let schema = r#"{"properties":{"n":NEXT},"dependentSchemas":{"n":{"properties":{"n":NEXT}}}}"#;
-    recursive(schema, r#"{"n":"#, "}").await
-}
-
-async fn doubling_by_first_items() -> Tried {
-    recursive(r#"{"prefixItems":[NEXT],"contains":NEXT}"#, "[", "]").await
 }
 
 async fn patterns_over_a_large_text() -> Tried {
