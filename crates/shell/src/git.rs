@@ -106,7 +106,10 @@ impl<'a> Parsed<'a> {
             };
             // A value that looks like an option may be one after all.
             if value_follows {
-                words.next().filter(|value| !value.starts_with('-')).ok_or(word)?;
+                let value = words.next().filter(|value| !value.starts_with('-')).ok_or(word)?;
+                if let Some((_, known)) = parsed.options.last_mut() {
+                    *known = value;
+                }
             }
         }
         Ok(parsed)
@@ -196,6 +199,9 @@ fn check_shape<'a>(verb: &'a str, parsed: &Parsed<'a>) -> Result<(), &'a str> {
         "pull" => !matches!(value_of("rebase"), None | Some("" | "true" | "false" | "merges")),
         "apply" => !parsed.has("check stat numstat summary"),
         "reflog" => listed("expire delete drop write migrate", first),
+        // Words behind the subcommand that are no names of remotes are taken for addresses.
+        "remote" => parsed.operands.iter().skip(1).any(|word| !is_remote_name(word)),
+        "fetch" => parsed.has("multiple") && parsed.operands.iter().any(|word| !is_remote_name(word)),
         _ => false,
     };
     let is_odd = is_odd || parsed.options.iter().find(runs_signing).is_some();
