@@ -148,6 +148,9 @@ impl Board {
         let mut entries = Vec::new();
         for entry in std::mem::take(&mut self.entries) {
             if let Some(place) = calls.iter().position(|view| view.id == entry.view.id) {
+                if entry.ended.is_some() {
+                    self.forget(&entry.view.id);
+                }
                 entries.push(Entry { view: calls.remove(place), ended: None });
             } else if entry.ended.is_some() {
                 entries.push(entry);
@@ -166,6 +169,14 @@ impl Board {
             let first = self.live().next().map(|entry| entry.view.id.clone());
             self.choose(first);
             self.came_up = Some(self.now);
+        }
+    }
+
+    /// A call that was gone and is back is read again.
+    fn forget(&mut self, id: &str) {
+        self.seen.retain(|(known, _), _| known != id);
+        if self.open.as_ref().is_some_and(|open| open.view.id == id) {
+            self.open = None;
         }
     }
 
