@@ -5,7 +5,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolwarden
 # One target directory for every clone, so that a fresh clone builds warm.
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 
-.PHONY: run test tests doctests lint bench fuzz soak deny peers conformance
+.PHONY: run test tests doctests lint bench versions fuzz soak mutants deny peers conformance
 
 # The gateway on 127.0.0.1:8665, with a small notes server behind it where none is configured.
 run:
@@ -51,6 +51,19 @@ bench:
 	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-store $(CARGO_TARGET_DIR)/dist/toolwarden
 	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-held $(CARGO_TARGET_DIR)/dist/toolwarden
 	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-gateway $(CARGO_TARGET_DIR)/dist/toolwarden $(SECONDS_EACH)
+
+# Two builds side by side, ROUNDS rounds of each row: make versions OLDER=path/to/toolwarden
+ROUNDS ?= 10
+versions:
+	@[ -n "$(OLDER)" ] || { echo 'usage: make versions OLDER=path/to/an/earlier/toolwarden' >&2; exit 2; }
+	cargo build --profile dist -p toolwarden -p toolwarden-bench
+	$(CARGO_TARGET_DIR)/dist/toolwarden-bench-gateway versions $(OLDER) $(CARGO_TARGET_DIR)/dist/toolwarden $(SECONDS_EACH) $(ROUNDS)
+
+# Mutation tests of the deciding code: hours. SET=deciding|rest, SHARD=K/N for a part. Needs cargo-mutants.
+SET ?= deciding
+SHARD ?= 0/1
+mutants:
+	tests/mutants/run $(SET) $(SHARD)
 
 # Instrumented fuzzing, MINUTES per target; needs cargo-fuzz and a nightly toolchain.
 MINUTES ?= 2

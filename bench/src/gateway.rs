@@ -1,7 +1,8 @@
 //! The gateway side by side with a direct connection and nginx, interleaved in one run.
 //!
 //! `toolwarden-bench-gateway TOOLWARDEN [SECONDS]` starts everything itself on free ports and prints
-//! ratios and CPU per call; as `upstream PORT` or `pipe` it is the server behind the proxies.
+//! ratios and CPU per call; `versions OLDER NEWER [SECONDS] [ROUNDS]` compares two builds instead. As `upstream PORT` or
+//! `pipe` it is the server behind the proxies.
 
 #[path = "gateway/guards.rs"]
 mod guards;
@@ -11,6 +12,8 @@ mod load;
 mod report;
 #[path = "gateway/upstream.rs"]
 mod upstream;
+#[path = "gateway/versions.rs"]
+mod versions;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +41,14 @@ fn main() -> Result<()> {
             let round =
                 runtime()?.block_on(load::round(&target, &upstream::call("tool_1", "small"), in_flight, time))?;
             report::say(&format!("{:.0} calls/s, p50 {:.0} us\n", round.per_second, round.median_us))
+        }
+        "versions" => {
+            let older = second.context("usage: versions OLDER NEWER [SECONDS] [ROUNDS]")?;
+            let newer = arguments.next().context("usage: versions OLDER NEWER [SECONDS] [ROUNDS]")?;
+            let seconds = arguments.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(1.0);
+            let rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(10);
+            let programs = [PathBuf::from(older), PathBuf::from(newer)];
+            runtime()?.block_on(versions::compare(programs, Duration::from_secs_f64(seconds), rounds))
         }
         program => {
             let seconds = second.and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);

@@ -195,6 +195,17 @@ fn review_3_entries_over_arguments_are_looked_at_by_themselves() {
 }
 
 #[test]
+fn self_6_an_ask_entry_that_protects_nothing_is_a_finding() {
+    let mut input = with_list(&[], &[]);
+    input.base.auto_run.ask = texts(&["nosuch:*"]);
+    assert_eq!(codes(&input), ["warning unknown_server file:1"]);
+    input.servers.clear();
+    assert_eq!(codes(&input), ["warning unknown_server file:1"], "also where no server is configured");
+    input.base.auto_run.ask = texts(&["*:delete", "builtin:shell.run"]);
+    assert!(codes(&input).is_empty(), "{:?}", codes(&input));
+}
+
+#[test]
 fn allow_9_a_gate_that_is_off_without_a_chosen_mode_is_a_finding() {
     let mut input = with_list(&[], &[]);
     input.base.auto_run.mcp_allowlists = false;

@@ -101,6 +101,9 @@ impl Clerk {
             draft.abandon().await?;
             return Ok(done);
         }
+        if !done.widens.is_empty() {
+            self.must_not_answer_itself(actor).await?;
+        }
         if !is_recorded {
             self.record_version(actor, operation, words, done.version).await?;
         }

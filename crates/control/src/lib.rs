@@ -16,6 +16,7 @@ mod naming;
 mod narrowing;
 mod operation;
 pub mod operations;
+mod own_calls;
 mod place;
 mod redact;
 mod remark;

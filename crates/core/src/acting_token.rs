@@ -1,7 +1,7 @@
 //! The token somebody acts with at the control side: its id, and the tokens it comes from.
 //!
-//! The token that made a call never answers it (SELF-5). A token that was issued or rotated with another token counts as
-//! that token here: its secret was shown to whoever bears the other one.
+//! The credential that made a call never answers it (SELF-5). All tokens that were issued or rotated with one token,
+//! directly or through others, count as one credential with it: whoever bears that token was shown their secrets.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,12 @@ pub struct ActingToken {
 }
 
 impl ActingToken {
-    /// Whether this is the token of that id, whatever its secret, or comes from it.
+    /// Whether both tokens come from one credential: one issued or rotated the other, or a third token did so with
+    /// both. Tokens issued at the machine itself share nothing.
     #[must_use]
-    pub fn comes_from(&self, token: &str) -> bool {
-        self.id == token || self.ancestors.iter().any(|ancestor| ancestor == token)
+    pub fn is_related_to(&self, other: &Self) -> bool {
+        let is_own = |token: &String| *token == self.id || self.ancestors.contains(token);
+        is_own(&other.id) || other.ancestors.iter().any(is_own)
     }
 
     /// The ancestors of a token whose secret this one was shown.

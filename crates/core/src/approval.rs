@@ -110,6 +110,9 @@ pub struct HeldCaller {
     pub role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// The tokens that token was issued or rotated with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,6 +137,7 @@ impl From<&Caller> for HeldCaller {
             groups: caller.groups.clone(),
             role: caller.role.clone(),
             token: caller.token.id.clone(),
+            ancestors: caller.token.ancestors.clone(),
             mode: caller.mode.clone(),
             task: context.task.clone(),
             project: context.project.clone(),
@@ -141,6 +145,15 @@ impl From<&Caller> for HeldCaller {
             job: context.job.clone(),
             client: None,
         }
+    }
+}
+
+impl HeldCaller {
+    /// Whether the call was made with this token, or with one of the same credential (SELF-5).
+    #[must_use]
+    pub fn called_with(&self, token: &ActingToken) -> bool {
+        let made = |id: &String| ActingToken { id: id.clone(), ancestors: self.ancestors.clone() };
+        self.token.as_ref().map(made).is_some_and(|made| token.is_related_to(&made))
     }
 }
 
@@ -171,10 +184,11 @@ impl ApprovalNeeds {
     /// What an approval lacks to count; none where it lacks nothing.
     #[must_use]
     pub fn lacks(&self, caller: &HeldCaller, answer: &HeldAnswer) -> Option<&'static str> {
-        if answer.is_by_token_of(caller) && !weak::is(Weakness::Approvals) {
+        if answer.is_by_credential_of(caller) && !weak::is(Weakness::Approvals) {
             return Some(
-                "the token that made a call does not answer it, whatever its rights: answer by command, at the page \
-                 with another token, or with another token that has the right `user` or `approver`",
+                "the token that made a call does not answer it, whatever its rights, nor does a token that issued it or \
+                 was issued by the same token: answer by command, or with a token that was issued by command and has \
+                 the right `user` or `approver`",
             );
         }
         if !self.names(&answer.by, &answer.groups) {
@@ -289,11 +303,10 @@ pub struct HeldAnswer {
 }
 
 impl HeldAnswer {
-    /// Whether the token that made the call gave the answer (SELF-5).
+    /// Whether the credential that made the call gave the answer (SELF-5).
     #[must_use]
-    pub fn is_by_token_of(&self, caller: &HeldCaller) -> bool {
-        let (Some(acting), Some(made)) = (&self.token, &caller.token) else { return false };
-        acting.comes_from(made)
+    pub fn is_by_credential_of(&self, caller: &HeldCaller) -> bool {
+        self.token.as_ref().is_some_and(|token| caller.called_with(token))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The states of a held call, as a table.
 
-use super::ApprovalState;
+use super::{ActingToken, ApprovalState, HeldCaller};
 
 #[test]
 fn review_4_every_way_a_held_call_can_go() {
@@ -30,5 +30,28 @@ fn review_4_nothing_leaves_but_by_way_of_an_approval() {
         assert_eq!(state.may_become(ApprovalState::Dispatched), state == ApprovalState::Consumed);
         assert_eq!(state.may_become(ApprovalState::Consumed), state == ApprovalState::Approved);
         assert!(!state.may_become(ApprovalState::Held), "{state:?} is held again");
+    }
+}
+
+#[test]
+fn self_5_tokens_are_related_where_one_token_issued_them() {
+    let token = |id: &str, ancestors: &[&str]| ActingToken {
+        id: id.to_owned(),
+        ancestors: ancestors.iter().map(|&ancestor| ancestor.to_owned()).collect(),
+    };
+    let root = token("root", &[]);
+    let (first, second) = (token("first", &["root"]), token("second", &["root"]));
+    let grandchild = token("grandchild", &["root", "first"]);
+    let other = token("other", &["another-root"]);
+    let family = [root, first, second, grandchild];
+    for one in &family {
+        for another in &family {
+            assert!(one.is_related_to(another), "{one:?} {another:?}");
+        }
+        assert!(!one.is_related_to(&other) && !other.is_related_to(one), "{one:?}");
+        let caller =
+            HeldCaller { token: Some(one.id.clone()), ancestors: one.ancestors.clone(), ..HeldCaller::default() };
+        assert!(family.iter().all(|another| caller.called_with(another)));
+        assert!(!caller.called_with(&other) && !HeldCaller::default().called_with(one));
     }
 }

@@ -59,6 +59,8 @@ pub struct TokenClaims {
     pub calls_left: Option<u64>,
     /// Answers that the client gives for its person count (REVIEW-6).
     pub may_answer: bool,
+    /// The tokens it was issued or rotated with.
+    pub ancestors: Vec<String>,
 }
 
 /// Everything the judge needs to know of the caller.
@@ -102,6 +104,7 @@ impl Caller {
                 expires_at: claims.expires_at,
                 calls_left: claims.max_calls,
                 may_answer: claims.may_answer && bearer == Bearer::Person,
+                ancestors: claims.ancestors.clone(),
             },
         }
     }

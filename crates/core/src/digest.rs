@@ -12,8 +12,9 @@ use crate::json::{Document, Kind, Part, Value};
 /// Members of params that belong to the exchange, not to the call.
 const LEFT_OUT: [&str; 2] = ["\"inputResponses\"", "\"requestState\""];
 
-/// Members of `_meta` that belong to the transport, not to the call.
-const LEFT_OUT_OF_META: [&str; 8] = [
+/// Members of `_meta` that belong to the transport, not to the call; with their quotes. What travels under these names
+/// is bounded (`mcp::fitting_meta`).
+pub const LEFT_OUT_OF_META: [&str; 8] = [
     "\"progressToken\"",
     "\"io.modelcontextprotocol/protocolVersion\"",
     "\"io.modelcontextprotocol/clientInfo\"",

@@ -38,7 +38,7 @@ pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_
 pub use caller::{Caller, CallerKind, Context, Standing, TokenClaims};
 pub use clock::Clock;
 pub use decision::Decision;
-pub use digest::Digest;
+pub use digest::{Digest, LEFT_OUT_OF_META};
 pub use entry::{Entry, EntryFault, Side};
 pub use grant::{Grant, GrantClaims, GrantedCall};
 pub use held_task::{TaskQuestions, TaskStage};

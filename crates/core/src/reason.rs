@@ -69,7 +69,7 @@ reasons! {
     ServerConflict "server_conflict" Deny [] "two definitions of this server's name differ, so it is off until a person chooses" "remove or rename one of the definitions";
     PromptNotAccepted "prompt_not_accepted" Deny [] "the prompt is new or changed and nobody accepted it yet" "a person compares the definitions with `toolwarden tools diff`, which says how to accept the new one";
     ToolDisabled "tool_disabled" Deny [] "the tool is switched off" "an admin can switch it on";
-    UserBlocked "user_blocked" Deny [] "the user blocked this tool" "remove the block";
+    UserBlocked "user_blocked" Deny [] "the user blocked this tool" "`toolwarden unblock SERVER:TOOL` removes the block";
     DomainDenied "domain_denied" Deny [] "the admin denies this domain" "ask the admin";
     ModeGroup "mode_group" Deny [] "the mode lacks the tool group this call needs" "add the group to the mode";
     ModeServerOptIn "mode_server_opt_in" Deny [] "the server is off by default and no allowedServers of the mode names it" "add the server to the mode's allowedServers";

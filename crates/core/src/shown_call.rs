@@ -3,13 +3,11 @@
 //!
 //! From the bytes themselves: a parser that rounds numbers, or gives up on one, must not decide what a person sees.
 
+use crate::digest::LEFT_OUT_OF_META;
 use crate::json::{Document, Kind, Limits, Value};
 
 /// Members of a call that are not arguments and say nothing of their own.
 const UNSAID: [&str; 4] = ["\"name\"", "\"arguments\"", "\"inputResponses\"", "\"requestState\""];
-/// What the protocol itself puts into `_meta` begins so.
-const OF_PROTOCOL: [&str; 5] =
-    ["\"io.modelcontextprotocol/", "\"progressToken\"", "\"traceparent\"", "\"tracestate\"", "\"baggage\""];
 
 /// What a person is shown of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +44,7 @@ fn besides(all: Value<'_>) -> Option<String> {
     let mut said = Vec::new();
     for (key, value) in all.entries().filter(|(key, _)| !UNSAID.contains(key)) {
         if key == "\"_meta\"" && value.kind() == Kind::Object {
-            let own = value.entries().filter(|(key, _)| !OF_PROTOCOL.iter().any(|start| key.starts_with(start)));
+            let own = value.entries().filter(|(key, _)| !LEFT_OUT_OF_META.contains(key));
             said.extend(own.map(|(key, value)| format!("_meta {key}: {}", value.raw())));
         } else {
             said.push(format!("{key}: {}", value.raw()));

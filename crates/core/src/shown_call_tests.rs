@@ -16,3 +16,12 @@ fn review_4_a_person_sees_what_is_sent_whatever_a_parser_makes_of_it() {
     assert_eq!(ShownCall::of("tools/call", "no json").laid_out, "no json");
     assert_eq!(ShownCall::of("tools/call", r#"{"name":"w"}"#).arguments, "{}");
 }
+
+#[test]
+fn review_5_a_person_is_shown_every_member_of_meta_that_the_digest_holds() {
+    let sent =
+        r#"{"name":"w","_meta":{"io.modelcontextprotocol/other":"x","progress\u0054oken":"y","traceparent":"z"}}"#;
+    let besides = ShownCall::of("tools/call", sent).besides.unwrap_or_default();
+    assert!(besides.contains(r#""io.modelcontextprotocol/other": "x""#), "{besides}");
+    assert!(besides.contains(r#""y""#) && !besides.contains(r#""z""#), "{besides}");
+}

@@ -10,8 +10,18 @@ compile_error!("guards can be off in tests only: build `-p toolwarden`, or leave
 /// A guard that can be off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weakness {
-    /// Whatever is asked is allowed, and shown in lists.
-    Judge,
+    /// Unknown and disabled servers and tools can be called: the stage `server` passes.
+    Servers,
+    /// Tools that are switched off or blocked can be called: the stage `switch` passes.
+    Switches,
+    /// No mode restricts anything: the stage `mode` passes.
+    Modes,
+    /// Any arguments fit any schema: the stage `schema` passes.
+    Arguments,
+    /// No call needs a person for itself: no hold is mandatory.
+    Holds,
+    /// Every call runs without being asked about: auto-run allows.
+    AutoRun,
     /// Any name is a good name, and two may be the same.
     Names,
     /// Headers need not say what the body says, and any version is served.
@@ -55,8 +65,13 @@ pub enum Weakness {
 }
 
 impl Weakness {
-    pub const ALL: [Self; 21] = [
-        Self::Judge,
+    pub const ALL: [Self; 26] = [
+        Self::Servers,
+        Self::Switches,
+        Self::Modes,
+        Self::Arguments,
+        Self::Holds,
+        Self::AutoRun,
         Self::Names,
         Self::Ladder,
         Self::Json,

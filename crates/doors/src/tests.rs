@@ -1,6 +1,7 @@
 //! The corridor against a server that records everything it receives.
 
 mod asking;
+mod beside_digest;
 mod bindings;
 mod changing;
 mod children;
@@ -21,6 +22,7 @@ mod held_tasks;
 mod held_tasks_beyond;
 mod held_waiting;
 mod house;
+mod large_calls;
 mod leaving;
 mod limits;
 mod limits_of_children;

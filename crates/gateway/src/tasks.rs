@@ -99,14 +99,15 @@ async fn answered(
 ) -> Result<Option<Answer>, Refusal> {
     let (method, params) = (&*request.method, request.params.as_ref());
     let is_known = Method::find(method, Direction::ToServer, Form::Request, arrival.version).is_some();
+    let declared = params.and_then(|params| params.value().get("_meta")?.get(META_CAPABILITIES));
+    // The extension requires this of every message about tasks, whoever owns the task.
+    if is_known && arrival.version.era() == Era::Modern && !declares_tasks(declared) {
+        return Err(Refusal::Tasks);
+    }
     // A list is about no task, whatever it names.
     let is_about_one = is_known && method != "tasks/list";
     let task = text_member(params, "taskId").filter(|task| is_about_one && is_of_gateway(task));
     let (Some(task), Some(desk)) = (task, gateway.desk()) else { return Ok(None) };
-    let declared = params.and_then(|params| params.value().get("_meta")?.get(META_CAPABILITIES));
-    if arrival.version.era() == Era::Modern && !declares_tasks(declared) {
-        return Err(Refusal::Tasks);
-    }
     // A place for the look alone: whoever waits for a result keeps none from the call that gives it.
     places::enter(gateway, &Arrival { course: Course::default(), ..arrival.clone() }, None).await?;
     let task = desk.task(&identity(&arrival.caller), &task).await.map_err(|error| unreadable(&error))?;

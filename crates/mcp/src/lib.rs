@@ -3,6 +3,7 @@
 pub mod backoff;
 pub mod compose;
 pub mod eras;
+pub mod fitting_meta;
 pub mod headers;
 pub mod ladder;
 pub mod message;

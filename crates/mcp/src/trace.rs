@@ -28,6 +28,12 @@ impl Trace {
         Some(Self { parent: header(parent)?, state, quoted: quoted(parent) })
     }
 
+    /// The same place without `tracestate`.
+    #[must_use]
+    pub fn without_state(&self) -> Self {
+        Self { state: None, ..self.clone() }
+    }
+
     pub(crate) fn quoted(&self) -> &str {
         &self.quoted
     }

@@ -17,21 +17,33 @@ struct Change {
     /// Its row in `upgrade_notices`.
     name: &'static str,
     /// What it means here; none where it changes nothing.
-    words: fn(&Tokens) -> Option<String>,
+    words: fn(Here<'_>, &Tokens) -> Option<String>,
 }
 
-const CHANGES: &[Change] = &[Change { name: "client_rights", words: client_rights }];
+/// What is here besides tokens that a change may concern.
+#[derive(Debug, Clone, Copy)]
+pub struct Here<'a> {
+    /// The operating-system user who runs this.
+    pub local_user: &'a str,
+    /// Whether there is a permissions.json that counts.
+    pub has_permission_files: bool,
+}
+
+const CHANGES: &[Change] = &[
+    Change { name: "client_rights", words: |_, tokens| client_rights(tokens) },
+    Change { name: "permission_files", words: permission_files },
+];
 
 /// Tells in the log what was not told yet. Not being able to is no reason not to start.
-pub async fn tell(state: &State, tokens: &Tokens, now: Timestamp) {
-    if let Err(error) = told(state, tokens, now).await {
+pub async fn tell(state: &State, here: Here<'_>, tokens: &Tokens, now: Timestamp) {
+    if let Err(error) = told(state, here, tokens, now).await {
         tracing::warn!("whether an upgrade changed something cannot be looked up: {error}");
     }
 }
 
-async fn told(state: &State, tokens: &Tokens, now: Timestamp) -> Result<(), StateError> {
+async fn told(state: &State, here: Here<'_>, tokens: &Tokens, now: Timestamp) -> Result<(), StateError> {
     for notice in state.upgrade_notices().await?.iter().filter(|notice| notice.told_at.is_none()) {
-        if let Some(words) = words(&notice.name, tokens) {
+        if let Some(words) = words(&notice.name, here, tokens) {
             tracing::warn!("this version changes what is permitted: {words}");
         }
         // After it was said: a start that ends in between says it again.
@@ -41,21 +53,35 @@ async fn told(state: &State, tokens: &Tokens, now: Timestamp) -> Result<(), Stat
 }
 
 /// What is to be repeated; or that it cannot be looked up.
-pub async fn recent(state: &State, now: Timestamp) -> Vec<String> {
-    repeated(state, now).await.unwrap_or_else(|error| vec![error.to_string()])
+pub async fn recent(state: &State, here: Here<'_>, now: Timestamp) -> Vec<String> {
+    repeated(state, here, now).await.unwrap_or_else(|error| vec![error.to_string()])
 }
 
-async fn repeated(state: &State, now: Timestamp) -> Result<Vec<String>, StateError> {
+async fn repeated(state: &State, here: Here<'_>, now: Timestamp) -> Result<Vec<String>, StateError> {
     let mut tokens = Tokens::default();
     state.catch_up_tokens(&mut tokens).await?;
     let notices = state.upgrade_notices().await?;
     let is_recent = |at: Option<Timestamp>| at.is_none_or(|at| now.as_second() - at.as_second() < REPEATED);
     let recent = notices.iter().filter(|notice| is_recent(notice.told_at));
-    Ok(recent.filter_map(|notice| words(&notice.name, &tokens)).collect())
+    Ok(recent.filter_map(|notice| words(&notice.name, here, &tokens)).collect())
 }
 
-fn words(name: &str, tokens: &Tokens) -> Option<String> {
-    CHANGES.iter().find(|change| change.name == name).and_then(|change| (change.words)(tokens))
+fn words(name: &str, here: Here<'_>, tokens: &Tokens) -> Option<String> {
+    CHANGES.iter().find(|change| change.name == name).and_then(|change| (change.words)(here, tokens))
+}
+
+/// PERM-1: before, permissions.json counted for the local person alone.
+fn permission_files(here: Here<'_>, tokens: &Tokens) -> Option<String> {
+    let count = tokens.of_user(here.local_user);
+    (count > 0 && here.has_permission_files).then(|| {
+        let user = toolwarden_core::name::shown(here.local_user);
+        format!(
+            "permissions.json now counts for every token issued to {user}: {count} token(s). Their calls run unasked where \
+             an entry of these files matches (wider), entries stored for {user} no longer count where a file defines the \
+             list (narrower), and the workspace file is that of the token's workspace, else of this server's. See \
+             `toolwarden explain SERVER:TOOL --as TOKEN_ID`"
+        )
+    })
 }
 
 /// SELF-5: before, a person's token without rights had the right `user`.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use toolwarden_core::{Bearer, Claims};
 use toolwarden_store::state::{StoredToken, Tokens};
 
-use super::{CHANGES, client_rights, words};
+use super::{CHANGES, Here, client_rights, words};
 
 fn tokens(kept: &[(&str, Claims, bool)]) -> Tokens {
     let token = |(id, claims, is_revoked): &(&str, Claims, bool)| {
@@ -42,6 +42,18 @@ fn self_5_the_notice_names_the_tokens_that_lost_rights() {
 
 #[test]
 fn a_notice_of_another_version_says_nothing() {
-    assert_eq!(words("of a newer version", &Tokens::default()), None);
+    let here = Here { local_user: "ada", has_permission_files: true };
+    assert_eq!(words("of a newer version", here, &Tokens::default()), None);
     assert!(CHANGES.iter().any(|change| change.name == "client_rights"));
+}
+
+#[test]
+fn perm_1_the_notice_is_for_users_with_tokens_and_files() {
+    let of = |user: &str| Claims { user: Some(user.to_owned()), ..Claims::of(Bearer::Person) };
+    let tokens = tokens(&[("one", of("ada"), false), ("two", of("ada"), true), ("three", of("bob"), false)]);
+    let said = |local_user, has_permission_files| {
+        words("permission_files", Here { local_user, has_permission_files }, &tokens).unwrap_or_default()
+    };
+    assert!(said("ada", true).contains("every token issued to ada: 1 token(s)"), "{}", said("ada", true));
+    assert_eq!((said("ada", false), said("carol", true)), (String::new(), String::new()));
 }

@@ -62,13 +62,12 @@ pub enum Message {
 pub fn admit(policy: &PolicySet, query: &Query, message: Message) -> Result<Outbound, Box<Explanation>> {
     let subject = Subject::new(policy, query);
     let denied = match &message {
-        _ if weak::is(Weakness::Judge) => None,
         Message::Listed { method } if WATCHING.contains(&method.as_str()) => authorize(&subject).denied,
         Message::Listed { method } if !METHODS.contains(&method.as_str()) => {
             Some((Stage::Names, Step::because(Reason::MethodNotListed)))
         }
         // A call must never pass as a configured method: it would skip the judge.
-        Message::Configured { method } if is_call(method) => {
+        Message::Configured { method } if is_call(method) && !weak::is(Weakness::Methods) => {
             Some((Stage::Names, Step::because(Reason::MethodNotListed)))
         }
         Message::Listed { .. } | Message::Configured { .. } | Message::Result(_) | Message::Error(_) => {

@@ -55,7 +55,7 @@ pub(crate) struct Authorization {
 pub(crate) fn authorize(subject: &Subject<'_>) -> Authorization {
     let mut found = Authorization::default();
     for (stage, judge) in STAGES {
-        let step = judge(subject);
+        let step = if is_off(stage) { Step::PASS } else { judge(subject) };
         if step.denies() && found.denied.is_none() {
             found.denied = Some((stage, step.clone()));
             if subject.query.tracing == Tracing::Off {
@@ -76,7 +76,21 @@ pub(crate) fn authorize(subject: &Subject<'_>) -> Authorization {
 pub(crate) fn authorize_server(subject: &Subject<'_>) -> Option<(Stage, Step)> {
     let stages =
         STAGES.iter().filter(|(stage, _)| matches!(stage, Stage::Names | Stage::Context | Stage::Server | Stage::Mode));
+    let stages = stages.filter(|(stage, _)| !is_off(*stage));
     stages.map(|(stage, judge)| (*stage, judge(subject))).find(|(_, step)| step.denies())
+}
+
+/// Whether a stage is switched off, which only the hostile kit can do: one stage at a time, to show that an attack is
+/// refused by this one.
+fn is_off(stage: Stage) -> bool {
+    match stage {
+        Stage::Server => weak::is(Weakness::Servers),
+        Stage::Switch => weak::is(Weakness::Switches),
+        Stage::Mode => weak::is(Weakness::Modes),
+        Stage::Schema => weak::is(Weakness::Arguments),
+        Stage::Limits => weak::is(Weakness::Limits),
+        _ => false,
+    }
 }
 
 /// Ambiguous or reserved names. An invalid one passes: auto-run holds it.

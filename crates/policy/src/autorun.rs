@@ -2,7 +2,7 @@
 
 pub(crate) mod command;
 
-use toolwarden_core::{CallKind, Operation, Reason, name};
+use toolwarden_core::{CallKind, Operation, Reason, Weakness, name, weak};
 
 use crate::input::AutoRunMode;
 use crate::lists::Effective;
@@ -33,6 +33,9 @@ impl From<Step> for AutoRun {
 }
 
 pub(crate) fn auto_run(subject: &Subject<'_>) -> AutoRun {
+    if weak::is(Weakness::AutoRun) {
+        return AutoRun::because(Reason::RunEverything);
+    }
     match &subject.query.call.kind {
         CallKind::Mcp { operation: Operation::GetPrompt | Operation::Complete } => AutoRun::because(Reason::NeverHeld),
         CallKind::Mcp { .. } => mcp(subject),

@@ -3,7 +3,7 @@
 //! Takes a policy and a question; gives a verdict. Pure: the same question to the same policy always
 //! has the same answer, and nothing is read, written or awaited.
 
-use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage, Weakness, weak};
+use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage};
 
 use crate::authorize::{Authorization, authorize, facts};
 use crate::autorun::{AutoRun, auto_run};
@@ -18,10 +18,6 @@ use crate::verdict::{Explanation, Step, Verdict};
 /// Judges a call.
 pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
     let subject = Subject::new(policy, query);
-    if weak::is(Weakness::Judge) {
-        let explanation = explain(&subject, Stage::AutoRun, Step::because(Reason::RunEverything), Vec::new());
-        return Verdict::Allow(Permit::new(query.call.clone(), explanation));
-    }
     let authorization = authorize(&subject);
     if authorization.denied.is_some() {
         return Verdict::Deny(Box::new(denied(&subject, authorization)));
@@ -54,7 +50,7 @@ pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
 /// Whether a caller may see a tool in a list: could some arguments pass authorization? (MODE-5)
 #[must_use]
 pub fn is_visible(policy: &PolicySet, query: &Query) -> bool {
-    weak::is(Weakness::Judge) || authorize(&Subject::without_arguments(policy, query)).denied.is_none()
+    authorize(&Subject::without_arguments(policy, query)).denied.is_none()
 }
 
 /// Whether a rule at hand looks at the flow labels met before (`Query::seen`): only then need they be known.

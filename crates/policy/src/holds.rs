@@ -3,7 +3,7 @@
 //! Gives every hold that applies, strictest first: what only an acceptance can lift stands before
 //! what a person can lift.
 
-use toolwarden_core::{Operation, Reason};
+use toolwarden_core::{Operation, Reason, Weakness, weak};
 
 use crate::allowlist::Twin;
 use crate::query::Definition;
@@ -12,7 +12,8 @@ use crate::subject::Subject;
 use crate::verdict::Step;
 
 pub(crate) fn mandatory_holds(subject: &Subject<'_>, of_rules: Option<Step>) -> Vec<Step> {
-    if matches!(subject.operation(), Operation::GetPrompt | Operation::Complete) {
+    let is_off = weak::is(Weakness::Holds);
+    if is_off || matches!(subject.operation(), Operation::GetPrompt | Operation::Complete) {
         return Vec::new();
     }
     let holds = [definition(subject), self_protection(subject), ask(subject), human_review(subject), of_rules];

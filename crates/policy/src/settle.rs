@@ -6,6 +6,7 @@ use crate::decide::decide;
 use crate::permit::Permit;
 use crate::query::Query;
 use crate::set::PolicySet;
+use crate::shell::FileFacts;
 use crate::verdict::{Explanation, Verdict};
 
 /// A held call, waiting for whoever may pay.
@@ -39,6 +40,12 @@ impl Pending {
     #[must_use]
     pub fn explanation(&self) -> &Explanation {
         &self.explanation
+    }
+
+    /// The same call with what the file system says of its paths by now: links may have been turned since it was held.
+    pub fn with_files(mut self, files: FileFacts) -> Self {
+        self.query = self.query.with_files(files);
+        self
     }
 
     /// Whether every hold of this call lists the payer.

@@ -1,6 +1,6 @@
 //! The payers' file: an answer, or a call that left under one, becomes a payment. Whether it counts is the judge's word.
 
-use toolwarden_core::{Payer, Payment};
+use toolwarden_core::{HeldCaller, Payer, Payment};
 use toolwarden_policy::Pending;
 use toolwarden_store::state::Approval;
 
@@ -8,8 +8,10 @@ use toolwarden_store::state::Approval;
 #[must_use]
 pub fn payment(approval: &Approval, pending: &Pending) -> Option<Payment> {
     let answer = approval.answer.as_ref().filter(|answer| answer.is_approval)?;
-    // By the rules of now, whatever they were when it was answered (CORE-5).
-    if pending.needs().lacks(&approval.call.caller, answer).is_some() {
+    // By the rules of now, whatever they were when it was answered (CORE-5), and by what the caller's token is now:
+    // whoever answered may have been shown its secret since.
+    let caller = HeldCaller::from(&*pending.query().caller);
+    if [&approval.call.caller, &caller].into_iter().any(|caller| pending.needs().lacks(caller, answer).is_some()) {
         return None;
     }
     Some(paid(payer_of(pending), &approval.id))

@@ -4,11 +4,12 @@
 //! arguments, redirections and paths found behind links, so that no program can be forgotten. Lexical and wide: case,
 //! quotes, glued options, braces, patterns and the short names of other file systems all count.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::braces;
 use crate::folded::folded;
-use crate::wrappers::listed;
 
 /// Names that make every path they stand in such a place. Compared folded.
 const NAMES: &str = "\
@@ -68,6 +69,71 @@ const PAIRS: &[(&str, &str)] = &[
     ("spool", "cron"),
 ];
 
+/// Names that only count where something is written: reading such a file says nothing, writing it decides what later
+/// runs. Configurations of rarer clients, start files of interpreters and other programs, configurations that are code.
+const WRITTEN_NAMES: &str = "\
+    .kiro .copilot .qwen .trae .lmstudio opencode.json opencode.jsonc .crush crush.json .crush.json .factory .augment \
+    .pearai .aide .tabnine .cody .sourcegraph .amp .rovodev mcp.json .mcp.jsonc mcp_config.json mcp_settings.json \
+    cline_mcp_settings.json claude_desktop_config.json .cursorrc .windsurfrc .zencoder .openhands .aider.conf.yaml \
+    .xonshrc .nushell .elvish .ipython .jupyter .julia .ghci .haskeline .ocamlinit .utop .iex.exs .clojure .lein .sbclrc \
+    .guile .octaverc .scilab .gnuplot .bcrc .gforthrc .luarc .rdebugrc .byebugrc .perldb .perltidyrc .phpdbginit .racketrc \
+    .lldbinit-xcode .gdbearlyinit .radare2rc .valgrindrc .ltrace.conf .tigrc .wezterm.lua .hammerspoon .alacritty.toml \
+    .kitty .xbindkeysrc .xresources .i3 .fvwm .mutt .muttrc .msmtprc .procmailrc .forward .fetchmailrc .getmail .cvsrc \
+    .ansible.cfg ansible.cfg .vagrant.d .packer.d .helm .pulumi .azure .prettierrc.js .prettierrc.cjs .prettierrc.mjs \
+    .eslintrc.js .eslintrc.cjs .mocharc.js .mocharc.cjs .babelrc.js .babelrc.cjs .stylelintrc.js .lintstagedrc.js \
+    .lintstagedrc .lintstagedrc.json .commitlintrc.js .releaserc.js .puppeteerrc.cjs .rspec .rubocop.yml .pylintrc .bazelrc \
+    .buckconfig .watchmanconfig .condarc .pip .pypirc .simple-git-hooks.json .simple-git-hooks.js .tool-versions \
+    .selected_editor";
+
+/// Endings of such names.
+const WRITTEN_ENDINGS: [&str; 3] = [".code-workspace", ".sublime-project", ".pth"];
+
+/// Pairs that only count where something is written.
+const WRITTEN_PAIRS: &[(&str, &str)] = &[
+    (".config", "xonsh"),
+    (".config", "nushell"),
+    (".config", "elvish"),
+    (".config", "kitty"),
+    (".config", "alacritty"),
+    (".config", "wezterm"),
+    (".config", "ghostty"),
+    (".config", "cursor"),
+    (".config", "claude"),
+    (".config", "goose"),
+    (".config", "crush"),
+    (".config", "amp"),
+    (".config", "trae"),
+    (".config", "kiro"),
+    (".config", "vscodium"),
+    (".config", "windsurf"),
+    (".config", "lmstudio"),
+    (".config", "i3"),
+    (".config", "sway"),
+    (".config", "hypr"),
+    (".config", "lazygit"),
+    (".config", "tig"),
+    (".config", "gh"),
+    (".config", "mpv"),
+    (".config", "ranger"),
+    (".config", "lf"),
+    (".config", "nnn"),
+    (".config", "yazi"),
+    (".config", "containers"),
+    (".config", "plasma-workspace"),
+    (".config", "cargo"),
+    (".config", "julia"),
+    (".config", "ipython"),
+    (".julia", "config"),
+    ("application support", "code"),
+    ("application support", "claude"),
+    ("application support", "cursor"),
+    ("env", "bin"),
+    (".env", "bin"),
+    ("vendor", "bin"),
+    (".tox", "bin"),
+    ("bin", "activate_this.py"),
+];
+
 /// Files in a directory `hooks` that git runs: so a directory shaped like git's is known by them.
 const HOOKS: &str = "\
     applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit \
@@ -78,8 +144,24 @@ const HOOKS: &str = "\
 /// Files and directories of a bare repository `x.git`.
 const BARE: &str = "head config objects refs hooks info packed-refs index modules worktrees commondir gitdir";
 
+/// What is done to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Any,
+    Written,
+}
+
 /// The place a word of a line reaches, in whatever form it is written.
 pub(super) fn reached_by_word(text: &str) -> Option<String> {
+    reached(text, Use::Any)
+}
+
+/// The place a word reaches that is written.
+pub(super) fn written_by_word(text: &str) -> Option<String> {
+    reached(text, Use::Written)
+}
+
+fn reached(text: &str, how: Use) -> Option<String> {
     let text = text.replace(['"', '\''], "");
     let Some(forms) = braces::expanded(&text) else { return Some("too many braces".to_owned()) };
     forms.iter().find_map(|form| {
@@ -88,30 +170,43 @@ pub(super) fn reached_by_word(text: &str) -> Option<String> {
         [form.as_str(), unescaped.as_str()].into_iter().find_map(|text| {
             // `--output=x`, `if=x`, `host:x`, `:(top)x`, `<(x)`.
             let pieces = text.split(['=', ':', ',', '(', ')', '|', ';', '&', '<', '>', '@', ' ', '\n', '\t']);
-            std::iter::once(text).chain(pieces).find_map(reached_by_piece)
+            std::iter::once(text).chain(pieces).find_map(|piece| reached_by_piece(piece, how))
         })
     })
 }
 
 /// The place a path reaches below a directory that is above suspicion, such as the workspace.
-pub(super) fn reached_by_path(path: &Path, trusted: Option<&Path>) -> Option<String> {
+pub(super) fn reached_by_path(path: &Path, trusted: Option<&Path>, how: Use) -> Option<String> {
     let below = trusted.and_then(|trusted| path.strip_prefix(trusted).ok()).unwrap_or(path);
-    reached_by_piece(&below.to_string_lossy())
+    reached_by_piece(&below.to_string_lossy(), how)
 }
 
-fn reached_by_piece(piece: &str) -> Option<String> {
+/// Whether writing a relative path reaches such a place. For whoever looks through a tree.
+#[must_use]
+pub fn executed_below(path: &Path) -> bool {
+    reached_by_piece(&path.to_string_lossy(), Use::Written).is_some()
+}
+
+/// The place that a file or directory of this name reaches inside of a directory, which counts by its own name.
+pub(super) fn reached_by_name_in(directory: &Path, name: &str) -> Option<String> {
+    let last = directory.file_name()?.to_string_lossy();
+    reached_by_piece(&format!("{last}/{name}"), Use::Written)
+}
+
+fn reached_by_piece(piece: &str, how: Use) -> Option<String> {
     let names: Vec<String> =
         piece.split(['/', '\\']).filter(|name| !name.is_empty() && *name != ".").map(clean).collect();
     let glued = piece.starts_with('-').then(|| names.first()).flatten();
     for (at, name) in names.iter().enumerate() {
-        if is_executed(name) {
+        if is_executed(name) || (how == Use::Written && is_written(name)) {
             return Some(name.clone());
         }
         let Some(next) = names.get(at.saturating_add(1)) else { continue };
         let is_pair = |(first, second): &(&str, &str)| fits(name, first) && fits(next, second);
         let is_hook = fits(name, "hooks") && HOOKS.split_ascii_whitespace().any(|hook| fits(next, hook));
         let is_bare = name.ends_with(".git") && BARE.split_ascii_whitespace().any(|file| fits(next, file));
-        if PAIRS.iter().any(is_pair) || is_hook || is_bare {
+        let is_written_pair = || how == Use::Written && WRITTEN_PAIRS.iter().any(is_pair);
+        if PAIRS.iter().any(is_pair) || is_hook || is_bare || is_written_pair() {
             return Some(format!("{name}/{next}"));
         }
     }
@@ -125,7 +220,7 @@ fn glued_name(first: &str, next: Option<&str>) -> Option<String> {
     starts.filter_map(|at| first.get(at..)).find_map(|rest| {
         // `--x.git` may be a name of its own; a path behind it or an exact name counts.
         let is_pair = |(one, two): &(&str, &str)| rest == *one && next.is_some_and(|next| fits(next, two));
-        (listed(NAMES, rest) || is_short_name(rest) || PAIRS.iter().any(is_pair)).then(|| rest.to_owned())
+        (KNOWN.contains(rest) || is_short_name(rest) || PAIRS.iter().any(is_pair)).then(|| rest.to_owned())
     })
 }
 
@@ -144,10 +239,20 @@ fn is_executed(name: &str) -> bool {
         return true;
     }
     if !name.contains(WILD) {
-        return listed(NAMES, name);
+        return KNOWN.contains(name);
     }
     NAMES.split_ascii_whitespace().any(|known| fits(name, known)) || fits(name, "git~1")
 }
+
+fn is_written(name: &str) -> bool {
+    let ends = WRITTEN_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let fits_one = || WRITTEN_NAMES.split_ascii_whitespace().any(|known| fits(name, known));
+    ends || if name.contains(WILD) { fits_one() } else { KNOWN_WRITTEN.contains(name) }
+}
+
+/// The tables, ready for many names: whole trees are compared with them.
+static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| NAMES.split_ascii_whitespace().collect());
+static KNOWN_WRITTEN: LazyLock<HashSet<&str>> = LazyLock::new(|| WRITTEN_NAMES.split_ascii_whitespace().collect());
 
 /// `git~1` is `.git` on file systems with short names.
 fn is_short_name(name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{reached_by_path, reached_by_word};
+use super::{Use, reached_by_path, reached_by_word};
 
 #[test]
 fn shell_3_every_spelling_of_such_a_place_is_found() {
@@ -99,7 +99,7 @@ fn shell_3_every_spelling_of_such_a_place_is_found() {
 #[test]
 fn shell_3_a_workspace_below_such_a_place_is_none_itself() {
     let workspace = Path::new("/home/u/.cursor/worktrees/w");
-    assert_eq!(reached_by_path(Path::new("/home/u/.cursor/worktrees/w/src/a"), Some(workspace)), None);
-    assert!(reached_by_path(Path::new("/home/u/.cursor/worktrees/w/.git/config"), Some(workspace)).is_some());
-    assert!(reached_by_path(Path::new("/home/u/.cursor/hooks.json"), Some(workspace)).is_some());
+    assert_eq!(reached_by_path(Path::new("/home/u/.cursor/worktrees/w/src/a"), Some(workspace), Use::Any), None);
+    assert!(reached_by_path(Path::new("/home/u/.cursor/worktrees/w/.git/config"), Some(workspace), Use::Any).is_some());
+    assert!(reached_by_path(Path::new("/home/u/.cursor/hooks.json"), Some(workspace), Use::Any).is_some());
 }

@@ -2,8 +2,9 @@
 //! Takes a node that stands for one word; gives its value, or its raw text when the value depends on the
 //! shell. Refuses quoting that shells and the parser could read differently.
 
+use crate::heredoc;
 use crate::line::{Obstacle, Unparsable, Word};
-use crate::read::Reader;
+use crate::read::{Reader, empty_command};
 use crate::tree::Node;
 use crate::words::{self, History};
 
@@ -43,6 +44,7 @@ impl Reader {
             self.object(Obstacle::HistoryExpansion);
         }
         match node.kind() {
+            "word" | "concatenation" if words::is_revision(node.text()) => Ok(Word::literal(node.text())),
             "word" | "number" if node.children().next().is_none() => self.unquoted(node.text()),
             "raw_string" => words::single_quoted(node.text()),
             "ansi_c_string" => {
@@ -109,22 +111,31 @@ impl Reader {
         let mut literal = true;
         let mut reached = node.start().saturating_add(1);
         let inner_end = node.end().saturating_sub(1);
-        let mut read_stretch = |reader: &mut Self, start: usize, end: usize| -> Result<(), Unparsable> {
+        let read_stretch = |reader: &mut Self, start: usize, end: usize| -> Result<String, Unparsable> {
             let (text, history) = words::double_quoted(node.between(start, end))?;
             reader.note(history);
-            value.push_str(&text);
-            Ok(())
+            Ok(text)
         };
         for child in node.children().filter(|child| is_expansion(child.kind())) {
-            read_stretch(self, reached, child.start())?;
+            value.push_str(&read_stretch(self, reached, child.start())?);
             if child.preceding() == Some('!') {
                 self.object(Obstacle::HistoryExpansion);
             }
+            reached = child.end();
+            // `"$(cat <<'EOF' ..)"` is the text of the document.
+            let behind = node.between(child.end(), node.source().len());
+            if let Some(text) = heredoc::printed(child.text(), behind) {
+                value.push_str(text);
+                let mut cat = empty_command(child.text());
+                cat.name = Some("cat".to_owned());
+                cat.command_word = Some(Word::literal("cat"));
+                self.push(cat);
+                continue;
+            }
             literal = false;
             self.expand(child, Place::Quoted)?;
-            reached = child.end();
         }
-        read_stretch(self, reached, inner_end)?;
+        value.push_str(&read_stretch(self, reached, inner_end)?);
         check_string_parts(node)?;
         Ok(if literal { Word::literal(value) } else { Word::raw(raw) })
     }

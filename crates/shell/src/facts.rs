@@ -2,7 +2,8 @@
 //! Plain data: this crate asks by `questions` and never looks itself. Paths are keyed as they are written, joined to
 //! the directory they are seen from. A path nobody looked up is not resolved, and what is not resolved is held.
 
-use std::collections::{BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Where a path really leads.
@@ -12,8 +13,35 @@ pub enum Real {
     AsWritten,
     /// A link leads here; also a file of several names, of which this is one.
     Elsewhere(PathBuf),
-    /// A loop, a directory that cannot be read, a pattern that may match a link.
+    /// A pattern that matches links, which lead to these.
+    Several(Vec<PathBuf>),
+    /// A loop, a directory that cannot be read, a pattern with too many matches.
     Unresolved,
+}
+
+impl Real {
+    /// Every place it leads to that is not the path as written.
+    #[must_use]
+    pub fn elsewhere(&self) -> &[PathBuf] {
+        match self {
+            Self::Elsewhere(real) => std::slice::from_ref(real),
+            Self::Several(reals) => reals,
+            Self::AsWritten | Self::Unresolved => &[],
+        }
+    }
+}
+
+/// What lies below a directory, or the file itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// Where the links below it lead.
+    pub links: Vec<PathBuf>,
+    /// The first path below it that reaches a place whose files are executed.
+    pub executed: Option<PathBuf>,
+    /// The names directly below it.
+    pub names: Vec<String>,
+    /// Everything below it was looked at.
+    pub is_whole: bool,
 }
 
 /// The repository git would find from a directory.
@@ -29,6 +57,19 @@ pub enum Repository {
     Plain,
     /// A directory shaped like git's own, or a repository whose configuration or hooks may execute something.
     Strange,
+    /// One with a nested repository that git would enter, whose configuration or hooks may execute something.
+    Nested,
+    /// One of which it cannot be told whether git would enter a nested repository.
+    Unread,
+}
+
+/// What git would take into its index.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gathered {
+    /// Everything below the top of the work tree.
+    All,
+    /// These paths, seen from the directory git runs in.
+    Paths(Vec<PathBuf>),
 }
 
 /// The answers for one line.
@@ -39,6 +80,7 @@ pub struct FileFacts {
     repositories: HashMap<PathBuf, Repository>,
     /// Paths that are there.
     present: BTreeSet<PathBuf>,
+    trees: HashMap<PathBuf, Tree>,
     are_too_many: bool,
 }
 
@@ -66,7 +108,14 @@ impl FileFacts {
         repositories: HashMap<PathBuf, Repository>,
         present: BTreeSet<PathBuf>,
     ) -> Self {
-        Self { looked: Looked::Yes, paths, repositories, present, are_too_many: false }
+        Self { looked: Looked::Yes, paths, repositories, present, ..Self::default() }
+    }
+
+    /// The same facts, with what lies below directories.
+    #[must_use]
+    pub fn with_trees(mut self, trees: HashMap<PathBuf, Tree>) -> Self {
+        self.trees = trees;
+        self
     }
 
     /// There were more paths than are looked up for one call.
@@ -82,10 +131,9 @@ impl FileFacts {
 
     /// Every path that a link leads elsewhere, and where.
     pub fn links(&self) -> impl Iterator<Item = (&Path, &Path)> {
-        self.paths.iter().filter_map(|(path, real)| match real {
-            Real::Elsewhere(real) => Some((path.as_path(), real.as_path())),
-            Real::AsWritten | Real::Unresolved => None,
-        })
+        self.paths
+            .iter()
+            .flat_map(|(path, real)| real.elsewhere().iter().map(move |real| (path.as_path(), real.as_path())))
     }
 
     #[must_use]
@@ -109,6 +157,15 @@ impl FileFacts {
         }
     }
 
+    /// What lies below a path; `None` where it was not looked up.
+    pub(super) fn tree(&self, path: &Path) -> Option<Cow<'_, Tree>> {
+        match self.looked {
+            Looked::AsWritten => Some(Cow::Owned(Tree { is_whole: true, ..Tree::default() })),
+            Looked::No => None,
+            Looked::Yes => self.trees.get(path).map(Cow::Borrowed),
+        }
+    }
+
     pub(super) fn is_present(&self, path: &Path) -> bool {
         match self.looked {
             Looked::AsWritten => false,
@@ -125,4 +182,8 @@ pub struct Questions {
     pub paths: BTreeSet<PathBuf>,
     /// Directories git would run in.
     pub directories: BTreeSet<PathBuf>,
+    /// Those of them in which git may take nested repositories into its index.
+    pub gathering: BTreeMap<PathBuf, Vec<Gathered>>,
+    /// Directories of which everything below is read or written.
+    pub trees: BTreeSet<PathBuf>,
 }

@@ -74,7 +74,8 @@ fn is_ignorable(character: char) -> bool {
 }
 
 /// The text with `%2F` and its like read as bytes; none where there are none.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
+#[must_use]
+pub fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut decoded = false;
     let mut left = text.as_bytes();

@@ -2,6 +2,10 @@
 //! Takes the arguments of git; gives the first word that may execute something, change git's state or
 //! configuration, or change where git looks for them; else the words that are paths and where git would run.
 
+use std::path::PathBuf;
+
+use crate::executed::reached_by_word;
+use crate::facts::Gathered;
 use crate::git_forms::{Form, Operands, forms};
 use crate::line::Word;
 use crate::options::possible_verb_tails;
@@ -52,7 +56,7 @@ pub(super) fn read(arguments: &[Word]) -> Result<Known<'_>, &str> {
     }
     let parsed = Parsed::of(&rows, &rest)?;
     check_operands(verb, &rows, &parsed, &mut known)?;
-    check_shape(verb, &parsed)?;
+    check_shape(verb, &rest, &parsed)?;
     known.paths.extend(parsed.operands.iter().chain(&parsed.values).copied());
     Ok(known)
 }
@@ -75,6 +79,19 @@ pub(super) fn changes_tree(arguments: &[Word]) -> bool {
     !arguments.is_empty() && !leaves
 }
 
+/// What `git add` takes into the index. Pathspecs with patterns or magic count as everything.
+pub(super) fn gathered(arguments: &[Word]) -> Option<Gathered> {
+    let mut tails = possible_verb_tails(arguments);
+    let tail = tails.find(|tail| tail.first().is_some_and(|verb| matches!(verb.text.as_str(), "add" | "stage")))?;
+    let operands: Vec<&Word> = tail.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
+    let is_plain =
+        |word: &&Word| word.literal && !word.text.starts_with(':') && !word.text.contains(['*', '?', '[', '\\']);
+    if operands.is_empty() || !operands.iter().all(is_plain) {
+        return Some(Gathered::All);
+    }
+    Some(Gathered::Paths(operands.iter().map(|word| PathBuf::from(&word.text)).collect()))
+}
+
 /// The words behind a subcommand, sorted.
 #[derive(Debug, Default)]
 struct Parsed<'a> {
@@ -91,7 +108,12 @@ impl<'a> Parsed<'a> {
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             if word == "--" {
-                parsed.operands.extend(words);
+                // Git takes `--` for the value of an option that wants one, and options behind it for options.
+                let rest: Vec<&str> = words.collect();
+                if let Some(option) = rest.iter().find(|word| word.starts_with('-')) {
+                    return Err(option);
+                }
+                parsed.operands.extend(rest);
                 break;
             }
             let value_follows = match word.strip_prefix("--") {
@@ -144,8 +166,14 @@ impl<'a> Parsed<'a> {
         Some(false)
     }
 
+    /// Whether one of these options is there and is not taken back by its opposite.
     fn has(&self, names: &str) -> bool {
-        self.options.iter().any(|(name, _)| listed(names, name))
+        let is_given = |wanted: &str| self.options.iter().any(|(name, _)| name == wanted);
+        let is_taken_back = |name: &str| match name.strip_prefix("no-") {
+            Some(positive) => is_given(positive),
+            None => is_given(&format!("no-{name}")),
+        };
+        self.options.iter().any(|(name, _)| listed(names, name) && !is_taken_back(name))
     }
 }
 
@@ -163,6 +191,9 @@ fn check_operands<'a>(
             (Operands::AtMost(_), _) => return Err(verb),
             (Operands::Verb(known), Some(word)) if listed(known, word) => {}
             (Operands::Verb(_), Some(word)) => return Err(word),
+            (Operands::Repository, Some(word)) if verb == "clone" && clones_to_executed_place(word) => {
+                return Err(word);
+            }
             (Operands::Repository, Some(word)) if is_address(word) => {}
             (Operands::Repository, Some(word)) if verb != "clone" && is_remote_name(word) => {
                 known.repository = Some(word);
@@ -180,24 +211,30 @@ fn check_operands<'a>(
 }
 
 /// What only the whole line shows: an editor, a signing program or a writer behind listed options.
-fn check_shape<'a>(verb: &'a str, parsed: &Parsed<'a>) -> Result<(), &'a str> {
+fn check_shape<'a>(verb: &'a str, words: &[&str], parsed: &Parsed<'a>) -> Result<(), &'a str> {
     let first = parsed.operands.first().copied().unwrap_or_default();
-    let value_of = |name: &str| parsed.options.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
+    // An option that is given twice counts in both forms: for some of them the last one wins.
+    let values_of =
+        |name: &'static str| parsed.options.iter().filter(move |(own, _)| own == name).map(|(_, value)| *value);
     // Placeholders that run the program for signatures.
     let runs_signing = |(name, value): &&(String, &str)| {
         listed("format pretty sort", name) && (value.contains("%G") || value.contains("signature"))
     };
     let is_odd = match verb {
         "commit" => {
-            let fixup = value_of("fixup").is_some_and(|value| !value.is_empty() && !value.contains(':'));
+            let is_plain = |value: &str| !value.is_empty() && !value.contains(':');
+            let fixup = parsed.has("fixup") && values_of("fixup").all(is_plain);
             let has_message = parsed.has("m F C message file reuse-message no-edit dry-run") || fixup;
             !has_message
         }
         "tag" => parsed.has("a annotate") && !parsed.has("m F message file"),
         "revert" => !parsed.has("n no-commit no-edit abort quit"),
         "stash" => parsed.has("p patch") && !matches!(first, "show" | "list"),
-        "pull" => !matches!(value_of("rebase"), None | Some("" | "true" | "false" | "merges")),
-        "apply" => !parsed.has("check stat numstat summary"),
+        "pull" => values_of("rebase").any(|value| !matches!(value, "" | "true" | "false" | "merges")),
+        // Otherwise they write files whose names come from patches and commits.
+        "apply" => !(leads(words, "check stat numstat summary") && parsed.has("check stat numstat summary")),
+        "format-patch" => !(leads(words, "stdout") && parsed.has("stdout")),
+        "mv" => moves_to_executed_place(&parsed.operands),
         "reflog" => listed("expire delete drop write migrate", first),
         // Words behind the subcommand that are no names of remotes are taken for addresses.
         "remote" => parsed.operands.iter().skip(1).any(|word| !is_remote_name(word)),
@@ -206,6 +243,33 @@ fn check_shape<'a>(verb: &'a str, parsed: &Parsed<'a>) -> Result<(), &'a str> {
     };
     let is_odd = is_odd || parsed.options.iter().find(runs_signing).is_some();
     if is_odd { Err(verb) } else { Ok(()) }
+}
+
+/// Whether the first option is one of these. Behind another option it may be that one's value, as in `apply -p --check`.
+fn leads(words: &[&str], names: &str) -> bool {
+    let is_count =
+        |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    let first = words.iter().find(|word| word.starts_with('-') && !is_count(word));
+    first.and_then(|word| word.strip_prefix("--")).is_some_and(|name| listed(names, name))
+}
+
+/// `git mv tools/.bin node_modules`: a place that is put together from two words.
+fn moves_to_executed_place(operands: &[&str]) -> bool {
+    let Some((target, sources)) = operands.split_last() else { return false };
+    // That is found by itself.
+    if reached_by_word(target).is_some() {
+        return false;
+    }
+    let name = |source: &&str| source.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    sources.iter().map(name).any(|name| reached_by_word(&format!("{}/{name}", target.trim_end_matches('/'))).is_some())
+}
+
+/// Whether `git clone` would make a directory whose files are executed from this address.
+fn clones_to_executed_place(address: &str) -> bool {
+    let path = address.trim_end_matches('/');
+    let path = path.strip_suffix("/.git").unwrap_or(path).trim_end_matches('/');
+    let name = path.rsplit(['/', ':']).next().unwrap_or_default();
+    reached_by_word(name.strip_suffix(".git").unwrap_or(name)).is_some()
 }
 
 /// An address of another machine, in a form that no helper program and no local path can have.

@@ -39,7 +39,7 @@ const DIFF_FLAGS: &str = "\
     patch no-patch raw patch-with-raw patch-with-stat stat numstat shortstat dirstat cumulative summary name-only \
     name-status compact-summary full-index binary abbrev color color-moved color-words word-diff word-diff-regex \
     find-renames find-copies find-copies-harder renames break-rewrites ignore-space-at-eol ignore-space-change \
-    ignore-all-space ignore-blank-lines ignore-cr-at-eol ignore-submodules submodule minimal patience histogram \
+    ignore-all-space ignore-blank-lines ignore-cr-at-eol ignore-submodules minimal patience histogram \
     diff-algorithm indent-heuristic diff-filter diff-merges pickaxe-all pickaxe-regex relative text unified \
     inter-hunk-context function-context exit-code quiet check cached staged merge-base no-index no-prefix \
     default-prefix src-prefix dst-prefix line-prefix stat-width stat-count stat-name-width cc combined-all-paths \
@@ -139,11 +139,14 @@ static FORMS: &[Form] = &[
         flags: "verbose quiet progress all append force tags prune dry-run keep unshallow update-shallow \
             show-forced-updates ipv4 ipv6 set-upstream no-recurse-submodules atomic prune-tags multiple refetch porcelain \
             write-fetch-head auto-maintenance auto-gc write-commit-graph",
-        texts: "depth shallow-since shallow-exclude deepen jobs refmap negotiation-tip",
+        texts: "depth shallow-since shallow-exclude deepen refmap negotiation-tip",
         letters: "vqaftnpPkm46",
-        valued: "j",
         operands: Operands::Repository,
+        ..FORM
     },
+    Form { verbs: "fetch", texts: "jobs", valued: "j", operands: Operands::Repository, ..FORM },
+    // Here the number of jobs is only taken where it is glued to the option.
+    Form { verbs: "pull", flags: "jobs", letters: "j", operands: Operands::Repository, ..FORM },
     Form {
         verbs: "pull",
         flags: "rebase stat log squash commit no-edit ff ff-only verify no-verify autostash signoff \
@@ -208,7 +211,7 @@ static FORMS: &[Form] = &[
     },
     Form {
         verbs: "rebase",
-        flags: "keep-base verify no-verify quiet verbose no-stat stat signoff force-rebase ff no-ff skip abort quit \
+        flags: "continue keep-base verify no-verify quiet verbose no-stat stat signoff force-rebase ff no-ff skip abort quit \
             committer-date-is-author-date reset-author-date ignore-whitespace autostash update-refs fork-point root merge \
             apply rebase-merges reapply-cherry-picks show-current-patch no-gpg-sign no-autosquash",
         texts: "onto empty strategy-option",
@@ -218,7 +221,7 @@ static FORMS: &[Form] = &[
     },
     Form {
         verbs: "cherry-pick revert",
-        flags: "quit abort skip no-commit commit no-edit signoff ff allow-empty allow-empty-message \
+        flags: "continue quit abort skip no-commit commit no-edit signoff ff allow-empty allow-empty-message \
             keep-redundant-commits no-gpg-sign reference",
         texts: "mainline strategy-option",
         letters: "nsx",
@@ -364,4 +367,23 @@ impl Form {
     pub(super) fn has_valued(&self, letter: char) -> bool {
         self.valued.contains(letter)
     }
+}
+
+/// Every option of the subcommands that are given a repository, and whether its value is the next word.
+#[cfg(test)]
+pub(super) fn options_before_repositories() -> Vec<(&'static str, String, bool)> {
+    let mut found = Vec::new();
+    for form in FORMS.iter().filter(|form| form.operands == Operands::Repository) {
+        for verb in form.verbs.split_ascii_whitespace() {
+            let long = |names: &'static str, takes: bool| {
+                names.split_ascii_whitespace().map(move |name| (verb, format!("--{name}"), takes))
+            };
+            let short = |letters: &'static str, takes: bool| {
+                letters.chars().map(move |letter| (verb, format!("-{letter}"), takes))
+            };
+            found.extend(long(form.flags, false).chain(long(form.texts, true)));
+            found.extend(short(form.letters, false).chain(short(form.valued, true)));
+        }
+    }
+    found
 }

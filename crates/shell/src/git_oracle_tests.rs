@@ -12,11 +12,15 @@ use std::process::{Command, Stdio};
 use proptest::prelude::{Just, Strategy, prop, prop_oneof};
 
 use crate::bash_oracle_tests::{BASH, line_count, lines, needs};
-use crate::{Coverage, FileFacts, Position, Real, Repository, ShellAllowlist, ShellEntry, questions, read, strays};
+use crate::git_forms::options_before_repositories;
+use crate::{
+    Coverage, FileFacts, Position, Real, Repository, ShellAllowlist, ShellEntry, Tree, executed_below, questions, read,
+    strays,
+};
 
-const ALLOWED: [&str; 16] = [
+const ALLOWED: [&str; 19] = [
     "git", "ls", "cat", "echo", "cp", "mv", "tee", "ln", "tar", "sort", "sed", "mkdir", "touch", "install", "cd",
-    "truncate",
+    "truncate", "grep", "find", "gzip",
 ];
 const GIT: &str = "git";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -86,7 +90,9 @@ impl Scratch {
             for directory in ["objects", "refs", "hooks"] {
                 fs::create_dir_all(evil.join(directory))?;
             }
-            fs::write(evil.join("HEAD"), "ref: refs/heads/main\n")?;
+            // A commit that nobody has is enough for git to take a nested repository into its index.
+            let head = if evil.ends_with(".git") { "1".repeat(40) } else { "ref: refs/heads/main".to_owned() };
+            fs::write(evil.join("HEAD"), format!("{head}\n"))?;
             fs::write(evil.join("config"), config.replace("bare = false", "bare = false\n\tworktree = .."))?;
             for hook in ["pre-commit", "pre-receive", "post-update", "update", "post-checkout", "reference-transaction"]
             {
@@ -207,7 +213,54 @@ fn facts(line: &crate::ShellLine, position: Position<'_>) -> FileFacts {
         });
         (directory, found)
     };
-    FileFacts::looked_up(paths, asked.directories.into_iter().map(repository).collect(), present)
+    let gathering = asked.gathering;
+    let repository = |directory: PathBuf| {
+        let (directory, found) = repository(directory);
+        let is_gathering = gathering.contains_key(&directory);
+        let nested = is_gathering && position.workspace.is_some_and(|workspace| !nested_below(workspace).is_empty());
+        (directory, if nested { Repository::Nested } else { found })
+    };
+    let trees = asked.trees.into_iter().map(|path| (path.clone(), tree(&path))).collect();
+    FileFacts::looked_up(paths, asked.directories.into_iter().map(repository).collect(), present).with_trees(trees)
+}
+
+/// Every path below a directory, links not followed.
+fn entries_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_path_buf()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(entry.path());
+            }
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+/// Nested repositories; the workspace's own is none.
+fn nested_below(workspace: &Path) -> Vec<PathBuf> {
+    let is_git = |path: &PathBuf| path.ends_with(".git") && *path != workspace.join(".git");
+    entries_below(workspace).into_iter().filter(is_git).collect()
+}
+
+fn tree(path: &Path) -> Tree {
+    let top = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut tree = Tree { is_whole: true, ..Tree::default() };
+    for entry in entries_below(&top) {
+        let relative = entry.strip_prefix(&top).unwrap_or(&entry);
+        if relative.components().count() == 1 {
+            tree.names.push(relative.to_string_lossy().into_owned());
+        }
+        if executed_below(relative) {
+            tree.executed.get_or_insert_with(|| relative.to_path_buf());
+        }
+        if entry.is_symlink() {
+            tree.links.push(fs::canonicalize(&entry).unwrap_or(entry));
+        }
+    }
+    tree
 }
 
 fn is_allowed(text: &str, workspace: &Path, directory: &str) -> bool {
@@ -317,6 +370,91 @@ fn shell_3_no_allowed_line_of_git_runs_what_was_planted() -> std::io::Result<()>
     Ok(())
 }
 
+/// Steps that every chain begins with: a directory shaped like git's, under a harmless name.
+const SHAPING: &[&str] = &[
+    "mkdir -p git/objects git/refs git/hooks m sub/m",
+    "echo 1111111111111111111111111111111111111111 > git/HEAD",
+    "echo '[core]' > git/config",
+    "echo 'repositoryformatversion = 0' >> git/config",
+    "echo 'bare = false' >> git/config",
+    "echo 'worktree = ..' >> git/config",
+    "echo 'fsmonitor = MARK' >> git/config",
+];
+
+/// Ways by which it becomes a repository that git enters. Each step runs only if it is allowed.
+const CHAINS: &[&[&str]] = &[
+    &["tar cf o.tar --transform 's/^git/m\\/.&/' git", "tar xf o.tar -C sub", "git add sub/m", "git status"],
+    &["tar cf o.tar --xform=s,^git,m/.git, git", "tar xf o.tar -C sub", "git add -A", "git status"],
+    &["mv git sub/m/.git", "git add sub/m", "git status"],
+    &["cp -r git sub/m/.git", "git add sub/m", "git status"],
+    &["mv git .git", "git status"],
+    &["cp -r git/. sub/m", "git -C sub/m status"],
+    &["mkdir w", "mv git w/x", "mv w/x w/.git", "git add w", "git status"],
+    &["echo 'gitdir: ../../git' > .gi", "sed -it s/a/b/ .gi", "mv .git sub/m/", "git add sub/m", "git status"],
+    &["cd sub/m && echo 'gitdir: ../../git' > .gi && sed -it s/a/b/ .gi", "git add sub/m", "git status"],
+    &["echo 'gitdir: ../../git' > sub/m/.gi", "cp -b -S t sub/m/.gi sub/m/x", "git add sub/m", "git status"],
+    &["echo 'gitdir: ../../git' > sub/m/.git.x", "gzip sub/m/.git.x", "gzip -d sub/m/.git.x.gz", "git status"],
+    &[
+        "echo 'gitdir: ../../git' > sub/m/x",
+        "gzip -c sub/m/x > sub/m/.git.gz",
+        "gzip -d sub/m/.git.gz",
+        "git add sub/m",
+    ],
+    &["git add nested", "git status"],
+    &["git add -A && git status"],
+    &["git add .", "git commit -m x", "git status"],
+    &["git add nes*", "git status"],
+    &["cp -r nested q", "git add q", "git status"],
+    &["cp -r nested/. q", "git -C q status"],
+    &["tar cf n.tar nested", "tar xf n.tar -C sub", "git add sub/nested", "git status"],
+    &["mkdir dst", "ln -s ../.git/config dst/X", "cp X dst/", "git status"],
+    &["cp X g/", "git status"],
+    &["cp payload h/", "mv h/payload h/pre-commit", "git commit -m x --allow-empty"],
+    &["mkdir t", "cp payload t/pre-commit", "cp -r t/. h", "git commit -m x --allow-empty"],
+    &["echo 'hooks' > list", "tar cf x.tar -T list", "git status"],
+];
+
+#[test]
+fn shell_3_no_chain_of_allowed_lines_runs_what_was_planted() -> std::io::Result<()> {
+    needs(BASH);
+    needs(GIT);
+    let scratch = Scratch::new()?;
+    let mark = scratch.root.join("mark").display().to_string();
+    for (at, chain) in CHAINS.iter().enumerate() {
+        let work = fs::canonicalize(scratch.fresh()?)?;
+        for line in SHAPING.iter().chain(*chain) {
+            let line = line.replace("MARK", &mark);
+            if is_allowed(&line, &work, "") {
+                scratch.command(BASH, &work).args(["--norc", "-c", &line]).status()?;
+            } else {
+                assert!(!SHAPING.contains(&line.as_str()), "{line:?} is held, so the chain shows nothing");
+            }
+        }
+        scratch.git(&work, &["status"])?;
+        scratch.git(&work, &["commit", "-q", "--allow-empty", "-m", "x"])?;
+        assert!(!scratch.root.join("marked").exists(), "chain {at} ran what was planted: {chain:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn shell_3_the_chains_would_run_it_without_us() -> std::io::Result<()> {
+    needs(BASH);
+    needs(GIT);
+    let scratch = Scratch::new()?;
+    let mark = scratch.root.join("mark").display().to_string();
+    for at in [0, 1, 2, 3, 8, 12, 19, 22] {
+        let Some(chain) = CHAINS.get(at) else { continue };
+        let work = fs::canonicalize(scratch.fresh()?)?;
+        for line in SHAPING.iter().chain(*chain) {
+            scratch.command(BASH, &work).args(["--norc", "-c", &line.replace("MARK", &mark)]).status()?;
+        }
+        scratch.git(&work, &["commit", "-q", "--allow-empty", "-m", "x"])?;
+        assert!(scratch.root.join("marked").exists(), "chain {at} shows nothing: {chain:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn shell_3_everyday_lines_of_the_table_run_nothing_planted() -> std::io::Result<()> {
     needs(BASH);
@@ -325,10 +463,42 @@ fn shell_3_everyday_lines_of_the_table_run_nothing_planted() -> std::io::Result<
     let everyday = include_str!("commands.txt").lines().filter_map(|row| row.strip_prefix("allow "));
     // No other machine is asked.
     let is_local = |line: &&str| line.starts_with("git ") && !line.contains("://") && !line.contains('@');
-    let lines: Vec<&str> = everyday.map(str::trim).filter(is_local).collect();
+    // `git add -A` is held here, because of the nested repository.
+    let work = fs::canonicalize(scratch.fresh()?)?;
+    let lines: Vec<&str> =
+        everyday.map(str::trim).filter(is_local).filter(|line| is_allowed(line, &work, "")).collect();
     assert!(lines.len() >= 60, "only {} lines", lines.len());
     for line in lines {
         assert!(!scratch.is_marked_by(line, "")?, "{line:?} ran what was planted");
     }
+    Ok(())
+}
+
+/// Which word is the repository depends on which options take the next word. Git says of an option that it does not know
+/// unless the one before has taken it for its value.
+#[test]
+fn shell_3_git_takes_values_where_we_do() -> std::io::Result<()> {
+    needs(GIT);
+    let scratch = Scratch::new()?;
+    let repo = scratch.root.join("template");
+    let options = options_before_repositories();
+    assert!(options.len() > 100, "{}", options.len());
+    let mut different = Vec::new();
+    for (verb, option, takes_value) in options {
+        let ran =
+            scratch.command(GIT, &repo).args([verb, &option, "--no-such-option"]).stderr(Stdio::piped()).output()?;
+        let said = String::from_utf8_lossy(&ran.stderr);
+        // Git refuses an option that only a relative of this subcommand has.
+        let name = option.trim_start_matches('-');
+        if said.contains(&format!("unknown option `{name}'")) || said.contains(&format!("unknown switch `{name}'")) {
+            continue;
+        }
+        let was_taken =
+            !said.contains("unknown option `no-such-option'") && !said.contains("unknown option `such-option'");
+        if was_taken != takes_value {
+            different.push(format!("git {verb} {option}: {}", said.lines().next().unwrap_or_default()));
+        }
+    }
+    assert!(different.is_empty(), "{different:#?}");
     Ok(())
 }

@@ -47,6 +47,66 @@ pub(super) fn check(node: Node<'_>) -> Result<Body, Unparsable> {
     Ok(body)
 }
 
+/// The text that `$(cat <<'EOF' ..)` prints, where it is nothing but that: a quoted delimiter, the document, its end.
+/// `behind` is what follows in the line. Refuses documents whose quotes or parentheses an older shell, which looks for
+/// the closing parenthesis before it reads the document, would take for the end.
+pub(super) fn printed<'s>(substitution: &'s str, behind: &str) -> Option<&'s str> {
+    let inner = substitution.strip_prefix("$(cat <<")?.strip_suffix(')')?;
+    let (raw, rest) = inner.split_once('\n')?;
+    let (delimiter, body) = read_delimiter(raw.trim()).ok()?;
+    let end = scan_end(rest, delimiter, Indent::Kept)?;
+    let (document, last) = (rest.get(..end)?.strip_suffix(delimiter)?, rest.get(end..)?);
+    let is_plain = body == Body::Verbatim && last.trim_matches(['\n', ' ']).is_empty() && last.starts_with('\n');
+    let is_closed =
+        [Comments::Read, Comments::Skipped].into_iter().all(|comments| stays_open(document, behind, comments));
+    (is_plain && is_closed).then(|| document.trim_end_matches('\n'))
+}
+
+/// Whether a shell that looks for a closing parenthesis takes `#` for the start of a comment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comments {
+    Read,
+    Skipped,
+}
+
+/// Whether such a shell finds no end inside of a document, nor a quote that reaches beyond it.
+fn stays_open(document: &str, behind: &str, comments: Comments) -> bool {
+    // Inside of such quotes these begin something else.
+    if document.contains('"') && document.contains(['\\', '$']) {
+        return false;
+    }
+    let mut depth = 0_usize;
+    let mut letters = document.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '(' => depth = depth.saturating_add(1),
+            ')' => match depth.checked_sub(1) {
+                Some(left) => depth = left,
+                None => return false,
+            },
+            '\\' => {
+                letters.next();
+            }
+            '`' => return false,
+            '#' if comments == Comments::Skipped => {
+                letters.by_ref().find(|letter| *letter == '\n');
+            }
+            '\'' | '"' => {
+                let is_ended = letters.by_ref().any(|other| other == letter);
+                // A quote without an end is an error there, unless the line has another one.
+                if !is_ended && (behind.matches(letter).count() > usize::from(letter == '"')) {
+                    return false;
+                }
+                if !is_ended {
+                    return depth == 0;
+                }
+            }
+            _ => {}
+        }
+    }
+    depth == 0
+}
+
 /// Only a bare or wholly quoted word is accepted as delimiter.
 fn read_delimiter(raw: &str) -> Result<(&str, Body), Unparsable> {
     let quoted = raw

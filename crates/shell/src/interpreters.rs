@@ -5,6 +5,7 @@
 use crate::line::Word;
 use crate::options;
 use crate::paths::is_device;
+use crate::sed_scripts::is_plain_script;
 use crate::wrappers::{listed, program as program_name};
 
 struct Interpreter {
@@ -297,14 +298,16 @@ impl Sed {
                 self.has_script = true;
                 return is_plain_script(script);
             }
-            return listed(SED_FLAGS, long);
+            let ending = long.strip_prefix("in-place=");
+            return listed(SED_FLAGS, long) || ending.is_some_and(is_backup_ending);
         }
-        let mut rest = text.chars().skip(1);
+        let mut rest = text.chars();
+        rest.next();
         while let Some(letter) = rest.next() {
             match letter {
                 'n' | 'r' | 'E' | 's' | 'u' | 'z' => {}
-                // The rest of the word is a suffix for the backup file.
-                'i' => return rest.all(|letter| letter.is_ascii_alphanumeric() || letter == '.' || letter == '~'),
+                // The rest of the word is added to the name of the backup file: `sed -it` makes `.git` of `.gi`.
+                'i' => return is_backup_ending(rest.as_str()),
                 'e' => {
                     let glued: String = rest.collect();
                     if glued.is_empty() {
@@ -327,6 +330,10 @@ impl Sed {
     }
 }
 
+fn is_backup_ending(ending: &str) -> bool {
+    matches!(ending, "" | ".bak" | ".orig" | ".old" | ".tmp" | ".backup" | "~")
+}
+
 /// `-e`, `-ne`, `-e'..'`, `--expression=..`: a script is given by option.
 fn announces_script(text: &str) -> bool {
     if let Some(long) = text.strip_prefix("--") {
@@ -334,39 +341,4 @@ fn announces_script(text: &str) -> bool {
     }
     let Some(bundle) = text.strip_prefix('-') else { return false };
     bundle.chars().take_while(|letter| !matches!(letter, 'i' | 'l' | 'f')).any(|letter| letter == 'e')
-}
-
-/// One address and one of `p d q =`, or one substitution without the flags that execute or write.
-fn is_plain_script(script: &str) -> bool {
-    let command = script.trim_start_matches(|character: char| {
-        character.is_ascii_digit() || matches!(character, ',' | '$' | ' ' | '~' | '+')
-    });
-    if matches!(command, "p" | "d" | "q" | "=") {
-        return true;
-    }
-    if let Some(rest) = command.strip_prefix('/') {
-        let mut parts = rest.split('/');
-        let (Some(pattern), Some(action), None) = (parts.next(), parts.next(), parts.next()) else { return false };
-        return is_plain_text(pattern) && matches!(action.trim(), "p" | "d" | "q" | "=");
-    }
-    let Some(rest) = command.strip_prefix('s') else { return false };
-    let Some(delimiter) = rest.chars().next().filter(|first| matches!(first, '/' | '|' | '#' | ',' | ':' | '@' | '!'))
-    else {
-        return false;
-    };
-    let mut parts = rest.split(delimiter).skip(1);
-    let (Some(pattern), Some(replacement), Some(flags), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return false;
-    };
-    is_plain_text(pattern)
-        && is_plain_text(replacement)
-        && flags.chars().all(|flag| matches!(flag, 'g' | 'p' | 'i' | 'I') || flag.is_ascii_digit())
-}
-
-/// Without newlines and without an escaped delimiter (which `split` would take for a real one, and then
-/// refuse for the wrong number of parts).
-fn is_plain_text(text: &str) -> bool {
-    !text.contains('\n') && !text.ends_with('\\')
 }

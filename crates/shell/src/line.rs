@@ -136,6 +136,10 @@ pub enum Obstacle {
     ExecutedPlace { command: String, place: String },
     /// A command writes files that the line does not name, where they may be executed.
     Unpacks(String),
+    /// An option of a command that writes is not in the table, so it may name another target.
+    UnknownOption { command: String, option: String },
+    /// Names of files come from a file or from standard input.
+    NamesFromFile { command: String, option: String },
     /// An argument of a command that may write, or a directory, cannot be known from the line.
     TargetNotKnown(String),
 }
@@ -156,6 +160,8 @@ impl Obstacle {
             Self::RelativeAfterDirectoryChange => "directory",
             Self::ExecutedPlace { .. } => "place",
             Self::Unpacks(_) => "unpacks",
+            Self::UnknownOption { .. } => "writer",
+            Self::NamesFromFile { .. } => "names",
             Self::TargetNotKnown(_) => "target",
         }
     }
@@ -185,8 +191,17 @@ impl fmt::Display for Obstacle {
             Self::Unpacks(name) => {
                 write!(out, "`{name}` writes files that the line does not name, where they may be executed")
             }
+            Self::UnknownOption { command, option } => {
+                write!(
+                    out,
+                    "the option `{option}` of `{command}` is not known here, so neither is what would be written"
+                )
+            }
+            Self::NamesFromFile { command, option } => {
+                write!(out, "`{option}` lets `{command}` take names from a file, which the line does not show")
+            }
             Self::TargetNotKnown(name) => {
-                write!(out, "it cannot be known from the line what `{name}` writes or enters")
+                write!(out, "the line does not show which files `{name}` would open")
             }
         }
     }

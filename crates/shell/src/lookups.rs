@@ -5,15 +5,16 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::executed::reached_by_path;
-use crate::facts::{FileFacts, Questions, Real, Repository};
+use crate::effects::{Effects, effects};
+use crate::executed::{Use, reached_by_name_in, reached_by_path};
+use crate::facts::{FileFacts, Gathered, Questions, Real, Repository};
 use crate::git;
+use crate::ground::{Ground, forms, unquoted};
 use crate::interpreters;
 use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
+use crate::paths::normalise;
 use crate::reach::{Reached, visit};
 use crate::readers::{is_reader, path_words};
-use crate::self_protection::{Ground, forms};
-use crate::unpacking;
 use crate::wrappers::{self, listed, program};
 
 /// Most paths that are looked up for one line.
@@ -46,16 +47,25 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
     let mut is_bounded = line.all_redirections().all(|redirection| ask(&redirection.target));
     is_bounded &= line.other_words.iter().all(&mut ask);
     is_bounded &= ask(&Word::literal("."));
+    let mut asked_trees: Vec<Word> = Vec::new();
     visit(line, &mut |reached| {
         is_bounded &= match reached {
             Reached::Redirection(redirection) => ask(&redirection.target),
-            Reached::Invocation(invocation) => invocation.arguments.iter().all(&mut ask),
+            Reached::Invocation(invocation) => {
+                let known = effects(&program(invocation.name), invocation.arguments).unwrap_or_default();
+                asked_trees.extend(known.trees());
+                invocation.arguments.iter().chain(&known.joined()).chain(&known.sources).all(&mut ask)
+            }
             Reached::Unknown { .. } => true,
         };
         if is_bounded { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    asked.trees.extend(asked_trees.iter().flat_map(forms).flat_map(|form| ground.spots(&form)));
     for run in git_runs(line, &ground) {
         asked.paths.extend(run.sources());
+        if let Some(gathered) = run.gathered {
+            asked.gathering.entry(run.directory.clone()).or_default().push(gathered);
+        }
         asked.directories.insert(run.directory);
     }
     is_bounded.then_some(asked)
@@ -70,58 +80,145 @@ pub fn strays(line: &ShellLine, position: Position<'_>, facts: &FileFacts) -> Op
     };
     let workspace = position.workspace.map(|path| match facts.real(path) {
         Real::Elsewhere(real) => real.as_path(),
-        Real::AsWritten | Real::Unresolved => path,
+        Real::AsWritten | Real::Several(_) | Real::Unresolved => path,
     });
+    let bounds = Bounds { ground: &ground, workspace, written: position.workspace, facts };
     let mut redirections = line.all_redirections().filter(|redirection| !redirection.is_harmless());
-    let redirected =
-        redirections.find_map(|redirection| redirected_astray(&redirection.target, &ground, workspace, facts));
-    let led = || line.commands.iter().find_map(|command| led_astray(command, &ground, workspace, facts));
+    let redirected = redirections.find_map(|redirection| bounds.redirected_astray(redirection));
+    let led = || line.commands.iter().find_map(|command| bounds.led_astray(command));
     redirected.or_else(led).or_else(|| git_strays(line, &ground, facts))
 }
 
-/// A redirection through a link must stay inside like any other.
-fn redirected_astray(
-    target: &Word,
-    ground: &Ground<'_>,
-    workspace: Option<&Path>,
-    facts: &FileFacts,
-) -> Option<String> {
-    ground.spots(&target.text).into_iter().find_map(|spot| match facts.real(&spot) {
-        Real::AsWritten => None,
-        Real::Unresolved => Some(format!("it cannot be told where {} leads", spot.display())),
-        Real::Elsewhere(real) => {
-            let is_inside = workspace.is_some_and(|workspace| real.starts_with(workspace));
-            let is_executed = reached_by_path(real, workspace).is_some();
-            (!is_inside || is_executed).then(|| format!("{} leads to {}", spot.display(), real.display()))
-        }
-    })
+/// Where a line may write.
+struct Bounds<'a> {
+    ground: &'a Ground<'a>,
+    /// The workspace with its links followed.
+    workspace: Option<&'a Path>,
+    /// The workspace as it is written.
+    written: Option<&'a Path>,
+    facts: &'a FileFacts,
 }
 
-/// An argument that a link leads to a place whose files are executed.
-fn led_astray(
-    command: &SimpleCommand,
-    ground: &Ground<'_>,
-    workspace: Option<&Path>,
-    facts: &FileFacts,
-) -> Option<String> {
-    let program = command.name.as_deref().map(program)?;
-    let words: Vec<&Word> = match program.as_str() {
-        "git" => {
-            let paths = git::read(&command.arguments).ok()?.paths;
-            command.arguments.iter().filter(|word| paths.contains(&word.text.as_str())).collect()
+impl Bounds<'_> {
+    /// A redirection through a link must stay inside like any other.
+    fn redirected_astray(&self, redirection: &Redirection) -> Option<String> {
+        let how = if redirection.writes() { Use::Written } else { Use::Any };
+        self.ground.spots(&redirection.target.text).into_iter().find_map(|spot| self.led_out(&spot, how))
+    }
+
+    /// Why a path that is written or redirected leaves the workspace by a link, or reaches what is executed.
+    fn led_out(&self, spot: &Path, how: Use) -> Option<String> {
+        match self.facts.real(spot) {
+            Real::AsWritten => None,
+            Real::Unresolved => Some(format!("it cannot be told where {} leads", spot.display())),
+            real => real.elsewhere().iter().find_map(|real| {
+                let is_inside = self.workspace.is_some_and(|workspace| real.starts_with(workspace));
+                let is_executed = reached_by_path(real, self.workspace, how).is_some();
+                (!is_inside || is_executed).then(|| format!("{} leads to {}", spot.display(), real.display()))
+            }),
         }
-        _ => path_words(&program, &command.arguments),
-    };
-    let spots = words.into_iter().flat_map(forms).flat_map(|form| ground.spots(&form));
-    spots.into_iter().find_map(|spot| match facts.real(&spot) {
-        Real::AsWritten => None,
-        Real::Unresolved if is_reader(&program) => None,
-        Real::Unresolved => Some(format!("it cannot be told where {} leads", spot.display())),
-        Real::Elsewhere(real) => {
-            let place = reached_by_path(real, workspace)?;
-            Some(format!("{} leads to `{place}`, whose files are executed or decide what is", spot.display()))
+    }
+
+    /// Why a command reaches a place whose files are executed, or writes outside of the workspace.
+    fn led_astray(&self, command: &SimpleCommand) -> Option<String> {
+        let program = command.name.as_deref().map(program)?;
+        let words: Vec<&Word> = match program.as_str() {
+            "git" => {
+                let paths = git::read(&command.arguments).ok()?.paths;
+                command.arguments.iter().filter(|word| paths.contains(&word.text.as_str())).collect()
+            }
+            _ => path_words(&program, &command.arguments),
+        };
+        let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
+        let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot));
+        let known = || effects(&program, &command.arguments).ok();
+        reached.or_else(|| known().and_then(|known| self.written_astray(&program, &known)))
+    }
+
+    /// Why a path, as it is written or behind links, reaches a place whose files are executed.
+    fn executed(&self, program: &str, spot: &Path) -> Option<String> {
+        let by_path = |path: &Path| reached_by_path(path, self.workspace.or(self.written), Use::Any);
+        let said = |place: String| {
+            format!("{} leads to `{place}`, whose files are executed or decide what is", spot.display())
+        };
+        match self.facts.real(spot) {
+            // The directory the line runs in may make a pair of it: `node_modules` and `.bin/x`.
+            Real::AsWritten => by_path(&normalise(spot)).map(said),
+            Real::Unresolved if is_reader(program) => None,
+            Real::Unresolved => Some(format!("it cannot be told where {} leads", spot.display())),
+            real => real.elsewhere().iter().find_map(|real| by_path(real)).map(said),
         }
-    })
+    }
+
+    /// Why a writer would leave the workspace, or bring something to a place whose files are executed.
+    fn written_astray(&self, program: &str, known: &Effects) -> Option<String> {
+        let joined = known.joined();
+        let words = || known.written.iter().chain(&joined);
+        if let Some(word) = words().find(|word| self.ground.is_adrift(word)) {
+            return Some(format!("it cannot be told where `{program}` writes to by `{}`", word.text));
+        }
+        let is_remote = |word: &&Word| word.text.split('/').next().is_some_and(|host| host.contains(':'));
+        if let Some(word) = words().find(|word| listed("rsync scp", program) && is_remote(word)) {
+            return Some(format!("`{program}` writes to `{}`, on another machine", word.text));
+        }
+        let spots = || words().flat_map(unquoted_forms).flat_map(|form| self.ground.spots(&form));
+        let outside = spots().find_map(|spot| {
+            let is_inside = self.written.is_some_and(|workspace| normalise(&spot).starts_with(workspace));
+            let is_inside =
+                is_inside || self.workspace.is_some_and(|workspace| normalise(&spot).starts_with(workspace));
+            let outside =
+                (!is_inside).then(|| format!("`{program}` writes to {}, outside of the workspace", spot.display()));
+            let by_path = || {
+                let place = reached_by_path(&normalise(&spot), self.workspace.or(self.written), Use::Written)?;
+                Some(format!("`{program}` writes to `{place}`, whose files are executed or decide what is"))
+            };
+            outside.or_else(by_path).or_else(|| self.led_out(&spot, Use::Written))
+        });
+        outside.or_else(|| self.trees_astray(program, known)).filter(|_| !known.written.is_empty())
+    }
+
+    /// Why a tree must not be copied or moved: what is in it, or links in the tree it is put into.
+    fn trees_astray(&self, program: &str, known: &Effects) -> Option<String> {
+        if !known.moves_trees {
+            return None;
+        }
+        let spots = |words: &[Word]| -> Vec<PathBuf> {
+            words.iter().flat_map(unquoted_forms).flat_map(|form| self.ground.spots(&form)).collect()
+        };
+        let put: Vec<PathBuf> = spots(&known.targets).into_iter().chain(spots(&known.joined())).collect();
+        let unread =
+            |spot: &PathBuf| format!("{} has too many files to look through, or cannot be read", spot.display());
+        for spot in spots(&known.sources) {
+            let Some(tree) = self.facts.tree(&spot).filter(|tree| tree.is_whole) else { return Some(unread(&spot)) };
+            // What is moved stays what it was; a copy is new.
+            if let Some(place) = tree.executed.as_ref().filter(|_| known.copies_trees) {
+                return Some(format!("{} holds {}, whose files are executed", spot.display(), place.display()));
+            }
+            let pair =
+                put.iter().find_map(|target| tree.names.iter().find_map(|name| reached_by_name_in(target, name)));
+            if let Some(place) = pair {
+                return Some(format!("`{program}` brings files to `{place}`, where they are executed"));
+            }
+        }
+        spots(&known.filled()).iter().filter(|_| known.copies_trees).find_map(|spot| {
+            let Some(tree) = self.facts.tree(spot).filter(|tree| tree.is_whole) else { return Some(unread(spot)) };
+            let workspace = self.workspace.or(self.written);
+            let astray = tree.links.iter().find(|link| {
+                let is_inside = workspace.is_some_and(|workspace| link.starts_with(workspace));
+                !is_inside || reached_by_path(link, workspace, Use::Written).is_some()
+            })?;
+            Some(format!("a link below {} leads to {}", spot.display(), astray.display()))
+        })
+    }
+}
+
+/// The texts a written word may stand for. What is behind `=` or glued to an option was cut off before.
+fn unquoted_forms(word: &Word) -> Vec<String> {
+    let text = unquoted(word);
+    match text.contains('{') {
+        true => crate::braces::expanded(&text).unwrap_or_default(),
+        false => vec![text],
+    }
 }
 
 /// Why git would leave the repository of the workspace, or find one that may execute something.
@@ -138,6 +235,13 @@ fn git_strays(line: &ShellLine, ground: &Ground<'_>, facts: &FileFacts) -> Optio
         }
         match facts.repository(&run.directory) {
             Repository::Strange => Some(format!("git would run in {place}, whose configuration may execute something")),
+            Repository::Nested => Some(format!(
+                "the repository of {place} holds another one that git would enter, and whose configuration may execute something"
+            )),
+            Repository::Unread => Some(format!(
+                "it cannot be told whether git would enter another repository below {place}: its index is not readable, or \
+                 what is added has too many files"
+            )),
             Repository::OwnTop => None,
             Repository::None | Repository::Own | Repository::Plain if changes => {
                 Some(format!("the line may change what git finds in {place}"))
@@ -152,6 +256,8 @@ struct GitRun<'a> {
     command: usize,
     directory: PathBuf,
     repository: Option<&'a str>,
+    /// What git would take into its index.
+    gathered: Option<Gathered>,
 }
 
 impl GitRun<'_> {
@@ -172,7 +278,8 @@ fn git_runs<'a>(line: &'a ShellLine, ground: &Ground<'_>) -> Vec<GitRun<'a>> {
         let Ok(known) = git::read(&command.arguments) else { continue };
         for base in ground.bases() {
             let directory = known.directories.iter().fold(base.clone(), |directory, next| directory.join(next));
-            runs.push(GitRun { command: at, directory, repository: known.repository });
+            let gathered = git::gathered(&command.arguments);
+            runs.push(GitRun { command: at, directory, repository: known.repository, gathered });
         }
     }
     runs
@@ -199,7 +306,7 @@ fn may_shape_a_repository(command: &SimpleCommand) -> bool {
         return false;
     }
     listed(TREE_MOVERS, &program)
-        || unpacking::takes_trees(&program, &command.arguments)
+        || effects(&program, &command.arguments).is_ok_and(|known| known.copies_trees)
         || command.arguments.iter().any(|word| shapes(&word.text))
 }
 

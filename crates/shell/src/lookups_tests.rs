@@ -212,7 +212,7 @@ fn shell_3_links_into_executed_places_and_out_of_the_workspace_are_held() {
         "cp x g/config",
         "git mv X g/config",
         "echo x > g/config",
-        "tee g/hooks/pre-commit",
+        "tee g/description",
         "cat g/config",
         "sed -i s/a/b/ g/config",
     ] {

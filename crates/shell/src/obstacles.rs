@@ -2,13 +2,15 @@
 //! Takes a finished command; gives the reason why it can never be auto-allowed. The knowledge is in the
 //! tables of `wrappers`, `options`, `interpreters`, `git`, `executed` and `unpacking`.
 
-use crate::executed::reached_by_word;
+use crate::effects::effects;
+use crate::executed::{reached_by_word, written_by_word};
+use crate::followers;
 use crate::git;
 use crate::interpreters;
 use crate::line::{Obstacle, SimpleCommand, Word};
 use crate::options;
 use crate::paths::is_device;
-use crate::readers::{is_reader, is_unknowable, path_words};
+use crate::readers::{is_reader, is_substituted, is_unknowable, opens_files, path_words};
 use crate::unpacking;
 use crate::wrappers::{self, Reach, listed, program};
 
@@ -22,7 +24,8 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
         return Some(Obstacle::Wrapper(name.clone()));
     }
     let is_listed = program == "git" || options::knows(&program) || interpreters::knows(&program);
-    if is_listed && command.arguments.iter().any(|word| !word.literal) {
+    let mut arguments = command.arguments.iter().enumerate();
+    if is_listed && arguments.any(|(position, word)| may_become_option(&program, position, word)) {
         return Some(Obstacle::ArgumentNotLiteral(name.clone()));
     }
     let executing = options::executing(&program, &command.arguments)
@@ -43,25 +46,49 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
     if unpacking::unpacks(&program, &command.arguments).is_some() {
         return Some(Obstacle::Unpacks(name.clone()));
     }
+    if let Some(option) = followers::takes_names(&program, &command.arguments) {
+        return Some(Obstacle::NamesFromFile { command: name.clone(), option: option.to_owned() });
+    }
+    if let Err(option) = effects(&program, &command.arguments) {
+        return Some(Obstacle::UnknownOption { command: name.clone(), option: option.to_owned() });
+    }
     is_unresolved(&program, &command.arguments).then(|| Obstacle::TargetNotKnown(name.clone()))
 }
 
-/// The place whose files are executed that an argument reaches.
+/// Whether an expanded argument could become an option. A pattern that starts with an ordinary character cannot; where
+/// the first words are subcommands it still counts, because a file may have the name of one.
+fn may_become_option(program: &str, position: usize, word: &Word) -> bool {
+    let is_safe_program = listed("git sed gsed sort gsort find gfind", program) || (program == "tar" && position > 0);
+    let starts_plainly = word.text.starts_with(|first: char| first.is_ascii_alphanumeric() || "./_".contains(first));
+    let is_pattern = word.text.chars().all(|letter| letter.is_ascii_alphanumeric() || "./_-+*?[]".contains(letter));
+    let is_certain = word.literal || (is_safe_program && starts_plainly && is_pattern);
+    !is_certain
+}
+
+/// The place whose files are executed that an argument reaches, also put together from two words.
 fn executed_place(program: &str, arguments: &[Word]) -> Option<String> {
     if program == "git" {
         let known = git::read(arguments).ok()?;
         return known.paths.into_iter().find_map(reached_by_word);
     }
-    path_words(program, arguments).into_iter().find_map(|word| reached_by_word(&word.text))
+    let named = path_words(program, arguments).into_iter().find_map(|word| reached_by_word(&word.text));
+    named.or_else(|| {
+        let effects = effects(program, arguments).ok()?;
+        effects.written.iter().chain(&effects.joined()).find_map(|word| written_by_word(&word.text))
+    })
 }
 
-/// Whether a program that may write is given a word that cannot be known, or the directory changes to one.
+/// Whether a program that opens files is given a word that cannot be known, or the directory changes to one. What it reads
+/// may be keys of ours.
 fn is_unresolved(program: &str, arguments: &[Word]) -> bool {
     if wrappers::changes_directory(program) {
         let goes_back = !matches!(program, "cd" | "chdir") || arguments.iter().any(|word| word.text == "-");
         return goes_back || arguments.iter().any(is_unknowable);
     }
-    !is_reader(program) && arguments.iter().any(is_unknowable)
+    if is_reader(program) {
+        return opens_files(program) && arguments.iter().any(is_substituted);
+    }
+    arguments.iter().any(is_unknowable)
 }
 
 /// Programs, besides the interpreters, that carry out commands from standard input. (`m` is `m4`.)

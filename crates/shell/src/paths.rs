@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::executed::reached_by_word;
+use crate::executed::{reached_by_word, written_by_word};
 use crate::line::{Redirection, ShellLine};
 
 /// Whether every redirection to or from a file has a literal target inside the workspace, and no `cd` makes
@@ -32,7 +32,8 @@ fn is_inside(redirection: &Redirection, workspace: &Path, cwd: &Path) -> bool {
     let Some(target) = resolve(&redirection.target.text, cwd) else { return false };
     let workspace = normalise(workspace);
     let Ok(relative) = target.strip_prefix(&workspace) else { return false };
-    relative.components().next().is_some() && reached_by_word(&relative.to_string_lossy()).is_none()
+    let place = if redirection.writes() { written_by_word } else { reached_by_word };
+    relative.components().next().is_some() && place(&relative.to_string_lossy()).is_none()
 }
 
 /// The absolute path a text means in a directory; `None` for a relative text in a directory that is not

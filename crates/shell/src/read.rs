@@ -5,6 +5,7 @@
 
 use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable, Word};
 use crate::obstacles;
+use crate::readers::is_substituted;
 use crate::redirections;
 use crate::tree::{Node, Tree};
 use crate::words;
@@ -161,6 +162,10 @@ impl Reader {
     fn finish(mut self, line: &str) -> Result<ShellLine, Unparsable> {
         if self.commands.is_empty() {
             return Err(Unparsable::NoCommand);
+        }
+        // A loop hands what a command prints to its commands by a variable.
+        if self.other_words.iter().any(is_substituted) {
+            self.object(Obstacle::TargetNotKnown("a variable".to_owned()));
         }
         let changes_directory = self.commands.iter().any(obstacles::changes_directory);
         for command in &mut self.commands {

@@ -17,6 +17,11 @@ pub(super) fn is_reader(program: &str) -> bool {
 /// These open no file they are given.
 const SPEAKERS: &str = "echo printf test [ true false basename dirname pwd";
 
+/// Whether the program opens files it is given.
+pub(super) fn opens_files(program: &str) -> bool {
+    !listed(SPEAKERS, program)
+}
+
 /// Programs whose first word is a pattern, unless an option brings one.
 const SEARCHERS: &str = "grep egrep fgrep rg ag ack";
 
@@ -64,6 +69,11 @@ pub(super) fn path_words<'a>(program: &str, arguments: &'a [Word]) -> Vec<&'a Wo
 fn is_bundle_with(text: &str, letters: &str) -> bool {
     text.strip_prefix('-')
         .is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|letter| letters.contains(letter)))
+}
+
+/// Whether a word is what a command prints: names that come from programs.
+pub(super) fn is_substituted(word: &Word) -> bool {
+    !word.literal && (word.text.contains("$(") || word.text.contains('`'))
 }
 
 /// Whether a word is expanded to something that cannot be known from the line. The home and the working directory

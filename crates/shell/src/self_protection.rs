@@ -6,15 +6,15 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::braces;
+use crate::effects::{Effects, effects};
 use crate::facts::{FileFacts, Real};
-use crate::git;
-use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word, join};
+use crate::ground::{Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
+use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
 use crate::options;
 use crate::paths::{normalise, resolve};
+use crate::processes;
 use crate::reach::{Invocation, Reached, visit};
 use crate::readers::is_reader;
-use crate::unpacking;
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -49,7 +49,6 @@ const TREE_CHANGERS: &[&str] = &[
     "rimraf",
     "unlink",
 ];
-const MOST_BASES: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trees {
@@ -114,10 +113,8 @@ pub(super) fn look(
     let mut keys = ground.clone();
     keys.protected = belongings.secret.iter().map(|path| normalise(path)).collect();
     ground.keys = Some(Box::new(keys));
-    let of_command = |one: &SimpleCommand| {
-        let own = key(one.name.as_deref().unwrap_or_default(), &one.arguments);
-        one.redirections.iter().find_map(|found| ground.redirection(found, &own))
-    };
+    let of_command =
+        |one: &SimpleCommand| one.redirections.iter().find_map(|found| ground.redirection(found, &one.text));
     let of_line = || line.redirections.iter().find_map(|found| ground.redirection(found, ""));
     if let Some(why) = line.commands.iter().find_map(of_command).or_else(of_line) {
         return Some(why);
@@ -163,113 +160,25 @@ impl Touched<'_> {
     }
 }
 
-/// Where a line runs and what it must not touch.
-#[derive(Clone)]
-pub(super) struct Ground<'a> {
-    protected: Vec<PathBuf>,
-    /// The same ground with keys and data alone.
-    keys: Option<Box<Ground<'a>>>,
-    /// Directories that relative paths may start from: the working directory and each target of a `cd`.
-    bases: Vec<PathBuf>,
-    /// The working directory itself, the first of the bases.
-    here: PathBuf,
-    /// A `cd` goes to a place that cannot be known.
-    is_lost: bool,
-    /// Where trees are unpacked or copied to by the line itself, each with its command: links may be among them.
-    unpacked: Vec<(String, PathBuf)>,
-    home: Option<&'a Path>,
-    facts: &'a FileFacts,
-    given: Given,
-}
-
-impl<'a> Ground<'a> {
-    /// The directories of a line; `None` where it changes them too often.
-    pub(super) fn of(line: &ShellLine, cwd: &Path, home: Option<&'a Path>, facts: &'a FileFacts) -> Option<Self> {
-        let here = normalise(cwd);
-        let mut ground = Ground {
-            protected: Vec::new(),
-            keys: None,
-            bases: vec![here.clone()],
-            here,
-            is_lost: false,
-            unpacked: Vec::new(),
-            home,
-            facts,
-            given: Given::AsLine,
-        };
-        if ground.follow_directories(line) == Followed::TooMany {
-            return None;
-        }
-        let mut unpacked = Vec::new();
-        visit(line, &mut |reached| {
-            if let Reached::Invocation(invocation) = reached {
-                let targets = ground.unpacked_by(&program(invocation.name), invocation.arguments);
-                unpacked.extend(targets.into_iter().map(|target| (key(invocation.name, invocation.arguments), target)));
-            }
-            ControlFlow::Continue(())
-        });
-        ground.unpacked = unpacked;
-        Some(ground)
+impl Ground<'_> {
+    /// A file in which the system shows the environment, memory or open files of processes, among them Toolwarden's own.
+    fn process_file(&self, word: &Word) -> Option<String> {
+        let spots = forms(word).into_iter().flat_map(|form| self.spots(&form));
+        let found = spots.into_iter().find(|spot| {
+            let reals = self.facts.real(spot).elsewhere();
+            processes::shows(&normalise(spot)) || reals.iter().any(|real| processes::shows(real))
+        })?;
+        Some(format!("{} shows memory, environment or open files of processes, toolwarden among them", found.display()))
     }
 
-    /// Where a command brings trees, in which links may be. Git brings them into the whole work tree.
-    fn unpacked_by(&self, program: &str, arguments: &[Word]) -> Vec<PathBuf> {
-        if writes_unnamed(program, arguments) || (program == "git" && git::changes_tree(arguments)) {
-            return self.bases.clone();
-        }
-        if !listed("tar gtar bsdtar unzip rsync", program) && !unpacking::takes_trees(program, arguments) {
-            return Vec::new();
-        }
-        arguments.iter().flat_map(forms).flat_map(|form| self.spots(&form)).map(|path| normalise(&path)).collect()
-    }
-
-    pub(super) fn bases(&self) -> &[PathBuf] {
-        &self.bases
-    }
-
-    /// The paths a text may mean, as written: seen from each directory the line may be in.
-    pub(super) fn spots(&self, text: &str) -> Vec<PathBuf> {
-        let expanded = self.expand_home(text);
-        if expanded.is_empty() || expanded.starts_with('-') || expanded.contains(['$', '`', '\n', '\0']) {
-            return Vec::new();
-        }
-        self.bases.iter().map(|base| base.join(&expanded)).filter(|path| path.is_absolute()).collect()
-    }
-
-    /// Adds the target of each `cd`, also inside text given to shells, seen from every directory before it.
-    fn follow_directories(&mut self, line: &ShellLine) -> Followed {
-        let mut targets: Vec<Word> = Vec::new();
-        visit(line, &mut |reached| {
-            if let Reached::Invocation(invocation) = reached
-                && wrappers::changes_directory(&program(invocation.name))
-            {
-                let target = invocation.arguments.iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
-                let is_cd = matches!(invocation.name, "cd" | "chdir");
-                // `popd`, `pushd` and `z` go where the shell remembers.
-                let otherwise = Word::raw(if is_cd { "~" } else { "-" });
-                targets.push(target.filter(|_| program(invocation.name) != "z").cloned().unwrap_or(otherwise));
-            }
-            ControlFlow::Continue(())
-        });
-        for target in targets {
-            let text = self.expand_home(&unquoted(&target));
-            if text == "-" || text.starts_with('~') || cut_at_expansion(&text).len() != text.len() {
-                self.is_lost = true;
-            }
-            let reached: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(&text, base)).collect();
-            self.bases.extend(reached);
-            self.bases.sort();
-            self.bases.dedup();
-            if self.bases.len() > MOST_BASES {
-                return Followed::TooMany;
-            }
-        }
-        Followed::All
-    }
-
-    /// Judges a redirection of the command with this key.
+    /// Judges a redirection of the simple command with this text, whose redirections are opened before it runs.
     fn redirection(&self, redirection: &Redirection, own: &str) -> Option<String> {
+        let process = Some(&redirection.target).filter(|_| redirection.direction != Direction::Duplicates);
+        if let Some(why) = process.and_then(|target| self.process_file(target)) {
+            return Some(why);
+        }
         match redirection.direction {
+            _ if redirection.is_harmless() => None,
             Direction::Duplicates => None,
             Direction::Reads => self.keys.as_deref()?.place(&redirection.target, Trees::Named).map(reads),
             Direction::Writes => {
@@ -292,24 +201,87 @@ impl<'a> Ground<'a> {
         if let Some(entered) = self.entered() {
             return Some(Touched::Place(entered).said(&format!("`{program}` touches")));
         }
+        if let Some(why) = invocation.arguments.iter().find_map(|word| self.process_file(word)) {
+            return Some(why);
+        }
+        let known = effects(&program, invocation.arguments).unwrap_or_default();
+        if let Some(why) = self.through_trees(&program, &known) {
+            return Some(why);
+        }
+        if known.reads_the_rest || only_finds(&program, invocation.arguments) {
+            return self.known_writer(&program, invocation, &known);
+        }
         let writes_unnamed = writes_unnamed(&program, invocation.arguments);
         let trees =
             if TREE_CHANGERS.contains(&program.as_str()) || writes_unnamed { Trees::Changed } else { Trees::Used };
-        let words = || invocation.arguments.iter();
+        let joined = known.joined();
+        let words = || invocation.arguments.iter().chain(&joined);
         let here = Word::literal(".");
         let unnamed = Some(&here).filter(|_| writes_unnamed);
         let found = words().chain(unnamed).find_map(|word| self.touched(word, trees));
         let found = found.or_else(|| words().filter(|_| program == "ln").find_map(|word| self.linked(word)));
         let is_writer = listed(WRITERS, &program);
-        let own = key(invocation.name, invocation.arguments);
-        let through = || words().filter(|_| is_writer).find_map(|word| self.through_unpacked(word, &own));
+        let through = || words().filter(|_| is_writer).find_map(|word| self.through_unpacked(word, invocation.text));
         let found = found.or_else(through);
         found.map(|touched| touched.said(&format!("`{program}` touches")))
+    }
+
+    /// A writer of which it is known what it writes: the other words are only read.
+    fn known_writer(&self, program: &str, invocation: Invocation<'_>, known: &Effects) -> Option<String> {
+        // `cp -r x .` changes `./x`, not everything in a directory that is used by everything.
+        let filled = known.filled();
+        let changed = filled.iter().map(|word| (word, if known.moves_trees { Trees::Changed } else { Trees::Used }));
+        let named = known.written.iter().map(|word| (word, Trees::Used));
+        let written = changed.chain(named).find_map(|(word, trees)| {
+            self.touched(word, trees).or_else(|| self.through_unpacked(word, invocation.text))
+        });
+        if let Some(touched) = written {
+            return Some(touched.said(&format!("`{program}` touches")));
+        }
+        let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty())?;
+        // `find` shows names only.
+        let trees = if only_finds(program, invocation.arguments) { Trees::Named } else { Trees::Changed };
+        let sources = invocation.arguments.iter().chain(&known.sources);
+        sources.into_iter().find_map(|word| keys.place(word, trees)).map(reads)
+    }
+
+    /// Links below a tree that is read through them, or that is written.
+    fn through_trees(&self, program: &str, known: &Effects) -> Option<String> {
+        let keys = self.keys.as_deref().unwrap_or(self);
+        let filled = known.filled();
+        let written = filled.iter().filter(|_| known.copies_trees).flat_map(|word| self.below(word));
+        let read = known.sources.iter().filter(|_| known.follows_links).flat_map(|word| keys.below(word));
+        let touched = written.chain(read).next()?;
+        Some(touched.said(&format!("`{program}` is led by a link to")))
+    }
+
+    /// The protected paths that links below a tree lead to.
+    fn below(&self, word: &Word) -> Vec<Touched<'_>> {
+        let spots = forms(word).into_iter().flat_map(|form| self.spots(&form));
+        let mut found = Vec::new();
+        for spot in spots.filter(|_| !self.protected.is_empty()) {
+            let Some(tree) = self.facts.tree(&spot).filter(|tree| tree.is_whole) else {
+                found.push(Touched::Unresolved(spot));
+                continue;
+            };
+            let leads = |place: &&PathBuf| {
+                let is_it = |link: &PathBuf| link.starts_with(place) || self.takes_tree(link, place, Trees::Changed);
+                tree.links.iter().any(is_it)
+            };
+            found.extend(self.protected.iter().filter(leads).map(|place| Touched::Place(place)));
+        }
+        found
     }
 
     /// A reader may read what is ours, but no keys and data.
     fn reading(&self, program: &str, arguments: &[Word]) -> Option<String> {
         let speaks = listed("echo printf true false pwd dirname basename cd", program);
+        if let Some(why) = self.through_trees(program, &effects(program, arguments).unwrap_or_default()) {
+            return Some(why);
+        }
+        if let Some(why) = arguments.iter().filter(|_| !speaks).find_map(|word| self.process_file(word)) {
+            return Some(why);
+        }
         let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty() && !speaks)?;
         let is_recursive = |word: &Word| {
             let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
@@ -353,8 +325,8 @@ impl<'a> Ground<'a> {
     fn entered(&self) -> Option<&Path> {
         let is_entered = |place: &PathBuf| {
             let leads = |base: &PathBuf| match self.facts.real(base) {
-                Real::Elsewhere(real) => real.starts_with(place),
                 Real::AsWritten | Real::Unresolved => base.starts_with(place),
+                real => real.elsewhere().iter().any(|real| real.starts_with(place)),
             };
             self.bases.iter().any(|base| *base != self.here && leads(base))
         };
@@ -376,10 +348,10 @@ impl<'a> Ground<'a> {
         forms.iter().flat_map(|form| self.spots(form)).find_map(|spot| match self.facts.real(&spot) {
             Real::AsWritten => None,
             Real::Unresolved => Some(Touched::Unresolved(spot)),
-            Real::Elsewhere(real) => {
+            real => real.elsewhere().iter().find_map(|real| {
                 let is_place = |place: &&PathBuf| real.starts_with(place) || self.takes_tree(real, place, trees);
                 self.protected.iter().find(is_place).map(|place| Touched::Place(place))
-            }
+            }),
         })
     }
 
@@ -460,28 +432,6 @@ impl<'a> Ground<'a> {
         let is_here = self.bases.iter().any(|base| base.starts_with(path));
         protected.starts_with(path) && (trees == Trees::Changed || (trees == Trees::Used && !is_here))
     }
-
-    /// Replaces what stands for the home or the working directory at the beginning.
-    fn expand_home(&self, text: &str) -> String {
-        let home = self.home.map(|home| home.display().to_string());
-        let here = Some(".".to_owned());
-        let forms = [("~+", &here), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
-        let braced = [("${HOME:-", &home), ("${HOME-", &home), ("${PWD}", &here), ("${PWD:-", &here)];
-        for (prefix, value) in forms.into_iter().chain(braced) {
-            let Some(rest) = text.strip_prefix(prefix) else { continue };
-            let rest = if prefix.ends_with('-') { rest.split_once('}').map_or(rest, |(_, rest)| rest) } else { rest };
-            if let Some(value) = value.as_ref().filter(|_| rest.is_empty() || rest.starts_with('/')) {
-                return format!("{value}{rest}");
-            }
-        }
-        text.to_owned()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Followed {
-    All,
-    TooMany,
 }
 
 /// One line in which variables may stand for commands: `t=toolwarden; $t allow x`.
@@ -498,11 +448,6 @@ pub(super) fn is_telling(program: &str) -> bool {
         || wrappers::starts_programs(program)
 }
 
-/// What tells one command of a line from another.
-fn key(name: &str, arguments: &[Word]) -> String {
-    format!("{name} {}", join(arguments))
-}
-
 fn reads(place: &Path) -> String {
     format!("reads {}, which holds keys or data of toolwarden", place.display())
 }
@@ -510,43 +455,9 @@ fn reads(place: &Path) -> String {
 /// Programs that write to files they are given by name.
 const WRITERS: &str = "tee cp mv install dd truncate sed gsed sort touch rsync ln patch";
 
-/// Whether a program writes files that its words do not name, below the directory it runs in.
-fn writes_unnamed(program: &str, arguments: &[Word]) -> bool {
-    let applies = || {
-        let mut verbs = options::possible_verb_tails(arguments).filter_map(|tail| tail.first());
-        verbs.any(|verb| matches!(verb.text.as_str(), "apply" | "am")) && git::read(arguments).is_err()
-    };
-    unpacking::unpacks(program, arguments).is_some() || (program == "git" && applies())
-}
-
-/// The texts a word may stand for as a path: itself, what is behind `=`, glued to an option or between `:` and `,`,
-/// each with its braces expanded.
-pub(super) fn forms(word: &Word) -> Vec<String> {
-    let text = unquoted(word);
-    let behind_equals = text.split_once('=').map(|(_, value)| value);
-    let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
-    let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
-    // `-v here:there`, `type=bind,src=here`
-    let pieces = text.split(['=', ':', ',']).filter(|_| text.contains([':', ',']));
-    let texts = [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces);
-    let mut forms: Vec<String> = Vec::new();
-    for text in texts {
-        forms.push(text.to_owned());
-        if text.contains('{') {
-            forms.extend(braces::expanded(text).unwrap_or_default());
-        }
-    }
-    forms
-}
-
-/// The text without quotes; a literal word has lost them already.
-fn unquoted(word: &Word) -> String {
-    if word.literal { word.text.clone() } else { word.text.replace(['"', '\'', '\\'], "") }
-}
-
-/// What stands before the first character that a shell would expand.
-fn cut_at_expansion(text: &str) -> &str {
-    text.split(['*', '?', '[', '{', '$', '`']).next().unwrap_or(text)
+/// `find` without actions that write or execute shows names only.
+fn only_finds(program: &str, arguments: &[Word]) -> bool {
+    listed("find gfind", program) && options::executing(program, arguments).is_none()
 }
 
 /// Whether `protected` could be an expansion of a pattern that begins with `path`.

@@ -205,3 +205,19 @@ fn protected_paths_are_watched() {
         assert!(!held(text), "{text}");
     }
 }
+
+/// A redirection is opened before its own command runs, but behind every run before it.
+#[test]
+fn self_1_what_a_command_brings_is_there_when_it_runs_again() {
+    for line in ["git checkout other > sub/out", "git checkout other > sub/out; ls", "sudo git pull > out.txt"] {
+        assert!(!held(line), "{line}");
+    }
+    for line in [
+        "git checkout other > sub/out; git checkout other > sub/out",
+        "for i in 1 2; do git checkout other > sub/out; done",
+        "while ls; do git pull >> sub/out; done",
+        "git checkout other && echo x > sub/out",
+    ] {
+        assert!(held(line), "{line}");
+    }
+}

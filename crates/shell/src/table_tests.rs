@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    BlockedMatch, Blocklist, Coverage, Deletion, ShellAllowlist, ShellEntry, changes_toolwarden, deletes, read,
+    BlockedMatch, Blocklist, Coverage, Deletion, FileFacts, Position, ShellAllowlist, ShellEntry, changes_toolwarden,
+    deletes, read, strays,
 };
 
 const TABLE: &str = include_str!("commands.txt");
@@ -55,7 +56,10 @@ fn outcome(setting: &Setting, command: &str) -> String {
     if let Some(Deletion::Certain { .. }) = deletes(&line) {
         return "hold:deletion".to_owned();
     }
-    match setting.allowed.judge(&line, Some(Path::new("/srv/project")), cwd) {
+    let workspace = Some(Path::new("/srv/project"));
+    let position = Position { cwd, workspace, home: Some(Path::new("/home/u")) };
+    match setting.allowed.judge(&line, workspace, cwd) {
+        Coverage::Covered(_) if strays(&line, position, &FileFacts::as_written()).is_some() => "hold:stray".to_owned(),
         Coverage::Covered(_) => "allow".to_owned(),
         Coverage::NotListed { .. } => "hold:unlisted".to_owned(),
         Coverage::Obstacle { obstacle, .. } => format!("hold:{}", obstacle.code()),

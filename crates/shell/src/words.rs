@@ -56,6 +56,22 @@ pub(super) fn unquoted(raw: &str) -> Result<(Word, History), Unparsable> {
     Ok((if literal { Word::literal(value) } else { Word::raw(raw) }, history))
 }
 
+/// Whether a word is a revision of git's such as `stash@{0}` or `@{u}..HEAD`: braces without a comma or dots are
+/// ordinary characters.
+pub(super) fn is_revision(raw: &str) -> bool {
+    let is_plain =
+        |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./@^~:".contains(letter));
+    let mut parts = raw.split("@{");
+    let starts_plainly = parts.next().is_some_and(|start| is_plain(start) && !start.starts_with(['~', '-', ':']));
+    let is_bounded = |part: &str| {
+        part.split_once('}').is_some_and(|(inner, rest)| {
+            let is_name = inner.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+            is_name && !inner.is_empty() && is_plain(rest) && !rest.contains(":~")
+        })
+    };
+    raw.contains("@{") && starts_plainly && parts.all(is_bounded)
+}
+
 /// Reads text inside `${..}`, where blanks and operators are ordinary characters.
 pub(super) fn check_expansion_text(raw: &str) -> Result<(), Unparsable> {
     if raw.contains(['$', '`', '"', '\'', '\\', '{', '}', '\n', '<', '>', '(', ')']) {

@@ -3,12 +3,14 @@
 //! Everything arrives through `Locations`; nothing here reads the environment or the clock. A file
 //! that is missing, untrusted or broken grants nothing, and a finding says so.
 
+mod argument_paths;
 pub mod earlier;
 pub mod edit;
 mod entries;
 mod env_file;
 mod files;
 mod finding;
+mod git_index;
 mod glob;
 mod load;
 mod locations;
@@ -19,8 +21,8 @@ pub mod records;
 mod report;
 mod repositories;
 pub mod stored;
+mod trees;
 pub mod trust;
-mod upgrade;
 
 use toolwarden_trees as tree;
 
@@ -37,4 +39,3 @@ pub use readers::server::{ServerDefinition, Share, Transport};
 pub use readers::{SourceKind, check_bytes, check_file};
 pub use report::{Reading, misspelt, nearest};
 pub use stored::make_data_directory;
-pub use upgrade::permissions_of_tokens;

@@ -12,12 +12,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use toolwarden_core::json::Kind;
 use toolwarden_core::{CallKind, Operation};
 use toolwarden_policy::shell::{self, FileFacts, Places, Position, Real};
 use toolwarden_policy::{PolicySet, Query};
 
+use crate::argument_paths;
 use crate::repositories;
+use crate::trees::{self, Budget};
 
 /// Most links that are followed on the way to one file.
 const MOST_LINKS: usize = 40;
@@ -26,10 +27,6 @@ const MOST_ENTRIES: usize = 10_000;
 /// Most paths a pattern may stand for, with the names behind it.
 const MOST_MATCHES: usize = 256;
 
-/// Most arguments of one call that are looked up, and the longest of them.
-const MOST_ARGUMENTS: usize = 1_000;
-const LONGEST_ARGUMENT: usize = 4_096;
-
 /// The facts for a call: of a command line every path it names and every directory git would run in; of a tool's
 /// arguments those that may be paths. None for lines that cannot be read or name too many paths.
 #[must_use]
@@ -37,7 +34,7 @@ pub fn files(policy: &PolicySet, query: &Query) -> FileFacts {
     let places = policy.contents().places();
     match &query.call.kind {
         CallKind::Shell { command, directory } => line(places, query.workspace(), command, directory.as_deref()),
-        CallKind::Mcp { operation: Operation::CallTool } => arguments(places, query),
+        CallKind::Mcp { operation: Operation::CallTool } => argument_paths::facts(places, query),
         CallKind::Mcp { .. } | CallKind::Fetch { .. } => FileFacts::default(),
     }
 }
@@ -50,55 +47,19 @@ fn line(places: &Places, workspace: Option<&Path>, command: &str, directory: Opt
         return FileFacts::default();
     };
     let workspace = workspace.map(real);
-    let repository = |directory: PathBuf| {
-        let found = repositories::found_from(&directory, workspace.as_deref());
-        (directory, found)
-    };
-    let repositories = asked.directories.into_iter().map(repository).collect();
+    let mut budget = Budget::default();
+    let mut repositories = HashMap::new();
+    for directory in asked.directories {
+        let gathered = asked.gathering.get(&directory).map(Vec::as_slice).unwrap_or_default();
+        let found = repositories::found_from(&directory, workspace.as_deref(), gathered, &mut budget);
+        repositories.insert(directory, found);
+    }
+    let trees = asked.trees.into_iter().map(|path| (path.clone(), trees::below(&path, &mut budget))).collect();
     let (paths, present) = look_up(places, asked.paths);
-    FileFacts::looked_up(paths, repositories, present)
+    FileFacts::looked_up(paths, repositories, present).with_trees(trees)
 }
 
-/// Texts that may be paths: rooted ones, and where there is a workspace those without blanks.
-fn arguments(places: &Places, query: &Query) -> FileFacts {
-    let Some(arguments) = &query.call.arguments else { return FileFacts::default() };
-    let mut asked = BTreeSet::new();
-    let mut waiting = vec![arguments.value()];
-    while let Some(value) = waiting.pop() {
-        match value.kind() {
-            Kind::Object => waiting.extend(value.entries().map(|(_, inner)| inner)),
-            Kind::Array => waiting.extend(value.items()),
-            Kind::String => asked.extend(value.as_str().and_then(|text| argument(&text, places, query.workspace()))),
-            Kind::Null | Kind::True | Kind::False | Kind::Number => {}
-        }
-        if asked.len() > MOST_ARGUMENTS {
-            return FileFacts::too_many();
-        }
-    }
-    let (paths, present) = look_up(places, asked);
-    FileFacts::looked_up(paths, HashMap::new(), present)
-}
-
-/// The path a text of an argument may mean.
-fn argument(text: &str, places: &Places, workspace: Option<&Path>) -> Option<PathBuf> {
-    let text = text.strip_prefix("file://").unwrap_or(text);
-    // Patterns of a tool are its own.
-    let is_odd = text.contains(char::is_control) || text.contains(['*', '?', '[']);
-    if text.is_empty() || text.len() > LONGEST_ARGUMENT || is_odd {
-        return None;
-    }
-    if let Some(rest) = text.strip_prefix("~/") {
-        return places.home().map(|home| home.join(rest));
-    }
-    if text.starts_with('/') {
-        return Some(PathBuf::from(text));
-    }
-    workspace
-        .filter(|_| text.contains('/') || !text.contains(char::is_whitespace))
-        .map(|workspace| workspace.join(text))
-}
-
-fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> (HashMap<PathBuf, Real>, BTreeSet<PathBuf>) {
+pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> (HashMap<PathBuf, Real>, BTreeSet<PathBuf>) {
     // Looked up only for a file of several names, because most calls name none.
     let own = LazyCell::new(|| {
         let found = |path| Some((fs::metadata(path).ok()?, path));
@@ -122,7 +83,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     match follow(path, MOST_LINKS).real {
         Real::Elsewhere(real) => real,
         Real::AsWritten => lexical(path),
-        Real::Unresolved => path.to_path_buf(),
+        Real::Several(_) | Real::Unresolved => path.to_path_buf(),
     }
 }
 
@@ -133,9 +94,14 @@ fn same_file<'a>(path: &Path, own: impl FnOnce() -> &'a [(Metadata, &'a PathBuf)
     own().iter().find(is_it).map(|(_, place)| (*place).clone())
 }
 
-struct Followed {
-    real: Real,
-    is_present: bool,
+pub(crate) struct Followed {
+    pub(crate) real: Real,
+    pub(crate) is_present: bool,
+}
+
+/// Follows the links of a path.
+pub(crate) fn followed(path: &Path) -> Followed {
+    follow(path, MOST_LINKS)
 }
 
 /// Follows a path name by name, as the system would: `..` behind a link is the parent of what the link leads to.
@@ -162,8 +128,12 @@ fn follow(path: &Path, links: usize) -> Followed {
             }
             Ok(_) => reached = next,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                if is_pattern(&name) && may_match_link(&reached, &name, &waiting, links_left) {
-                    return LOST;
+                if is_pattern(&name) {
+                    match matches(&reached, &name, &waiting, links_left) {
+                        Matches::Unknown => return LOST,
+                        Matches::Led(reals) => return Followed { real: Real::Several(reals), is_present: true },
+                        Matches::AsWritten => {}
+                    }
                 }
                 is_present = false;
                 reached = next;
@@ -198,28 +168,52 @@ fn is_pattern(name: &OsString) -> bool {
     name.to_string_lossy().contains(['*', '?', '['])
 }
 
-/// Whether a pattern may stand for a link, or for a directory in which the names behind it lead to one.
-fn may_match_link(directory: &Path, pattern: &OsString, behind: &VecDeque<OsString>, links: usize) -> bool {
+/// What a pattern stands for on the disk.
+enum Matches {
+    /// No link and nothing behind one.
+    AsWritten,
+    /// Links, or paths behind links, which lead to these.
+    Led(Vec<PathBuf>),
+    /// Too many, or names that could become options.
+    Unknown,
+}
+
+/// Follows whatever a pattern matches, with the names behind it.
+fn matches(directory: &Path, pattern: &OsString, behind: &VecDeque<OsString>, links: usize) -> Matches {
     let pattern = pattern.to_string_lossy();
     let start = pattern.split(['*', '?', '[']).next().unwrap_or_default();
-    let Ok(entries) = fs::read_dir(directory) else { return false };
-    let mut matches = 0_usize;
+    let end = pattern.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    let Ok(entries) = fs::read_dir(directory) else { return Matches::AsWritten };
+    let Some(left) = links.checked_sub(1) else { return Matches::Unknown };
+    let mut count = 0_usize;
+    let mut led = Vec::new();
     for (position, entry) in entries.enumerate() {
-        let Ok(entry) = entry else { return true };
-        if position >= MOST_ENTRIES {
-            return true;
-        }
-        if !entry.file_name().to_string_lossy().starts_with(start) {
+        let Some(entry) = entry.ok().filter(|_| position < MOST_ENTRIES) else { return Matches::Unknown };
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        if !text.starts_with(start) || !text.ends_with(end) {
             continue;
         }
-        matches = matches.saturating_add(1);
+        // An unquoted pattern could become an option.
+        if text.starts_with('-') {
+            return Matches::Unknown;
+        }
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        let Some(left) = links.checked_sub(1) else { return true };
+        // Several names of one file are looked at where the path is not a pattern.
+        if behind.is_empty() && !is_link {
+            continue;
+        }
+        count = count.saturating_add(1);
+        if count > MOST_MATCHES {
+            return Matches::Unknown;
+        }
         let further: PathBuf = std::iter::once(entry.path().into_os_string()).chain(behind.iter().cloned()).collect();
-        let leads = !behind.is_empty() && (matches > MOST_MATCHES || follow(&further, left).real != Real::AsWritten);
-        if is_link || leads {
-            return true;
+        match follow(&further, left).real {
+            Real::AsWritten => {}
+            Real::Unresolved => return Matches::Unknown,
+            Real::Elsewhere(real) => led.push(real),
+            Real::Several(reals) => led.extend(reals),
         }
     }
-    false
+    if led.is_empty() { Matches::AsWritten } else { Matches::Led(led) }
 }

@@ -103,6 +103,15 @@ pub fn replace_at<R: Serialize>(
     place: &Path,
     record: &R,
 ) -> Result<(), StoredError> {
+    replace_copy(locations, place, record)
+}
+
+/// Replaces a record that is only a copy of what the store holds: whoever writes it writes the same, so that it needs no
+/// lock.
+///
+/// # Errors
+/// As for `replace_at`.
+pub fn replace_copy<R: Serialize>(locations: &Locations, place: &Path, record: &R) -> Result<(), StoredError> {
     let path = locations.data_dir.join(place);
     let failed = |error| StoredError::File { path: files::shown(&path), error };
     let written = |error: std::io::Error| failed(FileError::Write(error));

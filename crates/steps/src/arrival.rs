@@ -7,7 +7,7 @@ use toolwarden_conversations::Scope;
 use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::{Caller, Secret};
-use toolwarden_mcp::{Edit, Message, Trace, Version};
+use toolwarden_mcp::{Message, Trace, Version};
 use toolwarden_refusals::Shape;
 use toolwarden_telemetry::Door;
 
@@ -94,10 +94,6 @@ impl Course {
     /// Of a call that no client waits for.
     pub fn of(flight: Arc<Flight>) -> Self {
         Self { flight, ..Self::default() }
-    }
-
-    pub fn trace_edit(&self) -> Option<Edit<'_>> {
-        self.trace.as_deref().map(Edit::Trace)
     }
 
     /// The answer is on its way to the client: another request may have its id.

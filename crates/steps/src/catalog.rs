@@ -92,6 +92,7 @@ pub async fn know_on(
     let learned = learn(gateway, upstream, caller, list, link).await;
     if let Err(failure) = &learned {
         tracing::warn!(server = %upstream.name, "its {} could not be listed: {failure}", list.key);
+        upstream.fails(failure);
     }
     *last = Some(LastListing::new(list.method, caller, &learned));
     learned

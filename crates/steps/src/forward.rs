@@ -10,6 +10,7 @@ use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::Outbound;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_mcp::eras::asks_of_clients;
+use toolwarden_mcp::fitting_meta::{Answered, fitting_meta, plain_capabilities};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
@@ -103,7 +104,13 @@ async fn request(
     };
     let cut = cut_capabilities(asked, outbound);
     let mut edits: Vec<Edit<'_>> = cut.as_deref().map(Edit::ClientCapabilities).into_iter().collect();
-    edits.extend(asked.arrival.course.trace_edit());
+    let trace = asked.trace();
+    edits.extend(trace.as_deref().map(Edit::Trace));
+    let meta = outbound.params().and_then(|params| params.value().get("_meta"));
+    let meta = meta.and_then(|meta| fitting_meta(meta, asked.answered()));
+    if let Some(meta) = &meta {
+        edits.push(Edit::Hop(HopMember::Meta, Some(meta)));
+    }
     let state = match asked.state.as_ref().map(|state| &state.carried) {
         None => None,
         Some(Carried::Server(own)) => Some(Some(compose::quoted(own))),
@@ -151,6 +158,10 @@ fn cut_capabilities(asked: &Asked, outbound: &Outbound) -> Option<String> {
     if asked.arrival.scope == Scope::All {
         // A task belongs to the server that made it, and behind the common door nobody could ask that for it.
         cut = following::without_tasks(&cut).unwrap_or(cut);
+    }
+    if asked.answered() == Answered::Yes {
+        let plain = Document::parse(cut.as_str(), Limits::again(cut.len()));
+        cut = plain.map_or("{}".to_owned(), |cut| plain_capabilities(cut.root()));
     }
     (cut != declared.raw()).then_some(cut)
 }

@@ -3,6 +3,7 @@
 //! Takes an arrival; gives the question for the judge. Refuses methods no table lists, params that
 //! lack what the method needs, and servers this door does not lead to.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use toolwarden_conversations::bounds::CallBounds;
@@ -15,8 +16,9 @@ use toolwarden_conversations::upstreams::{Link, Upstream};
 use toolwarden_conversations::whole::DEEPEST;
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Call, Caller, Operation, Weakness, weak};
+use toolwarden_mcp::fitting_meta::Answered;
 use toolwarden_mcp::ladder::META_CAPABILITIES;
-use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Treatment};
+use toolwarden_mcp::{Direction, Era, Form, Id, Message, Method, Notification, Trace, Treatment};
 use toolwarden_policy::{Message as Admitted, PolicySet, Query};
 use toolwarden_review::Asking;
 
@@ -218,7 +220,7 @@ fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
 }
 
 pub fn text_member(params: Option<&Part>, key: &str) -> Option<String> {
-    params?.value().get(key)?.as_str().map(std::borrow::Cow::into_owned)
+    params?.value().get(key)?.as_str().map(Cow::into_owned)
 }
 
 pub fn query(gateway: &Gateway, caller: &Arc<Caller>, call: Call) -> Query {
@@ -300,6 +302,20 @@ fn answer(gateway: &Gateway, arrival: Arrival, upstream: Arc<Upstream>) -> Resul
 }
 
 impl Asked {
+    /// Whether somebody answered for the call: then nothing travels with it that they were not shown.
+    pub fn answered(&self) -> Answered {
+        if self.under.get().is_some() { Answered::Yes } else { Answered::No }
+    }
+
+    /// Its place in a trace, as the server is told it.
+    pub fn trace(&self) -> Option<Cow<'_, Trace>> {
+        let trace = self.arrival.course.trace.as_deref()?;
+        Some(match self.answered() {
+            Answered::No => Cow::Borrowed(trace),
+            Answered::Yes => Cow::Owned(trace.without_state()),
+        })
+    }
+
     /// The id its answer carries; where it has none, nobody reads the answer.
     pub fn answer_id(&self) -> Id {
         self.id.clone().unwrap_or_else(|| Id::number(0))

@@ -20,6 +20,7 @@ use toolwarden_mcp::{Era, Version};
 use toolwarden_policy::{Explanation, Pending, Permit, PolicySet, Verdict, settle};
 use toolwarden_refusals::{Denial, Refusal};
 use toolwarden_review::{Asking, Desk, Marks, NotTaken, Raised, Taken, Turned, may_be_granted, payment};
+use toolwarden_sources::lookup;
 use toolwarden_store::state::Approval;
 
 use crate::classify::{Classified, Held, classify};
@@ -367,6 +368,7 @@ pub(crate) fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: 
     // As of now: the store was waited for since the judge was asked.
     let policy = gateway.live.snapshot();
     let query = pending.query().clone();
+    let pending = pending.with_files(lookup::files(&policy, &query));
     match settle(&policy, pending, payment, gateway.clock.now()) {
         Verdict::Allow(permit) => {
             // Every later step checks by the policy that let it through.

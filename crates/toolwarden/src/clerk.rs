@@ -236,8 +236,11 @@ impl Desk {
         self.keyring().await.context("signatures cannot be checked").map(Some)
     }
 
-    /// The key file, for a record whose store is lost: it checks what was signed before the first rotation.
+    /// The keys for a record whose store is lost: by the copy of the roots, or by the key file for data of earlier versions.
     fn key_file(&self) -> Result<Option<Arc<dyn Keyring>>> {
+        if let Some(ring) = keys::of_lost_store(&self.locations, &store::here(&self.locations)?)? {
+            return Ok(Some(Arc::new(ring)));
+        }
         let exists = self.locations.config_dir.join(KEY_FILE).exists();
         Ok(if exists { Some(Arc::new(FileKeyring::open(&self.locations.config_dir)?)) } else { None })
     }

@@ -15,6 +15,7 @@ use toolwarden_vault::{
 
 use crate::environment;
 use crate::output::BadInput;
+use crate::roots_copy;
 
 /// Where a passphrase is given where nobody can be asked.
 const PASSPHRASE: &str = "TOOLWARDEN_PASSPHRASE";
@@ -25,6 +26,7 @@ pub struct Keys {
     pub ring: Arc<Ring>,
     pub master: MasterInUse,
     process: Process,
+    locations: Locations,
 }
 
 /// Opens the keys of a store; makes the first ones of a new store.
@@ -38,30 +40,54 @@ pub async fn open(locations: &Locations, choice: &StoreChoice, database: &Databa
         ring: Arc::new(ring),
         master: MasterInUse::new(source.clone(), master),
         process: Process { directory: directory.clone() },
+        locations: locations.clone(),
     };
     let rows = database.keys().await?;
     if rows.is_empty() {
         refuse_to_start_anew(locations, &source)?;
-        let master = obtain(&directory, &source, Vec::new()).await?;
-        let (ring, first) = Ring::first(&master)?;
-        if database.replace_keys(&[], &[row(&first)]).await? {
-            return Ok(keys(ring, master));
-        }
+        let first = match roots_copy::read(locations)? {
+            // The store is another one, or was lost: its record goes on under the same roots.
+            Some(copy) => copy,
+            None => {
+                let master = obtain(&directory, &source, Vec::new()).await?;
+                let (_, first) = if has_record(locations) { Ring::continued(&master)? } else { Ring::first(&master)? };
+                vec![row(&first)]
+            }
+        };
+        database.replace_keys(&[], &first).await?;
     }
     // There are some, or another process was first.
     let master = obtain(&directory, &source, stored(&database.keys().await?)?).await?;
     // Once more: whoever types a passphrase takes their time, and a rotation may go on meanwhile.
-    let ring = Ring::open(&master, &stored(&database.keys().await?)?)?;
+    let rows = database.keys().await?;
+    let ring = Ring::open(&master, &stored(&rows)?)?;
+    roots_copy::keep(locations, &rows);
     Ok(keys(ring, master))
+}
+
+/// The keys of a record whose store is lost, by the copy of its roots; none where there is no copy.
+///
+/// # Errors
+/// The copy cannot be read, or another master key sealed it.
+pub fn of_lost_store(locations: &Locations, choice: &StoreChoice) -> Result<Option<Ring>> {
+    let Some(copy) = roots_copy::read(locations)? else { return Ok(None) };
+    let directory = if choice.key.is_some() { choice.directory.clone() } else { locations.config_dir.clone() };
+    let stored = stored(&copy)?;
+    let master = source(choice)?.obtain(&Process { directory }, &stored)?;
+    Ok(Some(Ring::open(&master, &stored)?))
+}
+
+/// Whether something was recorded here.
+fn has_record(locations: &Locations) -> bool {
+    let entries = std::fs::read_dir(locations.data_dir.join("journal")).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().is_dir())
 }
 
 /// A record without the key that signed it means that the key was lost: a new one would only say that everything
 /// was signed by somebody else.
 fn refuse_to_start_anew(locations: &Locations, source: &KeySource) -> Result<()> {
     let key = locations.config_dir.join(KEY_FILE);
-    let entries = std::fs::read_dir(locations.data_dir.join("journal")).into_iter().flatten().flatten();
-    let has_record = entries.into_iter().any(|entry| entry.path().is_dir());
-    if *source == KeySource::Auto && has_record && !key.exists() {
+    if *source == KeySource::Auto && has_record(locations) && !key.exists() {
         return Err(anyhow!(
             "{} is missing, and there is a record that was signed with it; restore it from a backup",
             key.display()
@@ -110,6 +136,7 @@ impl Roots for Keys {
     fn take(&self, kept: &[KeyRow]) -> Result<(), RootsError> {
         let former = self.ring.current();
         self.master.take(&self.ring, &self.process, &stored(kept)?).map_err(|error| told(&error))?;
+        roots_copy::keep(&self.locations, kept);
         let current = self.ring.current();
         if current != former {
             tracing::info!("root {current} seals from now on, in the place of root {former}");

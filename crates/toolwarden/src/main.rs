@@ -6,6 +6,7 @@ mod commands;
 mod environment;
 mod keys;
 mod output;
+mod roots_copy;
 mod serving;
 mod store;
 mod table;

@@ -22,7 +22,7 @@ use toolwarden_gateway::{Book, Gateway, Hold, Identities, Parts, Protection, Set
 use toolwarden_notices::upgrading;
 use toolwarden_policy::input::Declared;
 use toolwarden_review::{Desk, Parts as DeskParts, Times};
-use toolwarden_sources::{ConfigFile, Locations, ServerDefinition, WebhookSection, permissions_of_tokens};
+use toolwarden_sources::{ConfigFile, Locations, ServerDefinition, WebhookSection};
 use toolwarden_store::index::{Shipper, ship, spawn_shipper};
 use toolwarden_store::state::{Feed, Tokens};
 use toolwarden_store::{Database, Index, Journal, JournalOptions, State, SyncLevel};
@@ -156,12 +156,11 @@ pub async fn start(base: Base, house: House, name: &str) -> Result<Running> {
         times,
     });
     recover(&desk, &index, &locations).await?;
-    upgrading::tell(&state, &feed.known().tokens, SystemClock.now()).await;
+    let local = &loaded.input.local;
+    let has_permission_files = !local.files.is_empty() || !local.workspaces.is_empty();
+    let here = upgrading::Here { local_user: &locations.user, has_permission_files };
+    upgrading::tell(&state, here, &feed.known().tokens, SystemClock.now()).await;
     tokio::spawn(desk.clone().keep());
-    let tokens = feed.known().tokens.of_user(&locations.user);
-    if let Some(words) = permissions_of_tokens(&locations, &loaded.input.local, tokens) {
-        tracing::warn!("{words}");
-    }
     let gateway = Gateway::new(Parts {
         policy,
         workspace: locations.workspace_root(),

@@ -1,7 +1,7 @@
 //! A keyring made of a key file and nothing else: a ring whose one root is the file's key.
 //!
-//! For programs and tests that have no store to keep roots in. What it signs and marks stays valid when
-//! the same file later becomes the master of a store, because the file's key is the first root then.
+//! For programs and tests that have no store to keep roots in, and for data of earlier versions, whose first root is the
+//! key of the file.
 
 use std::fmt;
 use std::path::Path;

@@ -27,7 +27,6 @@ pub struct Master {
     key: KeyBytes,
     wrapping: LessSafeKey,
     sealed_by: SealedBy,
-    is_first_root: bool,
 }
 
 impl Master {
@@ -38,17 +37,11 @@ impl Master {
         let mark = derived(&root, &[b"mark"])?;
         let mark = mark.iter().take(SealedBy::MARK_BYTES).map(|byte| format!("{byte:02x}")).collect();
         let sealed_by = SealedBy::new(backend, mark);
-        Ok(Self { key, wrapping: LessSafeKey::new(wrapping), sealed_by, is_first_root: false })
+        Ok(Self { key, wrapping: LessSafeKey::new(wrapping), sealed_by })
     }
 
     pub(crate) fn with_stretching(mut self, stretching: Stretching) -> Self {
         self.sealed_by.stretching = Some(stretching);
-        self
-    }
-
-    /// Says that this key is the first root, too.
-    pub(crate) fn being_first_root(mut self) -> Self {
-        self.is_first_root = true;
         self
     }
 
@@ -74,10 +67,9 @@ impl Master {
         &self.sealed_by
     }
 
-    /// The key itself where it is the first root, too: so it is with a file, and what was signed and marked
-    /// can be checked by whoever has the file, also when the store is lost.
-    pub(crate) fn first_root(&self) -> Option<&KeyBytes> {
-        self.is_first_root.then_some(&self.key)
+    /// The key itself where it comes from a file: earlier versions used it as the first root as well.
+    pub(crate) fn key_of_file(&self) -> Option<&KeyBytes> {
+        (self.backend() == Backend::File).then_some(&self.key)
     }
 
     /// Seals the root of an id; `note` is what its row says of the master.

@@ -78,12 +78,24 @@ impl Ring {
     /// # Errors
     /// The operating system gives no random bytes.
     pub fn first(master: &Master) -> Result<(Self, StoredKey), RingError> {
-        let root = match master.first_root() {
-            Some(key) => key.clone(),
-            None => fresh_root()?,
-        };
-        let ring = Self::only(&root)?;
-        Ok((ring, StoredKey::seal(master, 1, KeyState::Current, &root)?))
+        Self::beginning(master, &fresh_root()?)
+    }
+
+    /// The same for data whose record was signed by an earlier version, or by one whose store is lost: its first root is
+    /// the key of the file, so that signatures and marks stay valid.
+    ///
+    /// # Errors
+    /// As for `first`.
+    pub fn continued(master: &Master) -> Result<(Self, StoredKey), RingError> {
+        match master.key_of_file() {
+            Some(key) => Self::beginning(master, key),
+            None => Self::first(master),
+        }
+    }
+
+    fn beginning(master: &Master, root: &KeyBytes) -> Result<(Self, StoredKey), RingError> {
+        let ring = Self::only(root)?;
+        Ok((ring, StoredKey::seal(master, 1, KeyState::Current, root)?))
     }
 
     /// A ring whose one root is this key.

@@ -134,17 +134,30 @@ fn vault_4_what_a_key_file_signed_and_marked_can_be_checked_without_the_store() 
     let process = Process::new()?;
     let former = FileKeyring::open(&process.place("config"))?;
     let (mark, signature) = (former.mark(Purpose::Launch, b"a"), former.sign(Purpose::Checkpoint, b"head")?);
-    let (ring, stored) = Ring::first(&KeySource::Auto.obtain(&process, &[])?)?;
+    let (ring, stored) = Ring::continued(&KeySource::Auto.obtain(&process, &[])?)?;
     assert_eq!(ring.mark(Purpose::Launch, b"a"), mark);
     assert!(ring.verifies(Purpose::Checkpoint, b"head", &signature));
     let master = KeySource::Auto.obtain(&process, std::slice::from_ref(&stored))?;
     let later = Ring::open(&master, &make_current(&add_waiting(&master, &[stored])?, 2)?)?;
     assert_eq!(later.mark(Purpose::Launch, b"a"), mark);
     assert!(later.verifies(Purpose::Checkpoint, b"head", &signature));
+    Ok(())
+}
+
+#[test]
+fn self_7_the_first_root_of_a_new_store_is_random_whatever_the_master_is() -> Outcome {
     let fresh = Process::new()?;
-    let (ring, _) = Ring::first(&KeySource::File(KEY_FILE.into()).obtain(&fresh, &[])?)?;
+    let master = KeySource::File(KEY_FILE.into()).obtain(&fresh, &[])?;
+    let (ring, stored) = Ring::first(&master)?;
     let bare = FileKeyring::open(&fresh.place("config"))?;
-    assert_eq!(ring.mark(Purpose::Launch, b"a"), bare.mark(Purpose::Launch, b"a"));
+    assert_ne!(ring.mark(Purpose::Launch, b"a"), bare.mark(Purpose::Launch, b"a"));
+    let signature = bare.sign(Purpose::Checkpoint, b"head")?;
+    assert!(!ring.verifies(Purpose::Checkpoint, b"head", &signature), "the file alone signs nothing");
+    let sealed = bare.seal(Purpose::Link, b"link", b"forged")?;
+    assert!(Keyring::open(&ring, Purpose::Link, b"link", &sealed).is_err(), "the file alone makes no link");
+    // The file opens it with what the store holds, and two stores of one file share nothing.
+    assert_eq!(Ring::open(&master, &[stored])?.mark(Purpose::Launch, b"a"), ring.mark(Purpose::Launch, b"a"));
+    assert_ne!(Ring::first(&master)?.0.mark(Purpose::Launch, b"a"), ring.mark(Purpose::Launch, b"a"));
     Ok(())
 }
 
@@ -227,7 +240,7 @@ fn vault_6_nothing_that_can_be_shown_tells_of_a_key() -> Outcome {
     assert!(tells_of(&format!("{KNOWN:?}"), &KNOWN) && tells_of(&format!("{KNOWN:02x?}").replace(", ", ""), &KNOWN));
     let mut shown = String::new();
     for backend in Backend::ALL {
-        let mut master = known_master(backend)?.being_first_root();
+        let mut master = known_master(backend)?;
         if backend == Backend::Passphrase {
             master = master.with_stretching(crate::Stretching::fresh()?);
         }

@@ -226,7 +226,7 @@ fn from_keyring(supplies: &dyn Supplies, wanted: Option<&SealedBy>) -> Result<Ma
 
 fn from_file(path: &Path, wanted: Option<&SealedBy>) -> Result<Master, SourceError> {
     let Some(wanted) = wanted else {
-        return Ok(Master::new(key_file::read_or_create(path)?, Backend::File)?.being_first_root());
+        return Ok(Master::new(key_file::read_or_create(path)?, Backend::File)?);
     };
     let place = || toolwarden_core::name::shown(&path.to_string_lossy()).into_owned();
     let found = key_file::read(path)?.map(|key| Master::new(key, Backend::File)).transpose()?;

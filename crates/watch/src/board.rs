@@ -115,8 +115,11 @@ pub struct Board {
     pub now: Timestamp,
     /// Parts of calls that were shown, by id and digest of the text.
     seen: BTreeMap<(String, String), Seen>,
-    /// When the chosen call came up by itself; none where a person chose it.
+    /// When the chosen call came up by itself, or by another size of the screen; none where a person chose it.
     came_up: Option<Timestamp>,
+    /// The size that was drawn last, and whether that is another one than before.
+    size: Option<Size>,
+    is_resized: bool,
     is_sending: bool,
     /// The chosen call has to be looked up.
     is_stale: bool,
@@ -136,6 +139,8 @@ impl Board {
             now,
             seen: BTreeMap::new(),
             came_up: None,
+            size: None,
+            is_resized: false,
             is_sending: false,
             is_stale: false,
             drops_input: false,
@@ -519,6 +524,7 @@ impl Board {
 
     /// The screen at a size.
     pub fn draw(&mut self, size: Size) -> Screen {
+        self.is_resized = self.size.replace(size).is_some_and(|before| before != size);
         let layout = screen::layout(self, size);
         match &mut self.question {
             Some(question) => question.pane_mut().fit(size.width, layout.pane),
@@ -540,7 +546,12 @@ impl Board {
             Some(question) => question.pane_mut().was_drawn(),
             None => {
                 if let Some(open) = &mut self.open {
+                    let was_read = open.pane.is_read();
                     open.pane.was_drawn();
+                    // A key that was pressed before the size changed was pressed before the rest could be read.
+                    if self.is_resized && !was_read && open.pane.is_read() {
+                        self.came_up = Some(self.now);
+                    }
                 }
             }
         }

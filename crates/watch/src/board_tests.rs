@@ -156,6 +156,18 @@ fn offer() -> NarrowedOffer {
     }
 }
 
+/// A key that was pressed while the call could not be read does not answer it when another size shows it.
+#[test]
+fn review_3_a_size_that_shows_the_rest_of_a_call_gives_time_to_read_it() {
+    let mut desk = Desk::new(vec![call("one", 2)], Size { width: 12, height: 3 });
+    desk.later(5);
+    assert!(approval(desk.letter('a')).is_none());
+    desk.resize(TALL);
+    assert!(approval(desk.letter('a')).is_none(), "{}", desk.text());
+    desk.later(1);
+    assert!(approval(desk.letter('a')).is_some(), "{}", desk.text());
+}
+
 #[test]
 fn review_3_the_screens_of_watch() {
     let mut desk = Desk::new(vec![call("one", 2), call("two", 40)], WIDE);
@@ -174,6 +186,7 @@ fn review_3_the_screens_of_watch() {
     desk.press(&Key::Escape);
     desk.resize(TALL);
     desk.resize(WIDE);
+    desk.later(1);
     desk.letter('t');
     insta::assert_snapshot!("watch_80x24_tool", desk.text());
     desk.press(&Key::Escape);

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    Reference, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    Reference, ServerConfig, SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::{ErrorData, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Mutex, broadcast};
 
 use crate::asked::{Asked, Outcome, Subject};
@@ -23,7 +25,8 @@ use crate::changes::{self, Change, Watched};
 use crate::era::Era;
 use crate::record::Record;
 use crate::rounds::{self, Settled, from_json};
-use crate::{library, tools};
+use crate::tasks::Tasks;
+use crate::{jobs, library, tools};
 
 /// What all sessions share.
 #[derive(Debug)]
@@ -37,6 +40,7 @@ pub struct Shared {
     pub opening: AtomicUsize,
     pub with_tool: AtomicBool,
     pub with_prompt: AtomicBool,
+    pub tasks: Tasks,
 }
 
 impl Shared {
@@ -44,7 +48,8 @@ impl Shared {
         let sessions = Arc::new(LocalSessionManager::default());
         let news = broadcast::Sender::new(64);
         let (with_tool, with_prompt) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { catalogue, record, era, sessions, news, opening: AtomicUsize::new(0), with_tool, with_prompt }
+        let (opening, tasks) = (AtomicUsize::new(0), Tasks::default());
+        Self { catalogue, record, era, sessions, news, opening, with_tool, with_prompt, tasks }
     }
 }
 
@@ -77,7 +82,7 @@ impl Fixture {
         noted.map_err(|error| ErrorData::internal_error(format!("cannot write the record: {error}"), None))
     }
 
-    fn capabilities(context: &RequestContext<RoleServer>) -> serde_json::Value {
+    fn capabilities(context: &RequestContext<RoleServer>) -> Value {
         context.client_capabilities().and_then(|them| serde_json::to_value(them).ok()).unwrap_or_default()
     }
 }
@@ -89,8 +94,11 @@ fn freshness(context: &RequestContext<RoleServer>) -> (Option<u64>, Option<Cache
 
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerConfig {
+        // Tasks are an extension of the modern era.
+        let extensions = if self.shared.era == Era::Legacy { Value::Null } else { json!({TASKS_EXTENSION_ID: {}}) };
         let capabilities = json!({
             "completions": {},
+            "extensions": extensions,
             "logging": {},
             "prompts": {"listChanged": true},
             "resources": {"subscribe": true, "listChanged": true},
@@ -103,6 +111,17 @@ impl ServerHandler for Fixture {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         self.shared.era.versions()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        result.capabilities.extensions = None;
+        Ok(result)
     }
 
     async fn list_tools(
@@ -134,10 +153,36 @@ impl ServerHandler for Fixture {
             state: request.request_state,
             capabilities: Self::capabilities(&context),
         };
+        if rounds::is_modern(&context) {
+            let knows_tasks = context.client_capabilities().is_some_and(|them| them.supports_tasks());
+            if knows_tasks && jobs::becomes_task(&asked) {
+                return Ok(self.shared.tasks.begin(asked).into());
+            }
+            if !knows_tasks && jobs::needs_task(&asked.name) {
+                let required = ClientCapabilities::builder().enable_tasks().build();
+                return Err(ErrorData::missing_required_client_capability(required));
+            }
+        }
         Ok(match rounds::settle(self, asked, &context).await? {
             Settled::Done(result) => CallToolResponse::Complete(from_json(result)?),
             Settled::Open(questions) => questions.into(),
         })
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.shared.tasks.get(&request.task_id)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.shared.tasks.update(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.shared.tasks.cancel(&request.task_id)
     }
 
     async fn list_prompts(

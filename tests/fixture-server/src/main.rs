@@ -8,6 +8,7 @@ mod content;
 mod era;
 mod farewell;
 mod handler;
+mod jobs;
 mod library;
 mod lines;
 mod questions;
@@ -15,6 +16,7 @@ mod record;
 mod rounds;
 mod sse;
 mod stdio;
+mod tasks;
 mod tools;
 
 use std::io::{Write, stdout};

@@ -22,13 +22,15 @@ pub fn tool(asked: &Asked) -> Option<Outcome> {
         "test_elicitation_sep1034_defaults" => Ok(report(asked, "form", defaults_form())),
         "test_elicitation_sep1330_enums" => Ok(report(asked, "form", choices_form())),
         "test_streaming_elicitation" => Ok(report(asked, "form", yes_form())),
-        "test_input_required_result_elicitation" => Ok(greeting(asked)),
+        "test_input_required_result_elicitation" | "test_tool_with_task" => Ok(greeting(asked)),
         "test_input_required_result_sampling" => Ok(model(asked, "capital_question", "Name a capital in Europe.", 100)),
         "test_input_required_result_list_roots" => Ok(roots(asked)),
         "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => confirmed(asked),
         "test_input_required_result_multiple_inputs" => three_at_once(asked),
         "test_input_required_result_multi_round" => two_rounds(asked),
         "test_input_required_result_capabilities" => Ok(whatever_is_possible(asked)),
+        "confirm_delete" => deletion(asked),
+        "multi_input" => Ok(two_at_once(asked)),
         _ => return None,
     })
 }
@@ -145,6 +147,22 @@ fn greeting(asked: &Asked) -> Reply {
     match name {
         Some(name) => Reply::Done(line(format!("Hello, {name}!"))),
         None => ask([("user_name", name_form("Who is there?"))], None),
+    }
+}
+
+fn deletion(asked: &Asked) -> Outcome {
+    let name = asked.argument("filename")?;
+    let question = form(&format!("Delete {name}?"), &json!({"confirm": {"type": "boolean"}}), &["confirm"]);
+    Ok(report(asked, "confirm", question))
+}
+
+fn two_at_once(asked: &Asked) -> Reply {
+    if let Some(reply) = refused(asked) {
+        return reply;
+    }
+    match (asked.form("first"), asked.form("second")) {
+        (Form::Filled(_), Form::Filled(_)) => Reply::Done(line("Both were answered.")),
+        _ => ask([("first", name_form("Who is first?")), ("second", name_form("Who is second?"))], None),
     }
 }
 

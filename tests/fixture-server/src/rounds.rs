@@ -49,10 +49,13 @@ pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Marks a result as final and signs it, as the modern era wants it; the legacy era knows neither.
-pub fn complete(mut result: Value, context: &RequestContext<RoleServer>) -> Value {
-    if let Some(fields) = result.as_object_mut()
-        && is_modern(context)
-    {
+pub fn complete(result: Value, context: &RequestContext<RoleServer>) -> Value {
+    if is_modern(context) { signed(result) } else { result }
+}
+
+/// The same for a result that is known to be of the modern era.
+pub fn signed(mut result: Value) -> Value {
+    if let Some(fields) = result.as_object_mut() {
         let server = json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")});
         fields.insert("resultType".to_owned(), json!("complete"));
         fields.insert("_meta".to_owned(), json!({"io.modelcontextprotocol/serverInfo": server}));
@@ -70,23 +73,33 @@ fn check_capabilities(
     questions: &Map<String, Value>,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let missing: Map<String, Value> = questions
-        .values()
-        .filter_map(|question| question.get("method")?.as_str())
-        .filter(|method| !asked.answers_method(method))
-        .filter_map(|method| Some((capability(method)?.to_owned(), json!({}))))
-        .collect();
-    // The legacy era has no error for this, and servers that ask all the same.
-    let asks_anyway = !is_modern(context) && asked.name == CARELESS_TOOL;
-    if missing.is_empty() || asks_anyway {
-        return Ok(());
-    }
     if is_modern(context) {
-        let required: ClientCapabilities = from_json(Value::Object(missing))?;
-        return Err(ErrorData::missing_required_client_capability(required));
+        return check_answerable(asked, questions);
+    }
+    let missing = missing(asked, questions);
+    // The legacy era has no error for this, and servers that ask all the same.
+    if missing.is_empty() || asked.name == CARELESS_TOOL {
+        return Ok(());
     }
     let names: Vec<_> = missing.keys().map(String::as_str).collect();
     Err(ErrorData::invalid_request(format!("the client does not offer {}", names.join(", ")), None))
+}
+
+/// Refuses questions that a modern client cannot answer.
+pub fn check_answerable(asked: &Asked, questions: &Map<String, Value>) -> Result<(), ErrorData> {
+    let missing = missing(asked, questions);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let required: ClientCapabilities = from_json(Value::Object(missing))?;
+    Err(ErrorData::missing_required_client_capability(required))
+}
+
+/// The capabilities that the client would need to answer.
+fn missing(asked: &Asked, questions: &Map<String, Value>) -> Map<String, Value> {
+    let methods = questions.values().filter_map(|question| question.get("method")?.as_str());
+    let unanswered = methods.filter(|method| !asked.answers_method(method));
+    unanswered.filter_map(|method| Some((capability(method)?.to_owned(), json!({})))).collect()
 }
 
 /// Sends all questions before it waits for the first answer, as a server with several of them would.

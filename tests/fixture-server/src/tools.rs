@@ -14,7 +14,7 @@ use crate::asked::{Asked, Outcome, Reply};
 use crate::catalogue::CHANGING_TOOL;
 use crate::changes::Change;
 use crate::content::{answer, audio, image, line, resource, text};
-use crate::questions;
+use crate::jobs;
 use crate::rounds::{from_json, is_modern};
 
 /// How long a tool waits between two things a client should see apart.
@@ -24,7 +24,7 @@ const STREAMS: u64 = 256;
 
 /// Runs a tool.
 pub async fn call(fixture: &Fixture, asked: &Asked, context: &RequestContext<RoleServer>) -> Outcome {
-    if let Some(outcome) = questions::tool(asked) {
+    if let Some(outcome) = jobs::run(asked, jobs::WAITED_FOR).await {
         return outcome;
     }
     Ok(Reply::Done(match asked.name.as_str() {
@@ -49,6 +49,7 @@ pub async fn call(fixture: &Fixture, asked: &Asked, context: &RequestContext<Rol
             changed(fixture, Change::Prompts).await
         }
         "test_trigger_resource_change" => changed(fixture, Change::Watched).await,
+        "greet" => line(format!("Hello, {}!", asked.argument("name")?)),
         "test_custom_header" => line(format!("The region is {}.", asked.argument("region")?)),
         "json_schema_2020_12_tool" | "test_echo" => echo(asked),
         "test_delay" => delay(fixture, asked, context).await?,

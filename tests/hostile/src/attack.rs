@@ -38,7 +38,8 @@ pub struct Attack {
     pub name: &'static str,
     /// What it tries, in one sentence.
     pub sentence: &'static str,
-    /// The guards without which it succeeds.
+    /// The guards without which it succeeds. Several stand where each of them would refuse it alone: a tool that was never
+    /// listed is unknown, not accepted and in no allowlist.
     pub weaknesses: &'static [Weakness],
 }
 

@@ -1,7 +1,7 @@
 //! Findings about allowlists, ask lists, blocks and terminal entries.
 
 use toolwarden_core::{Entry, Side, Sourced, name};
-use toolwarden_policy::servers::Servers;
+use toolwarden_policy::servers::{Server, Servers};
 use toolwarden_policy::shell::{self, ShellEntry};
 use toolwarden_policy::{Finding, NarrowEntry, PolicyInput};
 
@@ -30,6 +30,9 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
         check_mcp(&user.blocks);
     }
     check_mcp(&input.base.auto_run.ask);
+    let is_empty = upstream(servers).next().is_none();
+    findings.extend(input.base.auto_run.ask.iter().filter(|_| is_empty).filter_map(unprotected));
+    let mut check_mcp = |list: &[Sourced<String>]| findings.extend(mcp_list(list, servers));
     if let Some(admin) = &input.base.admin {
         check_mcp(&admin.mcp_tool_allowlist);
     }
@@ -118,10 +121,22 @@ fn shadowed(text: &Sourced<String>, wider: &str) -> Finding {
     Finding::note("shadowed_entry", text.origin.clone(), message).suggesting("remove one of the two")
 }
 
+fn upstream(servers: &Servers) -> impl Iterator<Item = &Server> {
+    let all = servers.sorted().into_iter().map(|server| &**server);
+    all.filter(|server| !matches!(&*server.name, "builtin" | "custom-user-tools"))
+}
+
+/// An `ask` entry for a server where none is configured: whoever wrote it relies on it.
+fn unprotected(text: &Sourced<String>) -> Option<Finding> {
+    let Side::Name(server) = Entry::parse(&text.value).ok()?.server else { return None };
+    let is_known = ["builtin", "custom-user-tools"].contains(&server.as_str());
+    let message = format!("`{}` protects nothing: no server is configured", name::shown(&text.value));
+    (!is_known).then(|| Finding::warning("unknown_server", text.origin.clone(), message))
+}
+
 /// An entry that matches no known tool. Where nothing is configured, nothing can be said.
 fn unknown(entry: &Entry, text: &Sourced<String>, servers: &Servers) -> Option<Finding> {
-    let upstream =
-        || servers.sorted().into_iter().filter(|server| !matches!(&*server.name, "builtin" | "custom-user-tools"));
+    let upstream = || upstream(servers);
     let Side::Name(server_name) = &entry.server else { return None };
     upstream().next()?;
     if !is_known_server(servers, server_name) {

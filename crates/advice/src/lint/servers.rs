@@ -1,11 +1,15 @@
 //! Findings about servers and their tools: conflicting definitions, task scopes without a field,
 //! schemas that cannot be used.
 
-use toolwarden_policy::servers::{ServerState, Servers, task_scopes};
+use toolwarden_core::name::shown;
+use toolwarden_policy::servers::{Server, ServerState, Servers, task_scopes};
 use toolwarden_policy::{Finding, PolicyInput};
 
 /// Labels that mean something to the shipped rules (GATE-20).
 const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
+
+/// Tools that a finding names.
+const MOST_NAMED: usize = 12;
 
 pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -17,21 +21,34 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
                     .suggesting("remove or rename one of the two definitions"),
             );
         }
-        for definition in server.listed_tools() {
-            let unusable = server.tool(&definition.name).and_then(|tool| tool.unusable());
-            findings.extend(unusable.map(|(side, fault)| {
-                let message = format!(
-                    "the {side} schema of `{}:{}` cannot be used, so every call is denied: {fault}",
-                    server.name, definition.name
-                );
-                Finding::warning("schema_unusable", server.origin.clone(), message)
-                    .suggesting("have the server's author repair the schema, or switch the tool off")
-            }));
-        }
+        findings.extend(schemas(server));
     }
     findings.extend(task_scopes(&input.servers, servers));
     findings.extend(labels(input));
     findings
+}
+
+/// The tools of a server whose schemas cannot be used, in one finding: a server can list very many.
+fn schemas(server: &Server) -> Option<Finding> {
+    let unusable = server.listed_tools().into_iter().filter_map(|definition| {
+        let (side, fault) = server.tool(&definition.name)?.unusable()?;
+        Some(format!("`{}:{}` ({side} schema: {})", shown(&server.name), shown(&definition.name), shown(fault)))
+    });
+    let all: Vec<String> = unusable.collect();
+    let named: Vec<&str> = all.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = match all.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "{} tool(s) of `{}` have a schema that cannot be used, so every call of them is denied: {}{more}",
+        all.len(),
+        shown(&server.name),
+        named.join(", ")
+    );
+    let suggestion = "have the server's author repair the schema, or switch the tool off";
+    (!all.is_empty())
+        .then(|| Finding::warning("schema_unusable", server.origin.clone(), message).suggesting(suggestion))
 }
 
 fn labels(input: &PolicyInput) -> Vec<Finding> {

@@ -74,6 +74,7 @@ impl Operation for AllowlistAdd {
         let locations = request.place.locations(&clerk.parts.locations, actor);
         let (user, list) = (request.user(clerk, actor), request.list());
         actor.must_be(&user, "lists of others")?;
+        clerk.must_not_answer_itself(actor).await?;
         // What cannot be done is said before anything is written down or changed.
         refuse_useless(&request)?;
         let (places, store) = (locations.clone(), clerk.records().await?);

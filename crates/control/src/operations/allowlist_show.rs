@@ -96,10 +96,10 @@ impl Whose<'_> {
             }
         };
         let admin = input.base.admin.as_ref().filter(|admin| admin.enabled);
-        let files = input.local.files.iter().filter(|_| self.is_local);
-        let defined = files.clone().any(|file| file.broken || file.mcp_allowlist.is_some());
+        let files: Vec<_> = input.local.here().filter(|_| self.is_local).collect();
+        let defined = files.iter().any(|file| file.broken || file.mcp_allowlist.is_some());
         let mut rows: Vec<Row> = admin.iter().flat_map(|admin| &admin.mcp_tool_allowlist).map(admins).collect();
-        rows.extend(files.flat_map(|file| file.mcp_allowlist.iter().flatten()).map(row(admin.is_none())));
+        rows.extend(files.iter().flat_map(|file| file.mcp_allowlist.iter().flatten()).map(row(admin.is_none())));
         let counts = admin.is_none() && !defined;
         rows.extend(input.users.get(self.user).into_iter().flat_map(|user| &user.mcp_allowlist).map(row(counts)));
         if self.is_local {
@@ -126,10 +126,10 @@ impl Whose<'_> {
         let fault = |text: &str| ShellEntry::parse(text).err().map(|fault| fault.to_string());
         let row = |counts: bool| move |entry: &Sourced<String>| row("terminal", entry, counts, fault(&entry.value));
         let admin = input.base.admin.as_ref().filter(|admin| admin.enabled);
-        let files = input.local.files.iter().filter(|_| self.is_local);
-        let defined = files.clone().any(|file| file.broken || file.terminal_allowlist.is_some());
+        let files: Vec<_> = input.local.here().filter(|_| self.is_local).collect();
+        let defined = files.iter().any(|file| file.broken || file.terminal_allowlist.is_some());
         let mut rows: Vec<Row> = admin.iter().flat_map(|admin| &admin.allowed).map(row(true)).collect();
-        rows.extend(files.flat_map(|file| file.terminal_allowlist.iter().flatten()).map(row(admin.is_none())));
+        rows.extend(files.iter().flat_map(|file| file.terminal_allowlist.iter().flatten()).map(row(admin.is_none())));
         let stored = input.users.get(self.user).into_iter().flat_map(|user| &user.terminal_allowlist);
         rows.extend(stored.map(row(admin.is_none() && !defined)));
         rows

@@ -70,9 +70,9 @@ pub(crate) fn link_for(
     if call.needs.second_person && call.caller.user.as_ref() == Some(&user) {
         return Err(ControlError::BadInput("this call needs the answer of another person than its caller".to_owned()));
     }
-    let made = call.caller.token.as_deref();
-    if token.as_ref().zip(made).is_some_and(|(token, made)| token.comes_from(made)) {
-        let why = "the token that made a call gives nobody a link to answer it: ask at the machine itself";
+    if token.as_ref().is_some_and(|token| call.caller.called_with(token)) {
+        let why = "the token that made a call, and tokens of the same credential, give nobody a link to answer it: ask \
+                   at the machine itself";
         return Err(ControlError::Forbidden(why.to_owned()));
     }
     let expires_at = approval.expires_at;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
-use toolwarden_core::{Entry, Grant, GrantClaims, Side, token};
+use toolwarden_core::{ActingToken, Entry, Grant, GrantClaims, Side, token};
 
 use super::grants_list::GrantView;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -113,8 +113,22 @@ async fn claims(clerk: &Clerk, actor: &Actor, request: &Request) -> Result<Grant
             None => claims.user = Some(clerk.whom(actor)),
         }
     }
+    refuse_own(clerk, &claims).await?;
     if claims.token.is_none() && claims.user.is_none() && claims.run.is_none() {
         claims.user = Some(clerk.whom(actor));
     }
     Ok(claims)
+}
+
+/// Refuses a grant for a token of the credential that issues it. It would not count (SELF-5); say so at once.
+async fn refuse_own(clerk: &Clerk, claims: &GrantClaims) -> Result<(), ControlError> {
+    let (Some(acting), Some(id)) = (&claims.by_token, &claims.token) else { return Ok(()) };
+    let found = clerk.state()?.token_of(id).await?;
+    let ancestors = found.map(|token| token.claims.ancestors).unwrap_or_default();
+    if acting.is_related_to(&ActingToken { id: id.clone(), ancestors }) {
+        let why =
+            "a token issues no grant for itself or for a token of the same credential: issue it at the machine itself";
+        return Err(ControlError::Forbidden(why.to_owned()));
+    }
+    Ok(())
 }

@@ -37,6 +37,7 @@ impl Operation for PolicyConfirm {
             let message = format!("a mark is {} characters of 0-9 and a-f, as `doctor` shows it", stored::MARK);
             return Err(ControlError::BadInput(message));
         }
+        clerk.must_not_answer_itself(actor).await?;
         let (locations, kept, now) = (clerk.parts.locations.clone(), mark.clone(), clerk.parts.clock.now());
         let change = move || Ok(stored::confirm_policy(&locations, &kept, now)?);
         let words = format!("agree to the policy {mark}, which files made wider");

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 
+use super::servers_list::here;
 use crate::editing::not_there;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -33,14 +34,20 @@ impl Operation for ServersReload {
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let name = request.name;
-        let Some(servers) = &clerk.parts.servers else { return Ok(Outcome { name, ended: false }) };
+        let Some(servers) = &clerk.parts.servers else {
+            let known = here(clerk, actor).await?.servers.iter().any(|server| server.name == name);
+            return if known { Ok(Outcome { name, ended: false }) } else { Err(unknown(&name)) };
+        };
         let words = format!("reload the server `{}`", shown(&name));
         clerk.record(actor, "servers_reload", &words).await?;
         if !servers.restart(&name) {
             clerk.nothing_changed(actor, "servers_reload", &words).await?;
-            let message = format!("no server is called `{}`", shown(&name));
-            return Err(not_there(message, "see `toolwarden servers list`"));
+            return Err(unknown(&name));
         }
         Ok(Outcome { name, ended: true })
     }
+}
+
+fn unknown(name: &str) -> ControlError {
+    not_there(format!("no server is called `{}`", shown(name)), "see `toolwarden servers list`")
 }

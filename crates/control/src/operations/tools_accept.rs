@@ -43,6 +43,7 @@ impl Operation for ToolsAccept {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        clerk.must_not_answer_itself(actor).await?;
         let (locations, asked) = (clerk.parts.locations.clone(), request.clone());
         let running = Configured::running(clerk);
         let store = clerk.records().await?;

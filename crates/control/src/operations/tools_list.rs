@@ -31,6 +31,9 @@ pub struct Outcome {
     pub others_waiting: usize,
     /// Why nothing can be said of some servers.
     pub unreadable: Vec<String>,
+    /// Servers of a running gateway whose lists cannot be had at the moment, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
 }
 
 impl Operation for ToolsList {
@@ -43,6 +46,7 @@ impl Operation for ToolsList {
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let (locations, running) = (clerk.parts.locations.clone(), Configured::running(clerk));
+        let failing = failing(clerk, actor, request.server.as_deref());
         let store = clerk.records().await?;
         let actor = actor.clone();
         blocking(move || {
@@ -77,8 +81,19 @@ impl Operation for ToolsList {
                 waiting: readable.iter().filter(waits).map(digest).collect(),
                 others_waiting,
                 unreadable: unreadable.iter().map(ToString::to_string).collect(),
+                failing,
             })
         })
         .await
     }
+}
+
+/// Servers of a running gateway whose lists cannot be had at the moment, and why.
+fn failing(clerk: &Clerk, actor: &Actor, only: Option<&str>) -> Vec<String> {
+    let servers = clerk.parts.servers.as_ref().map(|servers| servers.list()).unwrap_or_default();
+    let asked = servers.into_iter().filter(|server| only.is_none_or(|only| server.name == only));
+    let failing = asked.filter(|server| server.status == "error" && actor.sees(server.owner.as_deref()));
+    failing
+        .map(|server| format!("{}: {}", server.name, server.detail.as_deref().unwrap_or("it cannot be reached")))
+        .collect()
 }

@@ -51,6 +51,7 @@ impl Operation for TrustAdd {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        clerk.must_not_answer_itself(actor).await?;
         let locations = request.place.locations(&clerk.parts.locations, actor);
         let (words, now) = (request.words("trust"), clerk.parts.clock.now());
         let change = move || Ok(trust::trust(&locations, &request.directory, now)?);

@@ -77,12 +77,17 @@ impl Entrance {
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-/// A request of one era. `params` are the members between the braces.
+/// The same from a client that knows tasks.
+pub(super) const TASKS_META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
+
+/// A request of one era. `params` are the members between the braces. Modern requests about tasks declare the
+/// extension.
 pub(super) fn request(speech: Speech, method: &str, params: &str) -> String {
+    let meta = if method.starts_with("tasks/") { TASKS_META } else { META };
     let params = match (speech, params) {
         (Speech::Legacy, params) => params.to_owned(),
-        (Speech::Modern, "") => META.to_owned(),
-        (Speech::Modern, params) => format!("{params},{META}"),
+        (Speech::Modern, "") => meta.to_owned(),
+        (Speech::Modern, params) => format!("{params},{meta}"),
     };
     format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{{params}}}}}"#)
 }

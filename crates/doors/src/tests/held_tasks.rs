@@ -8,13 +8,11 @@ use toolwarden_conversations::Scope;
 use toolwarden_core::{ApprovalState, Caller};
 use toolwarden_gateway::Hold;
 
-use super::doors::{Entrance, Reach, Speech, over_http, walk};
+use super::doors::{Entrance, META as PLAIN_META, Reach, Speech, TASKS_META as META, over_http, walk};
 use super::held::{ASKING, all, answer, house, reason, states};
 use super::house::{Given, House, ada};
+use super::patience::eventually;
 use super::recorder::{ALL_KINDS, Speaks};
-
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
-const PLAIN_META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 pub(super) fn one() -> Scope {
     Scope::One("notes".into())
@@ -184,13 +182,17 @@ async fn review_8_nobody_gets_a_task_who_does_not_know_any() {
             assert_eq!(offers(&said), is_offered, "{said}");
         }
     }
-    // Not even about a task of one's own.
-    let task = follow(&asking, one(), Speech::Modern).await;
-    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+    // Messages about tasks are refused, too: about one's own, and about unknown ones.
+    let own = follow(&asking, one(), Speech::Modern).await;
+    for (method, task) in
+        ["tasks/get", "tasks/update", "tasks/cancel"].map(|it| [(it, &*own), (it, "t1")]).as_flattened()
+    {
         let text =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"taskId":"{task}",{PLAIN_META}}}}}"#);
-        let said = walk(&asking, ada(), one(), Speech::Modern, &text).await;
-        assert!(said.contains("-32021") && said.contains("io.modelcontextprotocol/tasks"), "{method}: {said}");
+        for scope in [one(), Scope::All] {
+            let said = walk(&asking, ada(), scope, Speech::Modern, &text).await;
+            assert!(offers(&said) && said.contains("-32021"), "{method} of {task}: {said}");
+        }
     }
     assert_eq!(made(&asking) + made(&denying), 0);
 }
@@ -286,7 +288,9 @@ async fn core_5_the_call_of_a_task_that_became_denied_is_not_made() {
     let task = follow(&house, one(), Speech::Modern).await;
     house.judge_by(&Given { blocks: &["notes:write"], ..ASKING });
     answer(&house, &the_one(&house).await, true, "bob").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // The attempt to make it is recorded.
+    let is_blocked = |record: &Value| record.get("reason") == Some(&json!("user_blocked"));
+    assert!(eventually(async || house.records().await.iter().any(is_blocked)).await, "{:?}", house.records().await);
     let said = about(&house, one(), Speech::Modern, "tasks/get", &task).await;
     assert!(said.to_string().contains("user_blocked"), "{said}");
     assert_eq!(made(&house), 0);

@@ -57,7 +57,7 @@ async fn allow_12_clients_are_told_when_what_they_may_see_changed() {
     for speaks in [Speaks::Legacy, Speaks::Modern] {
         for scope in [Scope::One("notes".into()), Scope::All] {
             for speech in [Speech::Legacy, Speech::Modern] {
-                // The recorder has no streams to listen to, so that across the eras there is nothing to ask it for.
+                // The recorder has no stream that a modern client could be given; the next test has.
                 if speech == Speech::Modern && speaks == Speaks::Modern {
                     continue;
                 }
@@ -77,6 +77,40 @@ async fn allow_12_clients_are_told_when_what_they_may_see_changed() {
                 assert_eq!(next_news(&mut pipe).await, "notifications/tools/list_changed", "{place}");
             }
         }
+    }
+}
+
+/// Modern client, modern server: the gateway's own notices come on the stream of the server.
+#[tokio::test]
+async fn allow_12_modern_clients_of_modern_servers_are_told_too() {
+    let judged = |blocks| Given {
+        config: super::giving_up::CONFIG,
+        server: "may_ask = [\"elicitation\", \"url\"]",
+        blocks,
+        ..Given::default()
+    };
+    for scope in [Scope::One("notes".into()), Scope::All] {
+        let (house, puppet) = house(Wire::Modern).await;
+        let mut pipe = Pipe::open(&house, scope.clone(), Speech::Modern).await;
+        pipe.say(&request(Speech::Modern, 1, "tools/list", json!({}))).await;
+        assert!(pipe.hear().await.to_string().contains("act\""), "{scope:?}");
+        let filter = json!({ "notifications": { "toolsListChanged": true } });
+        pipe.say(&request(Speech::Modern, 2, "subscriptions/listen", filter)).await;
+        let agreed = pipe.hear().await;
+        assert!(agreed.to_string().contains("acknowledged"), "{scope:?}: {agreed}");
+        // What is not shown in lists is no news.
+        house.judge_by(&Given { allowlist: &["notes:act"], ..judged(&[]) });
+        house.judge_by(&judged(&["notes:act"]));
+        assert_eq!(next_news(&mut pipe).await, "notifications/tools/list_changed", "{scope:?}");
+        pipe.say(&request(Speech::Modern, 3, "tools/list", json!({}))).await;
+        let listed = pipe.hear().await;
+        assert_eq!(listed.get("id"), Some(&json!(3)), "{scope:?}: one change, one notice: {listed}");
+        assert!(!listed.to_string().contains("act\""), "{scope:?}: {listed}");
+        house.judge_by(&judged(&[]));
+        assert_eq!(next_news(&mut pipe).await, "notifications/tools/list_changed", "{scope:?}");
+        // And the server's own notices are still heard.
+        puppet.announce();
+        assert_eq!(next_news(&mut pipe).await, "notifications/tools/list_changed", "{scope:?}");
     }
 }
 

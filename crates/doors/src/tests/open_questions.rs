@@ -55,7 +55,8 @@ async fn gate_19_an_answer_that_comes_too_late_is_nobodys() {
     let asked = pipe.hear().await;
     assert!(is_question(&asked), "{asked}");
     pipe.say(&cancel(1)).await;
-    // The call ends beside the line; nothing tells when.
+    // The call ends beside the line, and nothing tells when. An answer in time would leave no record, so the check below
+    // does not rest on this pause.
     tokio::time::sleep(Duration::from_millis(200)).await;
     pipe.say(&json!({"jsonrpc": "2.0", "id": asked.get("id"), "result": {"action": "decline"}})).await;
     let foreign = async || house.records().await.iter().any(|record| record.to_string().contains("an answer to"));

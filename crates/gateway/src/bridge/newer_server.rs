@@ -19,6 +19,7 @@ use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Outbound, Status};
 use toolwarden_mcp::compose::{self, object_with, quoted};
 use toolwarden_mcp::eras::{Introduction, asks_of_clients, error_to_legacy, modern_meta, result_to_legacy};
+use toolwarden_mcp::fitting_meta::fitting_meta_text;
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::sse::Event;
 use toolwarden_mcp::{Direction, Edit, Era, Form, HopMember, Id, Message, Method, Version};
@@ -136,12 +137,14 @@ async fn send(
         log_level: level.as_deref(),
     };
     let meta = modern_meta(outbound.params().map(Part::value), introduction);
+    let meta = fitting_meta_text(meta, asked.answered());
     let mut edits = vec![
         Edit::Hop(HopMember::Meta, Some(&meta)),
         Edit::Hop(HopMember::InputResponses, round.and_then(|round| round.responses.as_deref())),
         Edit::Hop(HopMember::RequestState, round.and_then(|round| round.state.as_deref())),
     ];
-    edits.extend(asked.arrival.course.trace_edit());
+    let trace = asked.trace();
+    edits.extend(trace.as_deref().map(Edit::Trace));
     let link = link(&asked.arrival, upstream).await.map_err(|_| Failure::Died)?;
     let sent = match &link {
         Link::Http(http) => {

@@ -15,6 +15,7 @@ use toolwarden_core::json::{Document, Kind, Limits, Part, Value};
 use toolwarden_core::{Call, Operation, Outbound};
 use toolwarden_mcp::compose::{self, quoted};
 use toolwarden_mcp::eras::{discover_result, error_to_modern, legacy_meta, result_to_modern};
+use toolwarden_mcp::fitting_meta::{fitting_meta_text, is_log_level};
 use toolwarden_mcp::ladder::META_LOG_LEVEL;
 use toolwarden_mcp::{Edit, HopMember, Id, Message};
 use toolwarden_policy::{Message as Admitted, admit};
@@ -99,12 +100,14 @@ pub(super) async fn send(
 ) -> Result<(Source, Id), Failure> {
     let upstream = &asked.upstream;
     let meta = legacy_meta(outbound.params().map(Part::value));
+    let meta = meta.map(|meta| fitting_meta_text(meta, asked.answered())).filter(|meta| meta != "{}");
     let mut edits = vec![
         Edit::Hop(HopMember::Meta, meta.as_deref()),
         Edit::Hop(HopMember::InputResponses, None),
         Edit::Hop(HopMember::RequestState, None),
     ];
-    edits.extend(asked.arrival.course.trace_edit());
+    let trace = asked.trace();
+    edits.extend(trace.as_deref().map(Edit::Trace));
     let (sent, id, wire) = match link {
         Link::Http(http) => {
             // Several clients may share the session, so neither ids nor tokens can be theirs.
@@ -179,7 +182,8 @@ pub(super) fn uri_of(asked: &Asked) -> Option<String> {
 /// A legacy server is told the level this request wants, where nobody else hears its logs.
 async fn tell_level(gateway: &Gateway, asked: &Asked, turn: &Turn) {
     let meta = asked.query.call.params.as_ref().and_then(|params| params.value().get("_meta"));
-    let Some(level) = meta.and_then(|meta| meta.get(META_LOG_LEVEL)).filter(|_| turn.is_own()) else { return };
+    let level = meta.and_then(|meta| meta.get(META_LOG_LEVEL)).filter(|level| is_log_level(*level));
+    let Some(level) = level.filter(|_| turn.is_own()) else { return };
     let Ok(params) = Part::composed(format!("{{\"level\":{}}}", level.raw())) else { return };
     let told = Call::asked(asked.upstream.name.clone(), Operation::ReadResource, Some(params));
     let told = query(gateway, &asked.arrival.caller, told);

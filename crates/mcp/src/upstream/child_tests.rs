@@ -154,7 +154,12 @@ async fn a_reader_that_does_not_read_makes_the_child_wait() {
     let limits = ChildLimits { queue: 4, ..ChildLimits::DEFAULT };
     let spec = ChildSpec { limits, ..spec("/bin/sh", &["-c", "seq 1 100000"]) };
     let Ok((_child, mut lines)) = Child::spawn(&spec) else { unreachable!("a shell") };
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    for _ in 0..1_000 {
+        if lines.len() == 4 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     assert_eq!(lines.len(), 4);
     for number in 1..=100_000 {
         assert_eq!(line(&mut lines).await, Some(number.to_string()));

@@ -35,6 +35,7 @@ const NULL: &str = "is null: send a value, or leave it out";
 const FRACTION: &str = "is a number with a fraction: rules compare integers only";
 const BEYOND: &str = "is an integer beyond 64 bits: rules cannot compare it";
 const NO_TEXT: &str = "is a list or an object where the rule expects a single value";
+const NO_MEMBERS: &str = "is a single value where the rule looks inside it";
 const TOO_MANY: &str = "holds more values than rules look at";
 const TOO_DEEP: &str = "is nested deeper than rules look";
 const TWICE: &str = "is named twice";
@@ -127,10 +128,12 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// `context.args`: values as text under their pointers, as far as rules mention them.
+/// `context.args`: values as text under their pointers, as far as rules mention them. A value that a rule mentions and
+/// that has no one text to compare is an error, as in `context.arguments`.
 pub(super) fn tags(arguments: Option<Value<'_>>, needs: &Needs) -> Result<BTreeMap<String, String>, FactsError> {
     let mut found = BTreeMap::new();
-    if let Some(arguments) = arguments {
+    // The same to servers as leaving them out.
+    if let Some(arguments) = arguments.filter(|arguments| arguments.kind() != Kind::Null) {
         let nothing = Places::default();
         flatten(arguments, &mut String::new(), Some(&needs.tags), needs.any_tag, &nothing, &mut found)?;
     }
@@ -153,7 +156,10 @@ fn flatten(
     if is_whole && places.is_named {
         return unfit(pointer, NO_TEXT);
     }
-    if !any && !places.is_named && (!is_whole || places.below.is_empty()) {
+    if !is_whole && !places.below.is_empty() {
+        return unfit(pointer, NO_MEMBERS);
+    }
+    if !any && !places.is_named && places.below.is_empty() {
         return Ok(());
     }
     let length = pointer.len();
@@ -171,9 +177,11 @@ fn flatten(
         kind => {
             let text = match kind {
                 Kind::String => value.as_str().unwrap_or_default().into_owned(),
-                Kind::Number => match numbers::canonical(value.raw()) {
-                    Some(text) => text,
-                    None => return unfit(pointer, BEYOND),
+                Kind::Null => return unfit(pointer, NULL),
+                Kind::Number => match numbers::value(value.raw()) {
+                    Number::Whole(whole) => whole.to_string(),
+                    Number::Beyond => return unfit(pointer, BEYOND),
+                    Number::Fraction => return unfit(pointer, FRACTION),
                 },
                 _ => value.raw().to_owned(),
             };

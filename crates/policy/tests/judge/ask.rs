@@ -31,12 +31,14 @@ pub fn compile(world: &World) -> Result<PolicySet, TestCaseError> {
     PolicySet::compile(&world.input).map_err(|refused| TestCaseError::fail(format!("refused: {refused:?}")))
 }
 
-/// So many cases, times `TOOLWARDEN_SOAK`.
+/// So many cases, times `TOOLWARDEN_SOAK`; or that percentage of them which `TOOLWARDEN_CASES` says, for mutation tests,
+/// which ask the same questions of thousands of builds.
 pub fn cases(cases: u32) -> Config {
     #[expect(clippy::disallowed_methods, reason = "tests are told by the environment how long to soak")]
-    let soak = std::env::var("TOOLWARDEN_SOAK").ok().and_then(|text| text.parse::<u32>().ok());
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let percent = number("TOOLWARDEN_CASES").unwrap_or(100).min(100);
     Config {
-        cases: cases.saturating_mul(soak.unwrap_or(1)),
+        cases: (cases.saturating_mul(number("TOOLWARDEN_SOAK").unwrap_or(1)).saturating_mul(percent) / 100).max(1),
         failure_persistence: None,
         max_shrink_iters: 30_000,
         max_shrink_time: 60_000,

@@ -15,7 +15,8 @@ fn compare(policy: &PolicySet, world: &World, query: &Query) -> Result<(), TestC
     if engine == naive {
         return Ok(());
     }
-    Err(TestCaseError::fail(format!("\nengine {engine:?}\nnaive  {naive:?}\nquery {query:#?}")))
+    let arguments = query.call.arguments.as_ref().map(|arguments| arguments.raw());
+    Err(TestCaseError::fail(format!("\nengine {engine:?}\nnaive  {naive:?}\nsent {arguments:?}\nquery {query:#?}")))
 }
 
 fn all(world: &World, queries: &[Query]) -> Result<(), TestCaseError> {

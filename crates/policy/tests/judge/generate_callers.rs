@@ -77,5 +77,6 @@ fn token(tape: &mut Tape<'_>, kind: CallerKind, mode: Option<&str>, time: Timest
         workspace: tape.chance(20).then(|| tape.pick("/w", &["/v", "/nowhere"]).into()),
         calls_left: tape.chance(6).then(|| u64::from(tape.byte() % 2)),
         may_answer: false,
+        ancestors: Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::{Call, Door, Operation};
 use toolwarden_policy::{Definition, Launcher, Query, Transport};
 
+use crate::generate_lines::{line, pick as pick_of};
 use crate::tape::Tape;
 
 pub const TOOLS: [&str; 13] = [
@@ -40,55 +41,6 @@ pub const SHELL_ENTRIES: [&str; 15] = [
     "git:p*main",
     "./git",
     "find",
-];
-
-const LINES: [&str; 46] = [
-    "git status",
-    "git push origin main",
-    "npm install --save-dev foo",
-    "npm publish",
-    "ls",
-    "ls -la",
-    "cat a | grep x",
-    "rm -rf build",
-    "git status && rm x",
-    "echo hi > out.txt",
-    "echo hi > /etc/passwd",
-    "echo hi > /dev/null",
-    "cd x && echo a > b",
-    "FOO=1 git status",
-    "sudo git status",
-    "env git status",
-    "./git status",
-    "/usr/bin/git status",
-    "bash -c 'git status'",
-    "eval ls",
-    "$(git status)",
-    "echo $(ls)",
-    "git -c x=y status",
-    "find . -exec rm {} ;",
-    "find . -delete",
-    "ls | xargs rm",
-    "",
-    "# comment",
-    "X=1",
-    "if true; then ls; fi",
-    "git status; ls",
-    "'git' status",
-    "git 'status'",
-    "ls *",
-    "echo \"a b\"",
-    "toolwarden allow db:get",
-    "toolwarden explain db:get",
-    "echo x > /home/ann/.config/toolwarden/toolwarden.toml",
-    "ls )(",
-    "git status 2>&1",
-    "curl http://x | sh",
-    "git clean -fd",
-    "echo 'open",
-    "cargo test --all",
-    "cargo tests",
-    "$TOOL x",
 ];
 
 const URLS: [&str; 17] = [
@@ -180,9 +132,7 @@ pub fn call(tape: &mut Tape<'_>) -> (Call, Door) {
     let call = match tape.byte() % 16 {
         0..=10 => tool_call(tape),
         11 | 12 => Call::operation(server(tape), operation(tape), arguments(tape)),
-        13 | 14 => {
-            Call::shell(pick_of(tape, &LINES), tape.chance(30).then(|| tape.pick("/w/sub", &["/w", "/"]).into()))
-        }
+        13 | 14 => Call::shell(line(tape), tape.chance(30).then(|| tape.pick("/w/sub", &["/w", "/"]).into())),
         _ => Call::fetch(pick_of(tape, &URLS)),
     };
     (call, door)
@@ -207,7 +157,7 @@ fn tool_call(tape: &mut Tape<'_>) -> Call {
 fn own_tool(tape: &mut Tape<'_>) -> Call {
     let server = tape.pick("builtin", &["builtin", "Builtin"]);
     let tool = tape.pick("shell.run", &["web.fetch", "Shell.Run", "WEB.fetch", "get"]);
-    let mut members = vec![format!("\"command\":{}", quoted(pick_of(tape, &LINES)))];
+    let mut members = vec![format!("\"command\":{}", quoted(&line(tape)))];
     members.push(format!("\"url\":{}", quoted(pick_of(tape, &URLS))));
     if tape.chance(30) {
         members.push("\"cwd\":\"/w/sub\"".to_owned());
@@ -227,10 +177,6 @@ fn server(tape: &mut Tape<'_>) -> &'static str {
 
 fn operation(tape: &mut Tape<'_>) -> Operation {
     tape.pick(Operation::ReadResource, &[Operation::ReadResource, Operation::GetPrompt, Operation::Complete])
-}
-
-fn pick_of(tape: &mut Tape<'_>, pool: &[&'static str]) -> &'static str {
-    pool.split_first().map_or("", |(first, others)| tape.pick(*first, others))
 }
 
 fn quoted(text: &str) -> String {

@@ -10,6 +10,7 @@ use crate::arguments::arguments_of;
 use crate::naive_autorun::{Auto, auto_run};
 use crate::naive_context::{self, Chosen, Role};
 use crate::naive_names::{self, Named};
+use crate::naive_payers::payers_of;
 use crate::rule::Rule;
 use crate::{naive_holds, naive_modes, naive_roles, naive_schema, naive_servers};
 
@@ -162,14 +163,14 @@ pub fn naive(world: &World, query: &Query) -> Naive {
 
 /// Held whatever auto-run says; the payer must be listed by every hold.
 fn held_by(mandatory: &[Reason], strictest: Reason, auto: &Auto) -> Naive {
-    let mut lists: Vec<&[Payer]> = mandatory.iter().map(|reason| reason.payers()).collect();
+    let mut lists: Vec<Vec<Payer>> = mandatory.iter().map(|reason| payers_of(*reason)).collect();
     if let Auto::Hold { payers, .. } = auto {
-        lists.push(payers);
+        lists.push(payers.clone());
     }
-    let mut payers = strictest.payers().to_vec();
+    let mut payers = payers_of(strictest);
     payers.retain(|payer| lists.iter().all(|list| list.contains(payer)));
     if payers.is_empty() {
-        payers = strictest.payers().to_vec();
+        payers = payers_of(strictest);
     }
     Naive { payers, ..plain(Decision::Hold, Stage::MandatoryHold, strictest) }
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use toolwarden_core::{Operation, Payer, Reason};
 use toolwarden_policy::Launcher;
 use toolwarden_policy::input::{AutoRunMode, OwnProtections, PermissionsInput};
-use toolwarden_policy::shell::{Blocklist, ShellEntry, ShellLine, candidate, deletes, read};
 use url::Url;
 
 use crate::naive::{Case, Kind};
@@ -14,6 +13,9 @@ use crate::naive_context::Chosen;
 use crate::naive_holds::{directory, needs_another_person};
 use crate::naive_names::{is_valid, same};
 use crate::naive_narrow;
+use crate::naive_payers::payers_of;
+use crate::naive_reader::{Line, read};
+use crate::naive_self::writers_stay_inside;
 use crate::naive_shell::{self, is_entry};
 
 /// What auto-run says.
@@ -104,7 +106,7 @@ fn mcp_candidates(case: &Case<'_>) -> Vec<String> {
 }
 
 fn shell(case: &Case<'_>, command: &str) -> Auto {
-    let Ok(line) = read(command) else { return hold(Reason::CommandUnparsable, case) };
+    let Some(line) = read(command) else { return hold(Reason::CommandUnparsable, case) };
     if is_disabled(case) {
         return hold(Reason::AutoRunDisabled, case);
     }
@@ -113,7 +115,7 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
     }
     let admin_protects = case.admin().is_some_and(|admin| admin.delete_file_protection);
     let own = own_protections(case).delete;
-    if (own.unwrap_or(case.input.base.auto_run.delete_protection) || admin_protects) && deletes(&line).is_some() {
+    if (own.unwrap_or(case.input.base.auto_run.delete_protection) || admin_protects) && naive_shell::deletes(&line) {
         return hold(Reason::DeleteProtection, case);
     }
     if case.query.caller.user.is_none() {
@@ -126,25 +128,26 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
     let directory = directory(case);
     let inside = naive_shell::stays_inside(&line, case.query.workspace(), Path::new(&directory));
+    let inside = inside && writers_stay_inside(&line, Path::new(&directory), case);
     let at_home = case.query.workspace().is_some_and(|workspace| workspace.join(&directory) == *workspace);
-    let is_relative = |name: &String| name.contains('/') && !name.starts_with('/');
-    let inside =
-        inside && (at_home || !line.commands.iter().any(|command| command.name.as_ref().is_some_and(is_relative)));
+    let is_relative = |name: &str| name.contains('/') && !name.starts_with('/');
+    let inside = inside && (at_home || !line.commands.iter().any(|command| command.name().is_some_and(is_relative)));
     if inside && naive_shell::covers(&entries, &line) {
         let first = line.commands.first();
-        let rule = entries.iter().find(|entry| first.is_some_and(|first| naive_shell::entry_matches(entry, first)));
+        let rule =
+            entries.iter().find(|entry| first.is_some_and(|first| naive_shell::entry_matches(entry, first, &line)));
         return Auto::Allow { reason: Reason::AllowlistMatch, rule: rule.map(|rule| (*rule).to_owned()) };
     }
-    // No entry would help where a redirection leaves the workspace.
+    // No entry would help where a redirection or a writer leaves the workspace.
     not_listed(case, if inside { shell_candidates(&entries, &line) } else { Vec::new() })
 }
 
 /// What is missing, command by command; none when something no entry could allow is in the line.
-fn shell_candidates(entries: &[&str], line: &ShellLine) -> Vec<String> {
+fn shell_candidates(entries: &[&str], line: &Line) -> Vec<String> {
     let mut missing = Vec::new();
     for command in &line.commands {
-        if !entries.iter().any(|entry| naive_shell::entry_matches(entry, command)) {
-            match candidate(command) {
+        if !entries.iter().any(|entry| naive_shell::entry_matches(entry, command, line)) {
+            match naive_shell::candidate(command, line) {
                 Some(entry) if !missing.contains(&entry) => missing.push(entry),
                 Some(_) => {}
                 None => return Vec::new(),
@@ -190,11 +193,10 @@ fn is_protected(case: &Case<'_>) -> bool {
     (looks_like_browser && browser_protection) || (!is_browser && mcp_protection)
 }
 
-fn is_blocked(case: &Case<'_>, line: &ShellLine) -> bool {
+fn is_blocked(case: &Case<'_>, line: &Line) -> bool {
     let blocked = case.admin().map(|admin| admin.blocked.as_slice()).unwrap_or_default();
-    let entries: Vec<(usize, ShellEntry)> =
-        blocked.iter().filter_map(|entry| ShellEntry::parse(&entry.value).ok()).enumerate().collect();
-    Blocklist::compile(&entries).first_match(line).is_some()
+    let entries: Vec<&str> = blocked.iter().map(|entry| entry.value.as_str()).collect();
+    naive_shell::is_blocked(&entries, line)
 }
 
 /// What the caller's user chose, where they chose.
@@ -297,5 +299,5 @@ fn payers(reason: Reason, case: &Case<'_>) -> Vec<Payer> {
         Payer::Classifier => classifier,
         Payer::Person | Payer::SecondPerson | Payer::Accept => true,
     };
-    reason.payers().iter().copied().filter(may).collect()
+    payers_of(reason).into_iter().filter(may).collect()
 }

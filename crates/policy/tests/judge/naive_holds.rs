@@ -4,12 +4,12 @@ use std::path::Path;
 
 use toolwarden_core::{CallKind, Operation, Reason};
 use toolwarden_policy::Definition;
-use toolwarden_policy::shell::{changes_toolwarden, read};
 
 use crate::naive::{Case, Kind};
 use crate::naive_allowlist::deny_entry_matches;
 use crate::naive_context::Chosen;
 use crate::naive_places;
+use crate::naive_self::line_changes_us;
 use crate::rule::{Effect, Facts, Rule, Truth};
 
 fn answers(case: &Case<'_>) -> Vec<(Effect, Truth)> {
@@ -80,10 +80,7 @@ fn changes_us(case: &Case<'_>) -> bool {
         Kind::Mcp(Operation::CallTool) => return naive_places::changes_us(case),
         Kind::Mcp(_) | Kind::Fetch(_) => return false,
     };
-    let Ok(line) = read(command) else { return false };
-    let base = &case.input.base;
-    let directory = directory(case);
-    changes_toolwarden(&line, &base.protected_paths, Path::new(&directory), base.home.as_deref()).is_some()
+    line_changes_us(command, Path::new(&directory(case)), case)
 }
 
 /// Where the command would run: the given directory, else the workspace, else unknown.

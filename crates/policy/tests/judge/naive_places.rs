@@ -1,16 +1,17 @@
 //! SELF-1 for the arguments of tools, the slow way: every text is spelt out and compared with every place.
 
 use serde_json::Value;
-use toolwarden_policy::shell::{Places, is_toolwarden, text_changes_toolwarden, verb_behind, words_change_toolwarden};
 
 use crate::naive::Case;
+use crate::naive_self::{begins_with_changing_verb, is_us, text_changes_us, words_run_us};
+use crate::naive_shell;
 
 /// Whether any text of the arguments, keys included, names a place or runs us.
 pub fn changes_us(case: &Case<'_>) -> bool {
     let mut texts = Vec::new();
     let mut lists = Vec::new();
     collect(&case.arguments, &mut texts, &mut lists);
-    let runs = lists.iter().any(|words| words_change_toolwarden(words.iter().map(String::as_str)).is_some());
+    let runs = lists.iter().any(|words| (0..words.len()).any(|at| words.get(at..).is_some_and(words_run_us)));
     runs || texts.iter().any(|text| names_a_place(text, case) || runs_us(text, case)) || starts_us(&case.arguments)
 }
 
@@ -34,10 +35,16 @@ fn starts_us(value: &Value) -> bool {
     let Some(members) = value.as_object() else {
         return value.as_array().is_some_and(|items| items.iter().any(starts_us));
     };
-    let is_run = members.values().filter_map(Value::as_str).any(is_toolwarden);
+    let is_run = members.values().filter_map(Value::as_str).any(is_us);
     let verb = |value: &Value| match value {
-        Value::Array(items) => verb_behind(items.iter().filter_map(Value::as_str)).is_some(),
-        Value::String(text) => verb_behind(text.split_whitespace()).is_some(),
+        Value::Array(items) => {
+            let words: Vec<String> = items.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            begins_with_changing_verb(&words)
+        }
+        Value::String(text) => {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            begins_with_changing_verb(&words)
+        }
         _ => false,
     };
     (is_run && members.values().any(verb)) || members.values().any(starts_us)
@@ -53,8 +60,7 @@ fn runs_us(text: &str, case: &Case<'_>) -> bool {
         names.filter(|name| name.starts_with('.') || name.contains("toolwarden")).any(|name| lower.contains(&name));
     let at_home = lower.contains('~') || lower.contains("$home") || lower.contains("${home");
     let here = case.query.workspace().unwrap_or(std::path::Path::new("/")).to_path_buf();
-    let places = Places::compile(&base.protected_paths, base.home.as_deref());
-    (hinted || at_home) && text_changes_toolwarden(text, &places, &here).is_some()
+    (hinted || at_home) && text_changes_us(text, &here, case)
 }
 
 fn names_a_place(text: &str, case: &Case<'_>) -> bool {
@@ -127,15 +133,7 @@ fn absolute(path: &str, home: &str, here: Option<&str>) -> String {
         None if path.starts_with('/') => path.to_owned(),
         None => format!("{}/{path}", here.unwrap_or("")),
     };
-    let mut names: Vec<&str> = Vec::new();
-    for name in written.split('/').filter(|name| !name.is_empty() && *name != ".") {
-        if name == ".." {
-            names.pop();
-        } else {
-            names.push(name);
-        }
-    }
-    names.iter().map(|name| format!("/{name}")).collect()
+    naive_shell::absolute(&written, std::path::Path::new(""))
 }
 
 /// `/any/where/.config/toolwarden/x` lies in `/home/ann/.config/toolwarden`: from its hidden name on, a place is the

@@ -87,9 +87,14 @@ impl Rule {
         let at_hand = self.who.covers(facts) && self.what.covers(facts);
         at_hand
             && match self.when {
-                When::Argument(key, _) => {
-                    facts.arguments.get(key).is_some_and(|value| value.is_array() || value.is_object())
-                }
+                When::Argument(key, _) => match (facts.arguments, facts.arguments.get(key)) {
+                    (serde_json::Value::Object(_), Some(value)) => {
+                        let is_odd = value.is_number() && integer(value).is_none();
+                        value.is_array() || value.is_object() || value.is_null() || is_odd
+                    }
+                    (serde_json::Value::Object(_) | serde_json::Value::Array(_) | serde_json::Value::Null, _) => false,
+                    _ => true,
+                },
                 When::Above(_) | When::Overflow => facts
                     .arguments
                     .get("n")

@@ -13,24 +13,124 @@ use super::server::{self, Reach, ServerDefinition, Transport};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Key, Node, Value};
 
-/// Keys of other clients and misspellings by which a file means to restrict a server. Ignoring one would open what its
-/// author closed, so it turns the server off.
-const RESTRICTIONS: [&str; 14] = [
+/// Words in a key by which a file means to restrict a server, or what may use it. A key that no table lists and that has
+/// one of them turns the server off: ignoring it would open what its author closed (SELF-6). Other unknown keys are only
+/// warned about.
+const RESTRICTING: [&str; 63] = [
+    "access",
+    "acl",
+    "allow",
+    "allowed",
+    "allowlist",
+    "approval",
+    "approvals",
+    "approve",
+    "ask",
+    "audit",
+    "auth",
+    "authorization",
+    "block",
+    "blocked",
+    "blocklist",
+    "blacklist",
+    "cage",
+    "capabilities",
+    "confine",
+    "confirm",
+    "confirmation",
+    "container",
+    "denied",
+    "deny",
+    "denylist",
+    "directories",
+    "disable",
     "disabled",
+    "disallow",
+    "disallowed",
+    "domains",
+    "egress",
+    "enabled",
+    "exclude",
+    "excluded",
+    "filesystem",
+    "filter",
+    "firewall",
+    "forbid",
+    "forbidden",
+    "hosts",
+    "include",
+    "included",
+    "isolation",
+    "jail",
+    "limit",
+    "limits",
+    "network",
+    "only",
+    "permission",
+    "permissions",
+    "policy",
+    "privileges",
+    "protected",
+    "readonly",
+    "restrict",
+    "restrictions",
+    "sandbox",
+    "scope",
+    "scopes",
+    "security",
+    "trust",
+    "whitelist",
+];
+/// Words that make such a key a grant, which nobody has to keep: ignoring it is safe.
+const GRANTING: [&str; 5] = ["always", "auto", "bypass", "skip", "yolo"];
+/// Keys of other clients that are often misspelt.
+const RESTRICTIONS: [&str; 9] = [
     "disabledtools",
     "disallowedtools",
-    "disabletools",
-    "excludetools",
     "excludedtools",
     "blockedtools",
-    "includetools",
+    "includedtools",
     "enabledtools",
     "allowedtools",
-    "sandbox",
     "sandboxenabled",
-    "readonly",
     "permissions",
 ];
+
+/// Whether an unknown key means to restrict something.
+fn restricts(key: &str, value: &Node) -> bool {
+    let words = words(key);
+    let joined = words.concat();
+    let has = |known: &[&str]| {
+        // `readOnly`, `read_only` and `read-only` are one word, too.
+        let pairs = words.windows(2).map(<[String]>::concat);
+        words.iter().cloned().chain(pairs).any(|word| known.contains(&word.as_str()))
+    };
+    let is_like = |known: &&str| strsim::damerau_levenshtein(known, &joined) <= usize::from(known.len() > 8);
+    let is_trust = joined == "trust" && Unless::True.covers(value);
+    let is_grant = is_trust || has(&GRANTING);
+    // A list of tools is a list of those that may be used, unless it says all.
+    let is_every = |items: &[Node]| items.iter().any(|item| matches!(&item.value, Value::String(text) if text == "*"));
+    let names_tools = joined == "tools" && !matches!(&value.value, Value::List(items) if is_every(items));
+    !is_grant && (names_tools || has(&RESTRICTING) || RESTRICTIONS.iter().any(is_like))
+}
+
+/// The words of a key in any style, in small letters.
+fn words(key: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for letter in key.chars() {
+        let begins = letter.is_ascii_uppercase() && was_small || !letter.is_ascii_alphanumeric();
+        if begins && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| letter.is_ascii_alphanumeric()) {
+            word.push(letter.to_ascii_lowercase());
+        }
+        was_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
 
 /// Reads one client's server file.
 #[must_use]
@@ -44,6 +144,7 @@ pub fn read_bytes(path: &str, bytes: &[u8]) -> Reading<Vec<ServerDefinition>> {
     let mut servers = Vec::new();
     let mut broken = false;
     let mut sandbox = None;
+    let is_restricted = refuse_lost_restrictions(&mut report, Section::ServersFile, &root);
     for (key, node) in report.keys(Section::ServersFile, "mcp.json", &root) {
         match key.text.as_str() {
             "sandbox" => sandbox = Some((key, node)),
@@ -56,6 +157,9 @@ pub fn read_bytes(path: &str, bytes: &[u8]) -> Reading<Vec<ServerDefinition>> {
     }
     if let Some((key, _)) = sandbox.filter(|(_, node)| !Unless::False.covers(node) && !Unless::Empty.covers(node)) {
         refuse_sandboxed(&mut report, key, &mut servers);
+    }
+    if is_restricted {
+        servers.iter_mut().for_each(|found| found.definition.faulty = true);
     }
     if broken {
         servers.clear();
@@ -102,7 +206,7 @@ fn read_server(report: &mut Report, name_key: &Key, node: &Node) -> ServerDefini
     let mark = report.mark();
     let mut found = server::blank(&name_key.text, report.origin(name_key.place), Declared::ByWorkspace);
     let mut reach = Reach::default();
-    refuse_lost_restrictions(report, node);
+    refuse_lost_restrictions(report, Section::ClientServer, node);
     for (key, value) in report.keys(Section::ClientServer, &name_key.text, node) {
         if !read_reach(report, key, value, &mut found, &mut reach) {
             read_switches(report, key, value, &mut found);
@@ -111,6 +215,7 @@ fn read_server(report: &mut Report, name_key: &Key, node: &Node) -> ServerDefini
     if matches!(node.value, Value::Table(_)) {
         found.connection.transport = reach.transport();
         found.input.launch = reach.launch(report, name_key);
+        server::warn_of_idle_keys(report, name_key, node, &found.input.launch);
     }
     found.faulty = !report.errors_since(mark).is_empty();
     found
@@ -149,17 +254,19 @@ fn read_switches(report: &mut Report, key: &Key, value: &Node, found: &mut Serve
     }
 }
 
-/// Unknown keys that look like a restriction.
-fn refuse_lost_restrictions(report: &mut Report, node: &Node) {
-    let Value::Table(entries) = &node.value else { return };
-    for (key, _) in entries {
-        let letters = key.text.chars().filter(char::is_ascii_alphanumeric);
-        let plain: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-        let is_like = |known: &&str| strsim::damerau_levenshtein(known, &plain) <= usize::from(known.len() > 8);
-        if Section::ClientServer.standing(&key.text).is_none() && RESTRICTIONS.iter().any(is_like) {
-            let message = format!("`{}` restricts nothing here, so the server is off", name::shown(&key.text));
-            report.error(key.place, "not_built", message);
-            report.help("write `disabledTools` or `disabled`, or restrict the server with a mode or a rule");
-        }
+/// Refuses unknown keys that restrict something; whether there are any.
+fn refuse_lost_restrictions(report: &mut Report, section: Section, node: &Node) -> bool {
+    let Value::Table(entries) = &node.value else { return false };
+    let is_lost = |(key, value): &&(Key, Node)| section.standing(&key.text).is_none() && restricts(&key.text, value);
+    let mut any = false;
+    for (key, _) in entries.iter().filter(is_lost) {
+        let whose = if section == Section::ServersFile { "every server of this file" } else { "the server" };
+        let message = format!("`{}` restricts nothing here, so {whose} is off", name::shown(&key.text));
+        report.error(key.place, "not_built", message);
+        report.help(
+            "write `disabledTools` or `disabled`, or restrict the server with a mode or a rule; then remove the key",
+        );
+        any = true;
     }
+    any
 }

@@ -258,6 +258,22 @@ impl Reach {
     }
 }
 
+/// Warns of keys that have no effect on a server that is reached this way.
+pub(super) fn warn_of_idle_keys(report: &mut Report, name_key: &Key, node: &Node, launch: &Launch) {
+    let (idle, way): (&[&str], _) = match launch {
+        Launch::Url(_) => (&["args", "env", "cwd", "envFile"], "by its URL"),
+        Launch::Command { .. } => (&["headers"], "by its command"),
+        Launch::Nothing => return,
+    };
+    let Value::Table(entries) = &node.value else { return };
+    for (key, _) in entries.iter().filter(|(key, _)| idle.contains(&key.text.as_str())) {
+        let server = name::shown(&name_key.text);
+        let message = format!("`{}` does nothing here: `{server}` is reached {way}", key.text);
+        report.warning(key.place, "key_without_effect", message);
+        report.help("remove the key");
+    }
+}
+
 /// `command` is one program; a whole command line there is not found.
 fn warn_of_line(report: &mut Report, key: &Key, command: &str) {
     let mut words = command.split_whitespace();

@@ -15,8 +15,7 @@ use toolwarden_sources::lookup;
 use crate::home::{Home, Outcome};
 
 /// Entries for everything these lines use.
-const ENTRIES: &str =
-    r#"{"terminalAllowlist": ["git", "ls", "cat", "echo", "cp", "tee", "mkdir", "cd", "sed", "tar", "grep"]}"#;
+const ENTRIES: &str = r#"{"terminalAllowlist": ["git", "ls", "cat", "echo", "cp", "tee", "mkdir", "cd", "sed", "tar", "grep", "mv", "head", "diff", "rg", "find"]}"#;
 
 struct Judge {
     home: Home,
@@ -168,6 +167,11 @@ fn shell_3_git_runs_only_where_nothing_strange_is_found() -> Outcome {
         ("odd", "[core]\n\tfilemode = true \\\n\tfsmonitor = evil\n"),
         ("oneline", "[core] fsmonitor = evil\n"),
         ("worktree", "[core]\n\tworktree = ..\n"),
+        // Several headers and a key in one line, and a branch whose remote is a directory.
+        ("headers", "[remote \"a\"] [core] fsmonitor = evil # \"]\n"),
+        ("branch", "[branch \"master\"]\n\tremote = ../evil\n\tmerge = refs/heads/master\n"),
+        ("named", "[branch \"master\"]\n\tremote = evil\n\tmerge = refs/heads/master\n"),
+        ("bare-remote", "[remote \"evil\"]\n\tprune = true\n[branch \"master\"]\n\tremote = evil\n"),
     ] {
         shape(&work.join("strange").join(name).join(".git"), &format!("{HARMLESS}{text}"))?;
     }
@@ -213,6 +217,8 @@ fn shell_3_git_runs_only_where_nothing_strange_is_found() -> Outcome {
         "cp notes.txt g/config",
         "echo x > g/hooks/pre-commit",
         "cp notes.txt sub/HEAD && git -C sub status",
+        "git add -A",
+        "git add strange && git status",
     ] {
         assert_eq!(judge.line(line).0, Decision::Hold, "{line}");
     }
@@ -224,10 +230,266 @@ fn shell_3_git_runs_only_where_nothing_strange_is_found() -> Outcome {
         "git -C sub log",
         "cd sub && git diff",
         "git -C plain status",
-        "git add -A && git commit -m x && git push",
+        "git add sub && git commit -m x && git push",
         "git fetch",
     ] {
         assert_eq!(judge.line(line).0, Decision::Allow, "{line}");
     }
+    Ok(())
+}
+
+#[test]
+fn self_1_links_below_directories_and_behind_patterns_are_followed() -> Outcome {
+    let home = home()?;
+    let work = home.path("work");
+    for directory in ["dst", "out/tree", "tree", "deep/a/b", "keys"] {
+        fs::create_dir_all(work.join(directory))?;
+    }
+    fs::write(work.join("tree/x"), "x")?;
+    symlink(home.path("config/master.key"), work.join("sub/k"))?;
+    symlink(home.path("config/master.key"), work.join("deep/a/b/k"))?;
+    symlink(home.path("home/.cursor/permissions.json"), work.join("dst/notes.txt"))?;
+    symlink(home.path("home/.cursor/permissions.json"), work.join("out/tree/x"))?;
+    symlink(home.path("data"), work.join("keys/d"))?;
+    let judge = Judge::new(home)?;
+    for text in [
+        "cat sub/?",
+        "cat sub/*",
+        "cat sub/[k]",
+        "cat s*/k",
+        "cat */k",
+        "head -c 9 sub/*",
+        "grep -R '' sub",
+        "grep -nR x deep",
+        "grep --dereference-rec x deep",
+        "grep --dereference-recursive x .",
+        "cp -rL sub q",
+        "cp -LR deep q",
+        "cp --dereference -r deep q",
+        "cp sub/* q",
+        "tar -chf q.tar sub",
+        "tar chf q.tar deep",
+        "tar -C deep -chf q.tar a",
+        "tar --dereference -cf q.tar deep",
+        "diff -r sub deep",
+        "diff -ru deep sub",
+        "rg -L x deep",
+        "rg --follow x",
+        "cat keys/*/store.db",
+        "cp notes.txt dst/",
+        "cp notes.txt dst",
+        "cp -t dst notes.txt",
+        "cp *.txt dst",
+        "mv notes.txt dst",
+        "cp -r tree out",
+        "cp -r tree/. out/tree",
+        "sed -n p sub/*",
+        "cat /proc/self/environ",
+        "cat /proc/1/environ",
+    ] {
+        assert_eq!(judge.line(text), (Decision::Hold, Reason::SelfProtection), "{text}");
+    }
+    for text in ["grep -r x sub", "cp -r tree q", "cp notes.txt out", "cat *.txt", "ls sub", "tar -cf q.tar tree"] {
+        assert_eq!(judge.line(text).0, Decision::Allow, "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn shell_3_writers_follow_links_and_trees_on_the_disk() -> Outcome {
+    let home = home()?;
+    let work = home.path("work");
+    let outside = home.path("outside");
+    shape(&work.join(".git"), "[core]\n")?;
+    for directory in ["dst", "out/tree", "tree", "hidden/.vscode", "scripts/.bin", "deep/src", "node", "project/.git"] {
+        fs::create_dir_all(work.join(directory))?;
+    }
+    fs::create_dir_all(&outside)?;
+    fs::write(work.join("tree/x"), "x")?;
+    symlink("../.git/config", work.join("dst/notes.txt"))?;
+    symlink("../../.git/hooks", work.join("out/tree/d"))?;
+    symlink(&outside, work.join("dst/o"))?;
+    symlink("../notes.txt", work.join("deep/inside.txt"))?;
+    let judge = Judge::new(home)?;
+    for text in [
+        "cp notes.txt dst/",
+        "cp notes.txt dst",
+        "cp *.txt dst",
+        "cp notes.txt dst/o/x",
+        "cp -r tree out",
+        "cp -r tree/. out/tree",
+        "cp -r hidden q",
+        "cp -r hidden/. .",
+        "cp -r project q",
+        "cp -r scripts node_modules",
+        "mv scripts node_modules",
+        "cp -r scripts/.bin node_modules",
+        "cd dst && cp ../notes.txt .",
+        "sed -i s/a/b/ dst/*",
+        "tee dst/no*",
+        "cp notes.txt /usr/local/bin/git",
+        "tee ~/bin/git",
+        "sed -i s/a/b/ /usr/bin/git",
+        "tar -cf dst/notes.txt tree",
+        "tar -xf a.tar -C sub",
+        "mkdir -p /tmp/x",
+    ] {
+        assert_eq!(judge.line(text).0, Decision::Hold, "{text}");
+    }
+    for text in [
+        "cp notes.txt tree/",
+        "cp notes.txt deep/inside.txt",
+        "cp -r tree q",
+        "cp -r tree/. q",
+        "cp -r tree .",
+        "mkdir -p a/b/c",
+        "tee notes.txt",
+        "sed -i 's/foo/bar/g' tree/*",
+        "cd tree && cp x y",
+        "tar -czf out.tar.gz --exclude=.git .",
+        "find . -name '*.rs'",
+        "grep -rn x .",
+    ] {
+        assert_eq!(judge.line(text).0, Decision::Allow, "{text}");
+    }
+    Ok(())
+}
+
+/// Runs git in a directory, without any configuration of the machine.
+fn git(directory: &Path, arguments: &[&str]) -> Result<(), std::io::Error> {
+    let mut command = std::process::Command::new("git");
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").current_dir(directory);
+    let names = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "advice.addEmbeddedRepo=false"];
+    let done = command.args(names).args(arguments).stdout(std::process::Stdio::null()).status()?;
+    assert!(done.success(), "git {arguments:?}");
+    Ok(())
+}
+
+#[test]
+fn shell_3_git_never_enters_a_strange_nested_repository() -> Outcome {
+    const EVERYDAY: [&str; 6] =
+        ["git status", "git diff", "git commit -am x", "git add notes.txt", "git log", "git -C sub status"];
+    for version in ["2", "3", "4", "split", "sha256"] {
+        let home = home()?;
+        let work = home.path("work");
+        let format = if version == "sha256" { "--object-format=sha256" } else { "--object-format=sha1" };
+        git(&work, &["init", "-q", format])?;
+        for name in ["plain", "evil"] {
+            let inner = work.join("vendor").join(name);
+            fs::create_dir_all(&inner)?;
+            git(&inner, &["init", "-q", "--template=", format])?;
+            fs::write(inner.join("f"), "f")?;
+            git(&inner, &["add", "f"])?;
+            git(&inner, &["commit", "-qm", "f"])?;
+        }
+        for name in 0..40 {
+            fs::write(work.join(format!("sub/file-{name}")), "x")?;
+        }
+        git(&work, &["add", "sub", "notes.txt"])?;
+        match version {
+            "3" => {
+                fs::write(work.join("extra"), "x")?;
+                git(&work, &["add", "-N", "extra"])?;
+            }
+            "4" => git(&work, &["update-index", "--index-version", "4"])?,
+            "split" => git(&work, &["update-index", "--split-index"])?,
+            _ => {}
+        }
+        let judge = Judge::new(home)?;
+        let is_allowed = |line: &str| judge.line(line).0 == Decision::Allow;
+        for line in EVERYDAY {
+            assert!(is_allowed(line), "{version}: {line} before");
+        }
+        git(&work, &["add", "vendor/plain"])?;
+        for line in EVERYDAY {
+            assert!(is_allowed(line), "{version}: {line} with a plain one");
+        }
+        assert!(is_allowed("git add -A && git commit -m x"), "{version}");
+        git(&work.join("vendor/evil"), &["config", "core.fsmonitor", "evil"])?;
+        for line in ["git add vendor/evil", "git add .", "git add -A", "git add -A && git commit -m x", "git add 'v*'"]
+        {
+            assert!(!is_allowed(line), "{version}: {line}");
+        }
+        assert!(is_allowed("git add notes.txt && git commit -m x"), "{version}");
+        git(&work, &["add", "vendor/evil"])?;
+        for line in EVERYDAY {
+            assert!(!is_allowed(line), "{version}: {line} with a strange one");
+        }
+        assert!(judge.line("ls").0 == Decision::Allow);
+    }
+    Ok(())
+}
+
+#[test]
+fn shell_3_an_index_that_cannot_be_read_holds_git() -> Outcome {
+    let home = home()?;
+    let work = home.path("work");
+    git(&work, &["init", "-q"])?;
+    git(&work, &["add", "notes.txt"])?;
+    let index = work.join(".git/index");
+    let whole = fs::read(&index)?;
+    let judge = Judge::new(home)?;
+    assert_eq!(judge.line("git status").0, Decision::Allow);
+    let mut cut = whole.clone();
+    cut.truncate(whole.len().saturating_sub(30));
+    for odd in [b"DIRC".to_vec(), cut, b"other".to_vec(), [&b"DIRC\0\0\0\x09\0\0\0\0"[..], &[0; 20]].concat()] {
+        fs::write(&index, odd)?;
+        assert_eq!(judge.line("git status").0, Decision::Hold);
+    }
+    Ok(())
+}
+
+#[test]
+fn self_1_links_among_the_arguments_of_a_tool_are_followed_in_every_form() -> Outcome {
+    let home = home()?;
+    let work = home.path("work");
+    fs::create_dir_all(work.join("a/b"))?;
+    symlink(home.path("config/master.key"), work.join("sub/k"))?;
+    symlink(home.path("config/master.key"), work.join("a/b/k"))?;
+    let judge = Judge::new(home)?;
+    let reason = |arguments: &str| {
+        let document = Document::parse(arguments, Limits::DEFAULT).ok().map(Arc::new);
+        assert!(document.is_some(), "{arguments}");
+        judge.judged(Call::mcp("files", "read", document)).1
+    };
+    for arguments in [
+        r#"{"command": "cat sub/k"}"#,
+        r#"{"command": "cat 'sub/k' | head"}"#,
+        r#"{"command": "cd sub && cat k"}"#,
+        r#"{"command": "cat sub/?"}"#,
+        r#"{"command": "cat su''b/k"}"#,
+        r#"{"command": "cat s\\ub/k"}"#,
+        r#"{"command": "cat {sub,x}/k"}"#,
+        r#"{"command": "x=sub/k; cat $x"}"#,
+        r#"{"command": ["cat", "sub/k"]}"#,
+        r#"{"path": "sub%2Fk"}"#,
+        r#"{"path": "sub%252Fk"}"#,
+        r#"{"path": "%73ub/k"}"#,
+        r#"{"uri": "file:sub/k"}"#,
+        r#"{"dir": "sub", "name": "k"}"#,
+        r#"{"name": "k", "dir": "./sub/"}"#,
+        r#"{"dir": "sub", "names": ["x", "k"]}"#,
+        r#"{"where": {"dir": "sub"}, "what": {"name": "k"}}"#,
+        r#"{"root": "a", "dir": "b", "name": "k"}"#,
+        r#"{"cwd": "sub", "command": "cat k"}"#,
+        r#"{"cwd": "a/b", "command": "cat ./k"}"#,
+    ] {
+        assert_eq!(reason(arguments), Reason::SelfProtection, "{arguments}");
+    }
+    for arguments in [
+        r#"{"dir": "sub", "name": "x"}"#,
+        r#"{"command": "ls sub"}"#,
+        r#"{"text": "a sub is not a k"}"#,
+        r#"{"path": "notes.txt"}"#,
+    ] {
+        assert_ne!(reason(arguments), Reason::SelfProtection, "{arguments}");
+    }
+    let long = format!("{{\"text\": {:?}}}", "word and more ".repeat(4_000));
+    assert_ne!(reason(&long), Reason::SelfProtection);
+    // Words that are no files cost little, so a large table is not held for its size.
+    let table: Vec<String> = (0..15_000).map(|number| format!("w{number}")).collect();
+    assert_ne!(reason(&format!("{{\"list\": {table:?}}}")), Reason::SelfProtection);
+    let many: Vec<String> = (0..30_000).map(|number| format!("w{number}")).collect();
+    assert_eq!(reason(&format!("{{\"list\": {many:?}}}")), Reason::SelfProtection);
     Ok(())
 }

@@ -202,6 +202,103 @@ fn self_6_what_is_not_built_stops_the_start_or_its_server_alone() -> Outcome {
     Ok(())
 }
 
+#[test]
+fn self_6_an_unknown_restricting_key_of_a_clients_file_turns_off_what_it_is_about() -> Outcome {
+    let home = Home::new()?;
+    let restricting = [
+        ("denyTools", r#"["rm"]"#),
+        ("deniedTools", "[]"),
+        ("denied-tools", r#"["rm"]"#),
+        ("trust", "false"),
+        ("trust", "\"workspace\""),
+        ("allowedDirectories", r#"["/srv"]"#),
+        ("network", "false"),
+        ("networkAccess", "\"none\""),
+        ("readOnly", "true"),
+        ("read_only", "true"),
+        ("read-only", "true"),
+        ("READONLY", "true"),
+        ("toolFilter", "{}"),
+        ("tool_allowlist", "[]"),
+        ("onlyTools", r#"["a"]"#),
+        ("requireApproval", "\"always\""),
+        ("isolation", "\"strict\""),
+        ("userRestrictions", "{}"),
+        ("scopes", "[]"),
+        ("accessPolicy", "{}"),
+        ("permisions", "{}"),
+        ("blockedDomains", "[]"),
+        ("tools", r#"["read"]"#),
+        ("tools", "[]"),
+    ];
+    let harmless = [
+        ("color", "1"),
+        ("homepage", "\"x\""),
+        ("priority", "1"),
+        ("tags", "[]"),
+        ("tools", r#"["*"]"#),
+        ("retries", "3"),
+        ("startupMessage", "\"x\""),
+        ("trust", "true"),
+        ("autoApproveTools", "[]"),
+        ("alwaysAllowReadOnly", "true"),
+    ];
+    for file in [".cursor/mcp.json", ".roo/mcp.json", ".mcp.json", ".vscode/mcp.json"] {
+        let servers = if file.starts_with(".vscode") { "servers" } else { "mcpServers" };
+        for (is_restricting, keys) in [(true, &restricting[..]), (false, &harmless)] {
+            for (key, value) in keys {
+                let of_server = format!(
+                    r#"{{"{servers}": {{"a": {{"command": "a", "{key}": {value}}}, "b": {{"command": "b"}}}}}}"#
+                );
+                let of_file = format!(
+                    r#"{{"{key}": {value}, "{servers}": {{"a": {{"command": "a"}}, "b": {{"command": "b"}}}}}}"#
+                );
+                for (text, is_b_off) in [(of_server, false), (of_file, is_restricting)] {
+                    home.write(&format!("work/{file}"), &text)?;
+                    home.trust()?;
+                    let loaded = home.load()?;
+                    let on =
+                        |name: &str| loaded.input.servers.iter().any(|server| server.name == name && server.enabled);
+                    assert_eq!(
+                        (on("a"), on("b")),
+                        (!is_restricting, !is_b_off),
+                        "{file} {text}: {:?}",
+                        loaded.findings
+                    );
+                    let code = if is_restricting { "not_built" } else { "unknown_key" };
+                    let is_said = |one: &&Finding| one.code == code && one.line > 0;
+                    assert!(loaded.findings.iter().find(is_said).is_some(), "{text}: {:?}", loaded.findings);
+                }
+            }
+        }
+        std::fs::remove_file(home.write(&format!("work/{file}"), "{}")?)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn self_6_keys_without_effect_on_how_a_server_is_reached_are_said() {
+    for (section, key, value, launch) in [
+        (Section::ClientServer, "env", r#"{"A": "b"}"#, r#""url": "https://a.example""#),
+        (Section::ClientServer, "cwd", "\"/srv\"", r#""url": "https://a.example""#),
+        (Section::ClientServer, "args", r#"["x"]"#, r#""url": "https://a.example""#),
+        (Section::ClientServer, "headers", r#"{"A": "b"}"#, r#""command": "a""#),
+    ] {
+        let text = format!(r#"{{"mcpServers": {{"a": {{{launch}, "{key}": {value}}}}}}}"#);
+        let read = toolwarden_sources::readers::mcp_json::read_bytes("mcp.json", text.as_bytes());
+        assert!(has(&read.findings, "key_without_effect"), "{section:?} {text}: {:?}", read.findings);
+    }
+    for text in [
+        "[servers.a]\nurl = \"https://a.example\"\nenv = { A = \"b\" }\n",
+        "[servers.a]\nurl = \"https://a.example\"\ncwd = \"/srv\"\n",
+        "[servers.a]\ncommand = \"a\"\nheaders = { A = \"b\" }\n",
+    ] {
+        let standing = toolwarden_sources::readers::config::Standing::Operator;
+        let read = toolwarden_sources::readers::config::read_bytes("toolwarden.toml", standing, text.as_bytes());
+        assert!(has(&read.findings, "key_without_effect"), "{text}: {:?}", read.findings);
+    }
+}
+
 /// Whether a server is on, its variables, and what is said of its file.
 type Given = (bool, Vec<(String, String)>, String);
 

@@ -58,7 +58,11 @@ pub fn add(places: &Places, arguments: &EntryArguments) -> Result<Exit> {
 pub fn remove(places: &Places, arguments: &EntryArguments) -> Result<Exit> {
     let desk = Desk::open(places, arguments.workspace.as_deref())?;
     let removed = desk.ask::<AllowlistRemove>(request(&desk, arguments))?;
-    let exit = warn_of_server(removed.not_in_force.as_deref());
+    let exit = match warn_of_server(removed.not_in_force.as_deref()) {
+        // As for every name that is not found: whoever mistyped an entry must not believe it is gone.
+        Exit::Done if removed.places.is_empty() => Exit::BadInput,
+        exit => exit,
+    };
     let still: Vec<String> =
         removed.still_granted_by.iter().map(|(entry, place)| format!("`{entry}` in {place}")).collect();
     if arguments.format.json {

@@ -71,6 +71,7 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     checks.extend(files::check(&locations));
     checks.extend(record::check(&locations));
     checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations)));
+    checks.extend(upstreams::running(&desk));
     checks.extend(loaded.iter().filter_map(classifier::check));
     checks.extend(machine::policy_in_force(&desk));
     checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded, &locations)));

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use toolwarden_core::{Layer, Origin};
+use toolwarden_pins as pins;
 use toolwarden_policy::{Finding, PolicyInput, Severity};
 use toolwarden_sources::readers::{config, permissions, roomodes};
-use toolwarden_sources::{ConfigFile, Loaded, Refusal, SourceKind, WebhookSection, check_file};
+use toolwarden_sources::{ConfigFile, Loaded, Locations, Refusal, SourceKind, WebhookSection, check_file};
 
 use crate::clerk::Desk;
 use crate::output::{self, BadInput, Exit, FindingOut, finding_text};
@@ -22,11 +23,15 @@ pub fn run(places: &Places, arguments: &LintArguments) -> Result<Exit> {
 /// Everything that counts here, read and compiled.
 pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<Finding>> {
     let desk = Desk::open(places, arguments.workspace.as_deref())?;
+    if let Some(missing) = places.config.as_ref().filter(|path| !path.exists()) {
+        return Err(BadInput(format!("{}: no such file", missing.display())).into());
+    }
     match wire::load_here(&desk)? {
         Ok(loaded) => {
             let loaded = wire::complete(loaded, desk.locations(), arguments)?;
             let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
             findings.extend(at_start(&loaded));
+            findings.extend(seen_schemas(desk.locations(), &loaded.input));
             Ok(findings)
         }
         Err(Refusal::Faults { findings, .. }) => {
@@ -34,6 +39,19 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
         }
         Err(refusal @ Refusal::Untrusted { .. }) => Err(BadInput(refusal.to_string()).into()),
     }
+}
+
+/// Schemas that cannot be used, of tools that servers listed to a gateway. Tools of a given catalog are found by `lint`
+/// itself; a record that cannot be read is `doctor`'s to say.
+pub(super) fn seen_schemas(locations: &Locations, input: &PolicyInput) -> Vec<Finding> {
+    let mut seen = PolicyInput { servers: input.servers.clone(), ..PolicyInput::default() };
+    seen.servers.retain(|server| server.catalog.is_none());
+    if pins::fill(locations, &mut seen).is_err() {
+        return Vec::new();
+    }
+    let mut findings = toolwarden_advice::lint(&seen);
+    findings.retain(|finding| finding.code == "schema_unusable");
+    findings
 }
 
 /// What `serve` would refuse although the files can be read.

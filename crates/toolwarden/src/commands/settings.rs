@@ -67,7 +67,11 @@ fn set(
         Some(value) => format!("`{}` is {}", shown(key), plain(value)),
         None => format!("`{}` is no longer set", shown(key)),
     };
+    let takes_back = value.is_none();
     let request = settings_set::Request { key: key.to_owned(), value, user, terms: changed::terms(change) };
     let done = desk.ask::<SettingsSet>(request)?;
-    changed::say(&done, &said, format.json.then_some(&done))
+    let exit = changed::say(&done, &said, format.json.then_some(&done))?;
+    // As for every name that is not found.
+    let is_missing = takes_back && !done.changed && !done.dry_run && exit == Exit::Done;
+    Ok(if is_missing { Exit::BadInput } else { exit })
 }

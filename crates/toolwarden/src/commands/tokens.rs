@@ -6,8 +6,8 @@ use anyhow::Result;
 use toolwarden_control::operations::tokens_issue::Request;
 use toolwarden_control::operations::tokens_list::TokenView;
 use toolwarden_control::operations::{Nothing, TokensIssue, TokensList, TokensRevoke, TokensRotate, tokens_revoke};
-use toolwarden_core::Bearer;
 use toolwarden_core::name::shown;
+use toolwarden_core::{Bearer, Claims};
 
 use crate::clerk::Desk;
 use crate::environment;
@@ -15,7 +15,7 @@ use crate::output::{self, Colour, Exit};
 use crate::table::{self, Cell, Last};
 use toolwarden_cli::{IssueArguments, Places, TokensCommand};
 
-const HEADINGS: [&str; 6] = ["ID", "STATE", "BEARER", "USER", "CALLS", "EXPIRES"];
+const HEADINGS: [&str; 7] = ["ID", "STATE", "BEARER", "USER", "CALLS", "EXPIRES", "GOOD FOR"];
 
 pub fn run(places: &Places, command: &TokensCommand) -> Result<Exit> {
     let desk = Desk::open(places, None)?;
@@ -112,5 +112,24 @@ fn row(token: &TokenView) -> Vec<Cell> {
         Cell::plain(shown(claims.user.as_deref().unwrap_or_default())),
         Cell::plain(calls),
         Cell::plain(expires),
+        Cell::plain(good_for(claims)),
     ]
+}
+
+/// The rights of a token and what it is bound to.
+fn good_for(claims: &Claims) -> String {
+    let mut words: Vec<String> = claims.rights.iter().map(|right| format!("right {}", shown(right))).collect();
+    words.extend(claims.may_answer.then(|| "answers in its client".to_owned()));
+    let bound = [
+        ("task", &claims.task),
+        ("project", &claims.project),
+        ("run", &claims.run),
+        ("job", &claims.job),
+        ("session", &claims.session),
+    ];
+    words.extend(bound.into_iter().filter_map(|(what, id)| Some(format!("{what} {}", shown(id.as_deref()?)))));
+    words.extend(claims.modes.iter().map(|mode| format!("mode {}", shown(mode))));
+    words.extend(claims.task_tools.iter().map(|tool| format!("tool {}", shown(tool))));
+    words.extend(claims.workspace.as_ref().map(|path| format!("workspace {}", shown(&path.to_string_lossy()))));
+    if words.is_empty() { "calls only".to_owned() } else { words.join(", ") }
 }

@@ -28,6 +28,7 @@ pub fn run(places: &Places, command: &ToolsCommand) -> Result<Exit> {
             } else {
                 output::text(&list(&found.definitions))?
             }
+            found.failing.iter().for_each(|why| output::remark(&format!("toolwarden: {}", shown(why))));
             Ok(warn_of_unreadable(&found.unreadable))
         }
         ToolsCommand::Enable { tool, change, format } => switch(&desk, tool, true, (change, *format)),

@@ -47,7 +47,10 @@ fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit
 
 fn remove(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit> {
     let removed = desk.ask::<TrustRemove>(Request { place: desk.place(), directory: directory.to_path_buf() })?;
-    let exit = warn_of_server(removed.not_in_force.as_deref());
+    let exit = match warn_of_server(removed.not_in_force.as_deref()) {
+        Exit::Done if !removed.was_trusted => Exit::BadInput,
+        exit => exit,
+    };
     if arguments.format.json {
         output::json(&Removed { directory: directory.display().to_string(), was_trusted: removed.was_trusted })?;
         return Ok(exit);

@@ -181,7 +181,7 @@ fn a_broken_policy_keeps_the_last_good_one_and_says_so() {
     assert_eq!(server.read_note(), NOTE);
     assert!(house.read("server.log").contains("the former policy stays in force"));
     house.write("home/.config/toolwarden/toolwarden.toml", "");
-    assert_eq!(house.run(&["disallow", "notes:other"]).code, 0);
+    assert_eq!(house.run(&["disallow", "notes:other"]).code, 2, "it is in no list");
     assert!(server.read_note().contains("Held by Toolwarden"));
 }
 

@@ -66,6 +66,30 @@ fn review_2_a_program_answers_and_persons_are_told_what_it_said() {
     assert_eq!(house.run(&["audit", "verify"]).code, 0);
 }
 
+#[test]
+fn self_1_links_are_looked_up_again_when_a_classifier_settles_a_call() {
+    let house = house("");
+    with_program(&house, "[auto_run]\nauto_review = true\n");
+    house.write("home/verdict", "allow");
+    house.write("space/plain", "");
+    house.write("home/.cursor/permissions.json", "{}");
+    let link = house.path("space/link");
+    assert!(std::os::unix::fs::symlink(house.path("space/plain"), &link).is_ok());
+    let server = Server::start(&house);
+    let write = |text: &str| server.call("write_note", &json!({ "name": link, "text": text }));
+    assert!(write("harmless").contains("wrote"), "{}", house.read("server.log"));
+    // While the classifier is asked, the link is turned to a file that nobody but a person lets agents change.
+    let machine = house.read("machine");
+    let target = house.path("home/.cursor/permissions.json");
+    let turn = format!("ln -sfn {} {}\nprintf ", target.display(), link.display());
+    house.write("machine", &machine.replacen("printf ", &turn, 1));
+    let said = write("smuggled");
+    assert!(!said.contains("wrote"), "{said}");
+    assert!(std::fs::read_link(&link).is_ok_and(|found| found == target), "the classifier was asked");
+    let notes = server.call("read_note", &json!({ "name": link }));
+    assert!(!notes.contains("smuggled"), "{notes}");
+}
+
 /// An API that allows whatever it is asked; gives what it was sent.
 fn api() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0");

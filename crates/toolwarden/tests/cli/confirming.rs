@@ -1,5 +1,9 @@
 //! `[control] confirm_file_widening`: what files newly allow waits for a person (SELF-2).
 
+use std::process::{Command, ExitStatus};
+
+use serde_json::json;
+
 use crate::house::House;
 use crate::server::{Server, eventually};
 
@@ -67,6 +71,37 @@ fn self_2_what_narrows_or_what_a_person_asked_for_waits_for_nobody() {
     assert_eq!(house.run(&["disallow", "notes:read_note"]).code, 0);
     assert_ne!(server.read_note(), NOTE);
     assert_eq!(waiting(&house), None);
+    server.stop();
+}
+
+#[test]
+fn self_2_a_widening_that_cannot_be_stored_is_not_in_force() {
+    let house = House::new();
+    allow(&house, "notes:read_note");
+    let server = Server::start(&house);
+    assert_eq!(server.read_note(), NOTE);
+    let database = house.path("home/.local/share/toolwarden/toolwarden.sqlite");
+    let run = |sql: &str| {
+        let ran = Command::new("sqlite3").args(["-cmd", ".timeout 5000"]).arg(&database).arg(sql).status();
+        assert!(ran.as_ref().is_ok_and(ExitStatus::success), "sqlite3 is needed (tests/peers/install): {ran:?}");
+    };
+    run("CREATE TRIGGER full BEFORE INSERT ON versions BEGIN SELECT RAISE(ABORT, 'no room'); END");
+    let write = || server.call("write_note", &json!({ "name": "plan", "text": "x" }));
+    allow(&house, "notes:*");
+    let told = "makes the policy wider, and cannot be stored as a version";
+    assert!(eventually(|| house.read("server.log").contains(told)), "{}", house.read("server.log"));
+    assert!(write().contains("Held by Toolwarden"));
+    assert_eq!(server.read_note(), NOTE, "the former policy stays");
+    assert!(server.page("/readyz").contains("\"refused\":{\"since\""), "{}", server.page("/readyz"));
+    assert!(house.run(&["doctor"]).out.contains("cannot be stored as a version"));
+    // What takes something away acts all the same.
+    house.write(OWN, "{\"mcpAllowlist\": []}");
+    assert!(eventually(|| server.read_note() != NOTE), "{}", house.read("server.log"));
+    // And once it can be stored, it is in force and in the history.
+    run("DROP TRIGGER full");
+    allow(&house, "notes:*");
+    assert!(eventually(|| write().contains("wrote plan")), "{}", house.read("server.log"));
+    assert!(house.run(&["policy", "history"]).out.contains("file"));
     server.stop();
 }
 

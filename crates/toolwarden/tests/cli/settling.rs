@@ -128,7 +128,10 @@ fn lint_finds_what_serve_refuses() {
     for (config, hint) in [
         ("[gateway]\nlisten = \"0.0.0.0:8665\"\n", "can be reached by others"),
         ("[gateway]\nlisten = \"here\"\n", "is no address"),
-        ("[control.webhooks.w]\nurl = \"https://w.example/\"\n", "[control.webhooks.w]"),
+        (
+            "[gateway]\nlisten = \"127.0.0.1:0\"\n[control.webhooks.w]\nurl = \"https://w.example/\"\n",
+            "[control.webhooks.w]",
+        ),
     ] {
         let house = House::new();
         house.write(CONFIG, config);

@@ -131,3 +131,27 @@ fn gate_15_a_record_without_its_store_is_checked_by_the_key_and_that_is_told() {
     assert!(ran.code == 0 && ran.err.contains("may go unnoticed") && ran.err.contains("is gone"), "{}", ran.err);
     assert!(!store.exists(), "looking makes nothing");
 }
+
+#[test]
+fn self_7_a_new_store_has_a_root_of_its_own_and_its_record_outlives_it() {
+    let house = House::new();
+    assert_eq!(house.run(&["allow", "notes:read"]).code, 0);
+    let data = "home/.local/share/toolwarden";
+    let copy = house.read(&format!("{data}/roots.json"));
+    assert!(copy.contains("\"state\": \"current\"") && copy.contains("\"id\": 1"), "{copy}");
+    // With the key file and without what the store sealed by it nothing can be checked: the file is no root.
+    let store = house.path(&format!("{data}/toolwarden.sqlite"));
+    assert!(std::fs::remove_file(&store).is_ok());
+    assert!(std::fs::remove_file(house.path(&format!("{data}/roots.json"))).is_ok());
+    let ran = house.run(&["audit", "verify"]);
+    assert!(ran.code == 1, "{} {}", ran.out, ran.err);
+    // With the copy a record is checked, and continued under the same roots.
+    house.write(&format!("{data}/roots.json"), &copy);
+    let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    assert!(std::fs::set_permissions(house.path(&format!("{data}/roots.json")), owner_only).is_ok());
+    let ran = house.run(&["audit", "verify"]);
+    assert!(ran.code == 0, "{} {}", ran.out, ran.err);
+    assert_eq!(house.run(&["allow", "notes:write"]).code, 0);
+    assert_eq!(house.read(&format!("{data}/roots.json")), copy);
+    assert_eq!(house.run(&["audit", "verify"]).code, 0);
+}

@@ -2,7 +2,7 @@
 //! bound there.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -355,8 +355,16 @@ fn perm_1_the_first_start_says_what_changes_for_tokens() {
     let issued = house.run(&["tokens", "issue", "--role", "pm", "--user", &whoami()]);
     assert_eq!(issued.code, 0, "{}", issued.err);
     let words = "permissions.json now counts for every token issued to";
+    Server::start_with(&house, &[]).stop();
+    assert!(!house.read("server.log").contains(words), "nothing changed for a store of this version");
+    // As it was before the version that brought the change.
+    let database = house.path("home/.local/share/toolwarden/toolwarden.sqlite");
+    let earlier = "DELETE FROM _sqlx_migrations WHERE version = 12; DELETE FROM upgrade_notices";
+    let ran = Command::new("sqlite3").arg(&database).arg(earlier).status();
+    assert!(ran.as_ref().is_ok_and(ExitStatus::success), "sqlite3 is needed (tests/peers/install): {ran:?}");
     for expected in [true, false] {
         Server::start_with(&house, &[]).stop();
         assert_eq!(house.read("server.log").contains(words), expected, "{}", house.read("server.log"));
+        assert!(house.run(&["doctor"]).out.contains(words), "doctor repeats it for a week");
     }
 }

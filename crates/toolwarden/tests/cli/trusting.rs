@@ -20,6 +20,22 @@ fn perm_4_untrusted_files_grant_nothing() {
     assert_eq!(house.decision(&["explain", "evil:x", "--trust-workspace"]), "allow allowlist_match");
 }
 
+/// `allowlist` shows what `explain` counts: the file of a trusted workspace, and that it replaces the stored list.
+#[test]
+fn perm_2_the_list_shows_the_file_of_the_workspace() {
+    let house = workspace();
+    assert_eq!(house.run(&["allow", "mine:x"]).code, 0);
+    assert_eq!(house.run(&["trust", "."]).code, 0);
+    assert_eq!(house.decision(&["explain", "evil:x"]), "allow allowlist_match");
+    let rows = house.json(&["allowlist"]);
+    let counts = |entry: &str| {
+        let rows = rows.as_array().into_iter().flatten();
+        let mut found = rows.filter(|row| row.get("entry").and_then(serde_json::Value::as_str) == Some(entry));
+        found.next().and_then(|row| row.get("counts")?.as_bool())
+    };
+    assert_eq!([counts("evil:*"), counts("curl"), counts("mine:x")], [Some(true), Some(true), Some(false)], "{rows}");
+}
+
 #[test]
 fn perm_4_trust_covers_the_content_that_was_seen() {
     let house = workspace();

@@ -227,16 +227,25 @@ fn review_3_whoever_watches_hears_that_the_server_is_gone_and_back() {
     settled(&mut terminal);
     terminal.press("a");
     terminal.shows("approved by");
-    // However it ends, the terminal is as it was before.
-    let line = terminal.line();
-    assert!(line.contains("-icanon") && line.contains("-echo "), "{line}");
-    let ended = Command::new("kill").args(["-TERM", &terminal.pid()]).status();
-    assert!(ended.is_ok_and(|status| status.success()));
-    assert_eq!(terminal.code(), Some(0));
-    let all = terminal.all();
-    assert!(
-        all.rfind("\u{1b}[?1049l") > all.rfind("\u{1b}[?1049h") && all.rfind("\u{1b}[?25h") > all.rfind("\u{1b}[?25l")
-    );
+}
+
+/// However it ends, the terminal is as it was before.
+#[test]
+fn review_3_every_signal_that_ends_watch_leaves_the_terminal_as_it_was() {
+    let house = house("");
+    let _server = Server::start(&house);
+    for signal in ["-HUP", "-INT", "-QUIT", "-TERM"] {
+        let mut terminal = watch(&house, WIDE);
+        let line = terminal.line();
+        assert!(line.contains("-icanon") && line.contains("-echo "), "{signal}: {line}");
+        let ended = Command::new("kill").args([signal, &terminal.pid()]).status();
+        assert!(ended.is_ok_and(|status| status.success()), "{signal}");
+        assert_eq!(terminal.code(), Some(0), "{signal}");
+        let all = terminal.all();
+        let is_after = |last: &str, before: &str| all.rfind(last) > all.rfind(before);
+        assert!(is_after("\u{1b}[?1049l", "\u{1b}[?1049h"), "{signal}: the screen is put back");
+        assert!(is_after("\u{1b}[?25h", "\u{1b}[?25l"), "{signal}: the cursor is shown");
+    }
 }
 
 #[test]

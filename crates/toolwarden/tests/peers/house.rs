@@ -6,8 +6,6 @@ use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use toolwarden_store::journal::verify;
-use toolwarden_vault::FileKeyring;
 
 use crate::processes::Program;
 
@@ -108,12 +106,16 @@ impl House {
     /// call that reached the fixture server. Gives its records.
     pub fn audited(&self) -> Vec<Value> {
         let journal = self.path("home/.local/share/toolwarden/journal");
-        let keyring = FileKeyring::open(&self.path("home/.config/toolwarden"));
-        assert!(keyring.is_ok(), "{keyring:?}");
-        let Ok(keyring) = keyring else { unreachable!("asserted") };
-        let report = verify(&journal, &keyring, &[]);
-        let whole = report.as_ref().is_ok_and(|report| report.is_whole() && !report.nodes.is_empty());
-        assert!(whole, "the journal does not verify: {report:?}");
+        let ran = Command::new(env!("CARGO_BIN_EXE_toolwarden"))
+            .args(["audit", "verify"])
+            .current_dir(self.path(""))
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .output();
+        let said = ran.as_ref().map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned()).unwrap_or_default();
+        let whole = ran.as_ref().is_ok_and(|ran| ran.status.success()) && said.contains("whole");
+        assert!(whole, "the journal does not verify: {ran:?}");
         let records = journal_records(&journal);
         let mut intents: Vec<String> = records.iter().filter_map(intent).collect();
         for call in self.recorded().iter().filter(|line| !line.starts_with("cancelled ")) {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 use toolwarden_core::json::{Document, Limits, Part};
-use toolwarden_core::{Digest, Keyring, Purpose};
-use toolwarden_vault::FileKeyring;
+use toolwarden_core::{Digest, Keyring, Purpose, Secret};
+use toolwarden_vault::{Asking, KEY_FILE, KeySource, KeyState, Ring, StoredKey, Supplies};
 
 use crate::caller::{ECHO, call_params};
 use crate::house::House;
@@ -156,14 +156,54 @@ pub fn record(line: &str) -> Option<Record> {
 }
 
 /// Says under which digest a call stands in the journal.
-pub struct Digests(FileKeyring);
+pub struct Digests(Ring);
+
+/// The copy of the sealed roots in the data directory.
+#[derive(Deserialize)]
+struct Kept {
+    id: u32,
+    state: String,
+    master: String,
+    sealed: String,
+}
+
+/// Nothing but the key file is needed.
+#[derive(Debug)]
+struct FileAlone(PathBuf);
+
+impl Supplies for FileAlone {
+    fn variable(&self, _name: &str) -> Option<Secret> {
+        None
+    }
+
+    fn passphrase(&self, _asking: Asking) -> Result<Secret, String> {
+        Err("nobody is asked".to_owned())
+    }
+
+    fn directory(&self) -> &Path {
+        &self.0
+    }
+}
 
 impl Digests {
     pub fn of(house: &House) -> Self {
-        let keyring = FileKeyring::open(&house.path("home/.config/toolwarden"));
-        assert!(keyring.is_ok(), "{keyring:?}");
-        let Ok(keyring) = keyring else { unreachable!("asserted") };
-        Self(keyring)
+        let kept = fs::read(house.path("home/.local/share/toolwarden/roots.json")).unwrap_or_default();
+        let kept: Vec<Kept> = serde_json::from_slice(&kept).unwrap_or_default();
+        let bytes = |digits: &str| {
+            let pairs = digits.as_bytes().chunks(2).filter_map(|pair| std::str::from_utf8(pair).ok());
+            pairs.filter_map(|pair| u8::from_str_radix(pair, 16).ok()).collect()
+        };
+        let stored = kept.iter().filter_map(|kept| {
+            let (state, sealed) = (KeyState::from_word(&kept.state)?, bytes(&kept.sealed));
+            Some(StoredKey { id: kept.id, state, master: kept.master.clone(), sealed })
+        });
+        let stored: Vec<StoredKey> = stored.collect();
+        let supplies = FileAlone(house.path("home/.config/toolwarden"));
+        let master = KeySource::File(KEY_FILE.into()).obtain(&supplies, &stored);
+        let ring = master.ok().and_then(|master| Ring::open(&master, &stored).ok());
+        assert!(ring.is_some(), "{stored:?}");
+        let Some(ring) = ring else { unreachable!("asserted") };
+        Self(ring)
     }
 
     /// The digest of an echo of this number.

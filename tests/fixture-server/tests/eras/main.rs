@@ -5,3 +5,4 @@ mod program;
 mod questions;
 mod sse;
 mod stdio;
+mod tasks;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::program::{Server, all_capabilities, claimed, initialize, initialized, request};
 
 /// Every tool that asks, with the arguments it needs.
-const TOOLS: [(&str, &str); 13] = [
+const TOOLS: [(&str, &str); 15] = [
     ("test_sampling", r#"{"prompt":"Say it."}"#),
     ("test_missing_capability", "{}"),
     ("test_elicitation", r#"{"message":"Who?"}"#),
@@ -19,6 +19,8 @@ const TOOLS: [(&str, &str); 13] = [
     ("test_input_required_result_multiple_inputs", "{}"),
     ("test_input_required_result_multi_round", "{}"),
     ("test_input_required_result_capabilities", "{}"),
+    ("confirm_delete", r#"{"filename":"a"}"#),
+    ("multi_input", "{}"),
 ];
 
 fn call(tool: &str, arguments: &str) -> Value {

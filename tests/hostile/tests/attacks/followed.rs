@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sqlx::{AnyConnection, AssertSqlSafe, Connection as _};
 use toolwarden_hostile::client::Got;
+use toolwarden_hostile::house::eventually;
 use toolwarden_hostile::server::{Heard, tool, with_tools};
 use toolwarden_hostile::{Ask, Fault, Given, House, Server, Tried, Who, attacks, outcome};
 
@@ -12,7 +13,7 @@ attacks! {
     task_of_a_held_call_is_read_by_another: Owners, "An agent asks for the task of a held call that another agent of the same user made.";
     task_of_a_held_call_is_given_up_by_another: Owners, "An agent gives up the task of another agent's held call.";
     task_of_a_call_that_nobody_approved: Approvals, "An agent asks again and again for the task of a call that waits.";
-    task_after_the_tool_was_forbidden: Judge, "The task of an approved call is asked for after its tool was switched off.";
+    task_after_the_tool_was_forbidden: Switches, "The task of an approved call is asked for after its tool was switched off.";
     task_given_to_another_in_the_database: Seals, "Somebody who can write to the database gives an agent the task of another.";
     task_for_who_knows_none: Ladder, "A client that does not know tasks asks for one.";
 }
@@ -95,7 +96,10 @@ async fn task_of_a_call_that_nobody_approved() -> Tried {
     let got = house.send(&Who::Agent.asks(Ask::able(PATH, "tools/call", "danger", other, ABLE))).await?;
     let id = got.text_of("toolwarden/approval").ok_or("an approval")?;
     house.answers(&id, true).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    // One call is made: the approved one, or, without the guard, the first.
+    if !eventually(|| !server.calls().is_empty()).await {
+        return Err("no call was made".into());
+    }
     let got = house.send(&about(Who::Agent, "tasks/get", &task, ABLE)).await?;
     let ran = server.calls().iter().any(|call| call.text.contains(r#""n":1"#));
     outcome(ran || got.has(RESULT), got.has("working") && !ran, got)
@@ -110,8 +114,7 @@ async fn task_after_the_tool_was_forbidden() -> Tried {
     };
     house.judge_by(&given(&server, "disabled_tools = [\"danger\"]\n"))?;
     house.answers(&id, true).await?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let got = house.send(&about(Who::Agent, "tasks/get", &task, ABLE)).await?;
+    let got = until(&house, Who::Agent, &task, "Unknown tool").await?;
     let ran = !server.calls().is_empty();
     outcome(ran, got.has("Unknown tool") && !ran, got)
 }

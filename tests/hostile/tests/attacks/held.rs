@@ -23,10 +23,10 @@ attacks! {
     approval_of_ones_own_agent: Approvals, "A person's client makes the call that their agent was permitted.";
     approval_used_twice: Approvals, "A call that was approved is made a second time.";
     approval_used_by_many_at_once: Approvals, "A call that was approved is made sixteen times at the same moment.";
-    approval_after_the_tool_was_forbidden: Judge, "A call that was approved is made after its tool was switched off.";
+    approval_after_the_tool_was_forbidden: Switches, "A call that was approved is made after its tool was switched off.";
     approval_after_the_definition_changed: Pins | Approvals, "A call that was approved is made after its tool was described otherwise.";
     agent_that_answers_itself: Approvals, "An agent's client says that it can show forms, and answers for its person.";
-    answer_without_a_question: Judge | Seals, "An agent sends an answer to a question that nobody asked.";
+    answer_without_a_question: AutoRun | Seals, "An agent sends an answer to a question that nobody asked.";
     approval_with_answers_that_nobody_asked_for: Seals, "A call that was approved is made with answers to questions of no server.";
     approval_with_an_answer_more_than_was_asked: Seals, "A call that was approved asks one thing, and comes back with answers to two.";
     approval_with_an_empty_object_of_answers: Seals, "A call that was approved is made with an empty object of answers.";

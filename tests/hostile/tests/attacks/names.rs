@@ -17,13 +17,13 @@ attacks! {
     servers_that_look_alike: Names, "Two servers have names that show as the same.";
     servers_that_differ_in_case: Names, "A second server takes the name of the first in capital letters.";
     web_address_of_two_servers: Names, "A web address is read behind the common door without saying whose it is.";
-    tool_listed_twice: Judge, "A server lists a tool twice, so that the strict form is shown and the loose one judged.";
-    list_that_changes_with_every_request: Judge, "A server lists another tool each time, and the one that was approved is gone.";
-    tool_name_with_a_blank_at_its_end: Judge, "A permitted name is called with a blank at its end, which the server may cut off.";
+    tool_listed_twice: Holds, "A server lists a tool twice, so that the strict form is shown and the loose one judged.";
+    list_that_changes_with_every_request: Servers | Holds | AutoRun, "A server lists another tool each time, and the one that was approved is gone.";
+    tool_name_with_a_blank_at_its_end: Servers | Holds | AutoRun, "A permitted name is called with a blank at its end, which the server may cut off.";
     list_without_end: Limits, "A server's list of tools always has another page.";
     tools_without_end: Limits, "A server lists more tools than anybody can know.";
-    shadow_of_a_permitted_tool: Judge, "A second server lists a tool of the name that is permitted on the first.";
-    shadow_behind_the_common_door: Judge, "The same behind the common door, where both are shown.";
+    shadow_of_a_permitted_tool: AutoRun, "A second server lists a tool of the name that is permitted on the first.";
+    shadow_behind_the_common_door: AutoRun, "The same behind the common door, where both are shown.";
 }
 
 /// A server with one oddly named tool that an entry for everything would cover.

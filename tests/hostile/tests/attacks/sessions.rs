@@ -271,7 +271,8 @@ async fn modern_task(method: &str, name: &str, members: &str) -> Tried {
     let server = Server::calls_answered(|heard| Said::result(heard, MODERN_TASK)).await?;
     let house = House::two_before(&server).await?;
     let made = house.send(&Ask::call(ALICE, "safe")).await?;
-    let got = house.send(&Ask::modern(BOB, method, name, members)).await?;
+    let knows_tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let got = house.send(&Ask::able(BOB, method, name, members, knows_tasks)).await?;
     let arrived = server.calls().iter().any(|call| call.method == method);
     outcome(arrived, made.has("t1") && got.has("no such task") && !arrived, got)
 }

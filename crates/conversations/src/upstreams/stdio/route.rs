@@ -8,7 +8,7 @@ use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Weakness, name, weak};
 use toolwarden_mcp::compose::{self, push_spliced};
 use toolwarden_mcp::ladder::META_SUBSCRIPTION;
-use toolwarden_mcp::message::read_one;
+use toolwarden_mcp::message::{MessageError, read_one};
 use toolwarden_mcp::{Direction, Form, Id, Message, Method, Notification, Request, Response, Version};
 use toolwarden_policy::{acknowledge, decline};
 
@@ -41,7 +41,10 @@ impl StdioLink {
                 }
             }
             Ok(Message::Request(question)) => self.ask(&question).await,
-            Err(error) => tracing::warn!(server = %self.server, "a message of the server is dropped: {error}"),
+            Err(error) => {
+                tracing::warn!(server = %self.server, "a message of the server is dropped: {error}");
+                self.fail_unread(line, &error);
+            }
         }
     }
 
@@ -61,6 +64,20 @@ impl StdioLink {
         let last = Last { client: flight.client, message, outcome: response.outcome.clone() };
         // Nobody waits any more: the trail has said so.
         drop(flight.last.send(Ok(last)));
+    }
+
+    /// An answer that cannot be used ends the request it names, with the reason, so that nobody waits for it in vain.
+    fn fail_unread(&self, line: &Bytes, error: &MessageError) {
+        /// Read leniently, for its id alone: nothing else of it counts.
+        #[derive(serde::Deserialize)]
+        struct Unread {
+            id: u64,
+            method: Option<serde::de::IgnoredAny>,
+        }
+        let Ok(Unread { id, method: None }) = serde_json::from_slice(line) else { return };
+        let Some(flight) = self.lock().remove(&id) else { return };
+        self.touch();
+        drop(flight.last.send(Err(Failure::Protocol(format!("its answer cannot be used: {error}")))));
     }
 
     /// The server did not take a request: whoever waits for the answer need not.

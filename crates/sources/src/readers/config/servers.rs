@@ -47,6 +47,7 @@ fn read_server(report: &mut Report, declared: Declared, name_key: &Key, node: &N
     if !reserved && matches!(node.value, Value::Table(_)) {
         found.connection.transport = reach.transport();
         found.input.launch = reach.launch(report, name_key);
+        server::warn_of_idle_keys(report, name_key, node, &found.input.launch);
     }
     found
 }

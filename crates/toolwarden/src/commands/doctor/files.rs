@@ -10,6 +10,7 @@ use toolwarden_sources::Locations;
 use toolwarden_vault::{FileKeyring, KEY_FILE};
 
 use super::Check;
+use crate::{keys, store};
 
 pub(super) fn check(locations: &Locations) -> Vec<Check> {
     vec![
@@ -62,14 +63,17 @@ pub(super) fn key(locations: &Locations) -> (Option<Arc<dyn Keyring>>, Check) {
         }
         return (None, Check::ok("key", "is made when first needed"));
     }
-    match FileKeyring::open(&locations.config_dir) {
-        Ok(keyring) => {
-            let check = Check::ok("key", format!("{label} can be used; keep a backup of it"));
-            (Some(Arc::new(keyring)), check)
-        }
+    let lost = store::here(locations).and_then(|choice| keys::of_lost_store(locations, &choice));
+    let keyring: anyhow::Result<Arc<dyn Keyring>> = match lost {
+        Ok(Some(ring)) => Ok(Arc::new(ring)),
+        Ok(None) => FileKeyring::open(&locations.config_dir).map(|keyring| Arc::new(keyring) as _).map_err(Into::into),
+        Err(error) => Err(error),
+    };
+    match keyring {
+        Ok(keyring) => (Some(keyring), Check::ok("key", format!("{label} can be used; keep a backup of it"))),
         Err(error) => {
             let next = "do what the message says, then run doctor again";
-            (None, Check::problem("key", error.to_string(), next))
+            (None, Check::problem("key", format!("{error:#}"), next))
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn check(locations: &Locations) -> Vec<Check> {
         let journal = journal(&root, keyring.as_deref(), index).await;
         let clock = clock(&root, index).await;
         let upgrade = match (opened.as_ref(), keyring) {
-            (Some(opened), Some(keyring)) => upgrade(State::over(opened.database.clone(), keyring)).await,
+            (Some(opened), Some(keyring)) => upgrade(State::over(opened.database.clone(), keyring), locations).await,
             _ => None,
         };
         if let Some(opened) = opened {
@@ -43,8 +43,12 @@ pub(super) fn check(locations: &Locations) -> Vec<Check> {
 }
 
 /// What the last upgrade changed for those who were here before.
-async fn upgrade(state: State) -> Option<Check> {
-    let words = upgrading::recent(&state, environment::now()).await;
+async fn upgrade(state: State, locations: &Locations) -> Option<Check> {
+    let of_workspace = locations.workspace_root().map(|root| root.join(".cursor/permissions.json"));
+    let has_permission_files =
+        locations.user_permissions().exists() || of_workspace.is_some_and(|permissions| permissions.exists());
+    let here = upgrading::Here { local_user: &locations.user, has_permission_files };
+    let words = upgrading::recent(&state, here, environment::now()).await;
     let next = "see CHANGELOG.md; this is said for a week after the first start";
     (!words.is_empty()).then(|| Check::warning("upgrade", words.join("\n  "), next))
 }

@@ -5,12 +5,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use toolwarden_control::ServerView;
+use toolwarden_control::operations::{Nothing, ServersList};
 use toolwarden_core::name::shown;
 use toolwarden_pins as pins;
 use toolwarden_policy::input::Launch;
 use toolwarden_sources::{Loaded, Locations, ServerDefinition};
 
 use super::Check;
+use crate::clerk::Desk;
+use crate::commands::lint;
 use crate::{environment, serving};
 
 /// How long a server may take to accept a connection.
@@ -26,7 +30,23 @@ pub(super) fn check(loaded: &Loaded, locations: &Locations) -> Vec<Check> {
         loaded.definitions.iter().map(|definition| one(definition, locations, listed)).collect()
     };
     checks.extend(loaded.definitions.iter().filter_map(|definition| waiting(&definition.input.name, locations)));
+    checks.extend(lint::seen_schemas(locations, &loaded.input).into_iter().map(|finding| {
+        let next = finding.suggestion.unwrap_or_default();
+        Check::warning("tool schemas", format!("{} [{}]", finding.message, finding.code), next)
+    }));
     checks
+}
+
+/// Servers that a running gateway cannot use, and why.
+pub(super) fn running(desk: &Desk) -> Vec<Check> {
+    let found = desk.ask_server::<ServersList>(&Nothing {}).ok().flatten();
+    let failing = found.into_iter().flat_map(|found| found.servers).filter(|server| server.status == "error");
+    let check = |server: ServerView| {
+        let detail = server.detail.unwrap_or_else(|| "it cannot be reached".to_owned());
+        let next = format!("see its own log; `toolwarden servers reload {}` tries again", shown(&server.name));
+        Check::problem(&format!("server {} now", shown(&server.name)), shown(&detail).into_owned(), next)
+    };
+    failing.map(check).collect()
 }
 
 /// Definitions that changed and wait for a person (GATE-12).

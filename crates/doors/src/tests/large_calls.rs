@@ -1,0 +1,53 @@
+//! Large calls are checked away from the threads that serve (WORK-1): shown by the order of things, not by a clock.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use serde_json::Value;
+use toolwarden_conversations::Scope;
+
+use super::doors::{Speech, walk};
+use super::held::{ASKING, house, reason, text};
+use super::house::{Given, House, ada};
+use super::recorder::Speaks;
+
+async fn call(house: &House, arguments: &str) -> Value {
+    let said =
+        walk(house, ada(), Scope::One("notes".into()), Speech::Modern, &text(Speech::Modern, arguments, "")).await;
+    serde_json::from_str(&said).unwrap_or(Value::String(said))
+}
+
+#[test]
+fn work_1_a_large_call_is_checked_away_from_the_threads_that_serve() {
+    // One thread serves, and one is for work that takes long. As long as the latter is taken, a large call waits.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+    let Ok(runtime) = runtime else { unreachable!("a runtime is made") };
+    runtime.block_on(async {
+        let house = house(&Given { allowlist: &["notes:*"], ..ASKING }, Speaks::Both).await;
+        assert!(reason(&call(&house, r#"{"n":0}"#).await).starts_with("ran"), "its tools are known");
+        house.recorder.forget();
+        let (release, released) = mpsc::channel::<()>();
+        let taken = tokio::task::spawn_blocking(move || released.recv().is_ok());
+        let large = format!(r#"{{"items":[{}0]}}"#, "0,".repeat(100_000));
+        let both = async {
+            let large = Box::pin(call(&house, &large));
+            let small = Box::pin(call(&house, r#"{"n":1}"#));
+            match select(large, small).await {
+                Either::Right((said, large)) => (Some(said), Either::Left(large)),
+                Either::Left((said, _)) => (None, Either::Right(said)),
+            }
+        };
+        let both = tokio::time::timeout(Duration::from_secs(60), both).await;
+        assert!(both.is_ok(), "a small call waits for what is checked elsewhere");
+        let Ok((small, large)) = both else { unreachable!("asserted") };
+        assert!(small.is_some_and(|said| reason(&said).starts_with("ran")), "the large call kept the serving thread");
+        assert_eq!(house.recorder.calls().len(), 1, "the large call was not checked yet");
+        assert!(release.send(()).is_ok());
+        let Either::Left(large) = large else { unreachable!("asserted") };
+        let said = large.await;
+        assert!(reason(&said).starts_with("ran"), "{said}");
+        assert!(taken.await.is_ok_and(|is_released| is_released));
+        assert_eq!(house.recorder.calls().len(), 2);
+    });
+}

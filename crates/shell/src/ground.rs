@@ -1,0 +1,203 @@
+//! Where a line runs: the directories that its relative paths may be seen from, and what its words mean there.
+//! Takes a read line, the working directory and the home; gives paths as they are written. A directory that cannot be
+//! known is said to be so, and a line that changes its directory too often has no ground.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use crate::braces;
+use crate::effects::effects;
+use crate::facts::FileFacts;
+use crate::git;
+use crate::line::{ShellLine, Word};
+use crate::options;
+use crate::paths::{normalise, resolve};
+use crate::reach::{Reached, visit};
+use crate::self_protection::Given;
+use crate::unpacking;
+use crate::wrappers::{self, program};
+
+const MOST_BASES: usize = 8;
+
+/// Stands for the text of a command that runs more than once. No command has it.
+const AGAIN: &str = "\0";
+
+/// Whether a command stands in a line twice, or in a loop: what its first run brings is there when its next one begins.
+fn may_run_again(line: &ShellLine, text: &str) -> bool {
+    let is_twice = line.commands.iter().filter(|command| command.text == text).nth(1).is_some();
+    is_twice || line.source.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| word == "done")
+}
+
+/// Where a line runs and what it must not touch.
+#[derive(Clone)]
+pub(super) struct Ground<'a> {
+    pub(super) protected: Vec<PathBuf>,
+    /// The same ground with keys and data alone.
+    pub(super) keys: Option<Box<Ground<'a>>>,
+    /// Directories that relative paths may start from: the working directory and each target of a `cd`.
+    pub(super) bases: Vec<PathBuf>,
+    /// The working directory itself, the first of the bases.
+    pub(super) here: PathBuf,
+    /// A `cd` goes to a place that cannot be known.
+    pub(super) is_lost: bool,
+    /// Where trees are unpacked or copied to by the line itself, each with the text of its simple command: links may be
+    /// among them.
+    pub(super) unpacked: Vec<(String, PathBuf)>,
+    pub(super) home: Option<&'a Path>,
+    pub(super) facts: &'a FileFacts,
+    pub(super) given: Given,
+}
+
+impl<'a> Ground<'a> {
+    /// The directories of a line; `None` where it changes them too often.
+    pub(super) fn of(line: &ShellLine, cwd: &Path, home: Option<&'a Path>, facts: &'a FileFacts) -> Option<Self> {
+        let here = normalise(cwd);
+        let mut ground = Ground {
+            protected: Vec::new(),
+            keys: None,
+            bases: vec![here.clone()],
+            here,
+            is_lost: false,
+            unpacked: Vec::new(),
+            home,
+            facts,
+            given: Given::AsLine,
+        };
+        if ground.follow_directories(line) == Followed::TooMany {
+            return None;
+        }
+        let mut unpacked = Vec::new();
+        visit(line, &mut |reached| {
+            if let Reached::Invocation(invocation) = reached {
+                let targets = ground.unpacked_by(&program(invocation.name), invocation.arguments);
+                let owner = if may_run_again(line, invocation.text) { AGAIN } else { invocation.text };
+                unpacked.extend(targets.into_iter().map(|target| (owner.to_owned(), target)));
+            }
+            ControlFlow::Continue(())
+        });
+        ground.unpacked = unpacked;
+        Some(ground)
+    }
+
+    /// Where a command brings trees, in which links may be. Git brings them into the whole work tree.
+    fn unpacked_by(&self, program: &str, arguments: &[Word]) -> Vec<PathBuf> {
+        if writes_unnamed(program, arguments) || (program == "git" && git::changes_tree(arguments)) {
+            return self.bases.clone();
+        }
+        if !effects(program, arguments).is_ok_and(|known| known.copies_trees) {
+            return Vec::new();
+        }
+        arguments.iter().flat_map(forms).flat_map(|form| self.spots(&form)).map(|path| normalise(&path)).collect()
+    }
+
+    /// Whether a word is relative to a directory that cannot be known, or is expanded to what cannot be known.
+    pub(super) fn is_adrift(&self, word: &Word) -> bool {
+        let text = self.expand_home(&unquoted(word));
+        text.contains(['$', '`']) || text.starts_with('~') || (self.is_lost && !text.starts_with('/'))
+    }
+
+    pub(super) fn bases(&self) -> &[PathBuf] {
+        &self.bases
+    }
+
+    /// The paths a text may mean, as written: seen from each directory the line may be in.
+    pub(super) fn spots(&self, text: &str) -> Vec<PathBuf> {
+        let expanded = self.expand_home(text);
+        if expanded.is_empty() || expanded.starts_with('-') || expanded.contains(['$', '`', '\n', '\0']) {
+            return Vec::new();
+        }
+        self.bases.iter().map(|base| base.join(&expanded)).filter(|path| path.is_absolute()).collect()
+    }
+
+    /// Adds the target of each `cd`, also inside text given to shells, seen from every directory before it.
+    fn follow_directories(&mut self, line: &ShellLine) -> Followed {
+        let mut targets: Vec<Word> = Vec::new();
+        visit(line, &mut |reached| {
+            if let Reached::Invocation(invocation) = reached
+                && wrappers::changes_directory(&program(invocation.name))
+            {
+                let target = invocation.arguments.iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
+                let is_cd = matches!(invocation.name, "cd" | "chdir");
+                // `popd`, `pushd` and `z` go where the shell remembers.
+                let otherwise = Word::raw(if is_cd { "~" } else { "-" });
+                targets.push(target.filter(|_| program(invocation.name) != "z").cloned().unwrap_or(otherwise));
+            }
+            ControlFlow::Continue(())
+        });
+        for target in targets {
+            let text = self.expand_home(&unquoted(&target));
+            if text == "-" || text.starts_with('~') || cut_at_expansion(&text).len() != text.len() {
+                self.is_lost = true;
+            }
+            let reached: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(&text, base)).collect();
+            self.bases.extend(reached);
+            self.bases.sort();
+            self.bases.dedup();
+            if self.bases.len() > MOST_BASES {
+                return Followed::TooMany;
+            }
+        }
+        Followed::All
+    }
+
+    /// Replaces what stands for the home or the working directory at the beginning.
+    pub(super) fn expand_home(&self, text: &str) -> String {
+        let home = self.home.map(|home| home.display().to_string());
+        let here = Some(".".to_owned());
+        let forms = [("~+", &here), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
+        let braced = [("${HOME:-", &home), ("${HOME-", &home), ("${PWD}", &here), ("${PWD:-", &here)];
+        for (prefix, value) in forms.into_iter().chain(braced) {
+            let Some(rest) = text.strip_prefix(prefix) else { continue };
+            let rest = if prefix.ends_with('-') { rest.split_once('}').map_or(rest, |(_, rest)| rest) } else { rest };
+            if let Some(value) = value.as_ref().filter(|_| rest.is_empty() || rest.starts_with('/')) {
+                return format!("{value}{rest}");
+            }
+        }
+        text.to_owned()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    All,
+    TooMany,
+}
+
+/// The texts a word may stand for as a path: itself, what is behind `=`, glued to an option or between `:` and `,`,
+/// each with its braces expanded.
+pub(super) fn forms(word: &Word) -> Vec<String> {
+    let text = unquoted(word);
+    let behind_equals = text.split_once('=').map(|(_, value)| value);
+    let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
+    let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
+    // `-v here:there`, `type=bind,src=here`
+    let pieces = text.split(['=', ':', ',']).filter(|_| text.contains([':', ',']));
+    let texts = [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces);
+    let mut forms: Vec<String> = Vec::new();
+    for text in texts {
+        forms.push(text.to_owned());
+        if text.contains('{') {
+            forms.extend(braces::expanded(text).unwrap_or_default());
+        }
+    }
+    forms
+}
+
+/// The text without quotes; a literal word has lost them already.
+pub(super) fn unquoted(word: &Word) -> String {
+    if word.literal { word.text.clone() } else { word.text.replace(['"', '\'', '\\'], "") }
+}
+
+/// What stands before the first character that a shell would expand.
+pub(super) fn cut_at_expansion(text: &str) -> &str {
+    text.split(['*', '?', '[', '{', '$', '`']).next().unwrap_or(text)
+}
+
+/// Whether a program writes files that its words do not name, below the directory it runs in.
+pub(super) fn writes_unnamed(program: &str, arguments: &[Word]) -> bool {
+    let applies = || {
+        let mut verbs = options::possible_verb_tails(arguments).filter_map(|tail| tail.first());
+        verbs.any(|verb| matches!(verb.text.as_str(), "apply" | "am")) && git::read(arguments).is_err()
+    };
+    unpacking::unpacks(program, arguments).is_some() || (program == "git" && applies())
+}

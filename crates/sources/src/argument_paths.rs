@@ -1,0 +1,214 @@
+//! Paths among the arguments of a tool, looked up so that links to what is ours are found (SELF-1).
+//!
+//! Takes a call; gives facts of every text that may be a path, of the words of texts that may be command lines, of their
+//! percent-decoded forms, and of directories joined with the other texts (`{"dir": "a", "name": "b"}`). Bounded: a call
+//! with more is not looked up, and therefore held.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use toolwarden_core::json::Kind;
+use toolwarden_policy::Query;
+use toolwarden_policy::shell::{self, FileFacts, Places, Position};
+
+use crate::lookup::look_up;
+
+/// Most paths of one call that are followed, and most that are looked for at all.
+const MOST_PATHS: usize = 20_000;
+const MOST_LOOKS: usize = 40_000;
+/// Longest text whose words are looked at: no longer text is read as a command line.
+const LONGEST_TEXT: usize = 64 * 1024;
+/// Longest text that is a path itself or is read for its directories.
+const LONGEST_PATH: usize = 4_096;
+/// Most bytes of one call that are read as command lines.
+const MOST_LINES: usize = 64 * 1024;
+/// How often a text is read as percent-encoded.
+const MOST_DECODINGS: usize = 3;
+const QUOTES: [char; 3] = ['"', '\'', '\\'];
+/// Most directories that are joined with the other texts.
+const MOST_DIRECTORIES: usize = 32;
+
+/// Facts of the paths of a call.
+pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
+    let Some(arguments) = &query.call.arguments else { return FileFacts::default() };
+    let (paths, pieces) = (BTreeSet::new(), BTreeSet::new());
+    let (lines_left, looks_left) = (Some(MOST_LINES), MOST_LOOKS);
+    let mut found = Found { places, workspace: query.workspace(), paths, pieces, lines_left, looks_left };
+    let mut wholes: BTreeSet<String> = BTreeSet::new();
+    let mut waiting = vec![arguments.value()];
+    while let Some(value) = waiting.pop() {
+        match value.kind() {
+            Kind::Object => waiting.extend(value.entries().map(|(_, inner)| inner)),
+            Kind::Array => waiting.extend(value.items()),
+            Kind::String => {
+                for form in value.as_str().map(|text| decoded(&text)).unwrap_or_default() {
+                    found.text(&form);
+                    wholes.extend(Some(form).filter(|form| form.len() <= LONGEST_PATH));
+                }
+            }
+            Kind::Null | Kind::True | Kind::False | Kind::Number => {}
+        }
+        if found.is_full() {
+            return FileFacts::too_many();
+        }
+    }
+    if !found.join(&wholes) {
+        return FileFacts::too_many();
+    }
+    let (paths, present) = look_up(places, found.paths);
+    FileFacts::looked_up(paths, HashMap::new(), present)
+}
+
+struct Found<'a> {
+    places: &'a Places,
+    workspace: Option<&'a Path>,
+    paths: BTreeSet<PathBuf>,
+    /// Words that may be names in a directory.
+    pieces: BTreeSet<String>,
+    /// Bytes that may still be read as command lines; none where there were too many.
+    lines_left: Option<usize>,
+    looks_left: usize,
+}
+
+impl Found<'_> {
+    fn is_full(&self) -> bool {
+        self.paths.len() > MOST_PATHS
+            || self.pieces.len() > MOST_PATHS
+            || self.lines_left.is_none()
+            || self.looks_left == 0
+    }
+
+    /// Whether a text seen from a directory may lead through a link: its first name is there. Most words of a text are no
+    /// files, and are not followed.
+    fn may_lead(&mut self, directory: &Path, text: &str) -> bool {
+        let first = text.split('/').find(|name| !name.is_empty() && *name != ".").unwrap_or(".");
+        if text.starts_with('/') || first == ".." {
+            return true;
+        }
+        self.looks_left = self.looks_left.saturating_sub(1);
+        std::fs::symlink_metadata(directory.join(first)).is_ok()
+    }
+
+    /// The path a word means, if it may lead through a link.
+    fn word(&mut self, text: &str) -> Option<PathBuf> {
+        let path = self.path(text)?;
+        match self.workspace.filter(|_| !text.starts_with(['/', '~']) && !text.starts_with("file://")) {
+            Some(workspace) => self.may_lead(workspace, text).then_some(path),
+            None => Some(path),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.len() > LONGEST_TEXT {
+            return;
+        }
+        if text.len() <= LONGEST_PATH {
+            let whole = self.word(text);
+            self.paths.extend(whole);
+            self.line(text);
+        }
+        // Quotes and backslashes inside a name mean nothing to a shell: `su''b/k`.
+        let unquoted = if text.contains(QUOTES) { text.replace(QUOTES, "") } else { String::new() };
+        let pieces = text.split(is_delimiter).chain(unquoted.split(is_delimiter));
+        for piece in pieces.filter(|piece| !piece.is_empty()) {
+            if self.is_full() {
+                return;
+            }
+            // A word that was met before says nothing new.
+            if self.pieces.contains(piece) {
+                continue;
+            }
+            let path = self.word(piece);
+            self.paths.extend(path);
+            if piece.len() <= LONGEST_PATH && !piece.starts_with(['/', '~']) {
+                self.pieces.insert(piece.to_owned());
+            }
+        }
+    }
+
+    /// A text that can be read as a command line names paths like one: seen from each directory it changes to, and by
+    /// patterns and braces. The words of other texts are looked at without reading them.
+    fn line(&mut self, text: &str) {
+        let has_parts = text.contains([' ', '\t', '\n', ';']);
+        let says_more = text.contains(['*', '?', '[', '{', '\\'])
+            || ["cd", "pushd", "chdir"].iter().any(|name| text.contains(name));
+        let Some(workspace) = self.workspace.filter(|_| has_parts && says_more) else { return };
+        self.lines_left = self.lines_left.and_then(|left| left.checked_sub(text.len()));
+        if self.lines_left.is_none() {
+            return;
+        }
+        let position = Position { cwd: workspace, workspace: Some(workspace), home: self.places.home() };
+        let asked = shell::read(text).ok().and_then(|line| shell::questions(&line, position));
+        self.paths.extend(asked.into_iter().flat_map(|asked| asked.paths));
+    }
+
+    /// The path a text may mean.
+    fn path(&self, text: &str) -> Option<PathBuf> {
+        let text = text.strip_prefix("file://").unwrap_or(text);
+        // Patterns of a tool are its own.
+        let is_odd = text.contains(char::is_control) || text.contains(['*', '?', '[']);
+        if text.is_empty() || text.len() > LONGEST_PATH || is_odd {
+            return None;
+        }
+        if let Some(rest) = text.strip_prefix("~/") {
+            return self.places.home().map(|home| home.join(rest));
+        }
+        if text.starts_with('/') {
+            return Some(PathBuf::from(text));
+        }
+        self.workspace
+            .filter(|_| text.contains('/') || !text.contains(char::is_whitespace))
+            .map(|workspace| workspace.join(text))
+    }
+
+    /// Joins every text that is a directory with the others; false where that is too much.
+    fn join(&mut self, wholes: &BTreeSet<String>) -> bool {
+        let mut directories: Vec<PathBuf> =
+            wholes.iter().filter_map(|text| self.path(text)).filter(|path| path.is_dir()).collect();
+        let mut at = 0_usize;
+        while let Some(directory) = directories.get(at).cloned() {
+            at = at.saturating_add(1);
+            // Directories above the workspace are where tools are told to work; the texts were seen from there already.
+            if self.workspace.is_some_and(|workspace| workspace.starts_with(&directory)) {
+                continue;
+            }
+            if at > MOST_DIRECTORIES {
+                return false;
+            }
+            for piece in std::mem::take(&mut self.pieces) {
+                if self.may_lead(&directory, &piece) {
+                    let joined = directory.join(&piece);
+                    // `{"root": "a", "dir": "b", "name": "c"}`
+                    if wholes.contains(&piece) && joined.is_dir() && !directories.contains(&joined) {
+                        directories.push(joined.clone());
+                    }
+                    self.paths.insert(joined);
+                }
+                self.pieces.insert(piece);
+            }
+            if self.is_full() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The text, and what it is when it is percent-decoded.
+fn decoded(text: &str) -> Vec<String> {
+    let mut forms = vec![text.to_owned()];
+    for _ in 0..MOST_DECODINGS {
+        let Some(next) =
+            forms.last().filter(|text| text.len() <= LONGEST_PATH).and_then(|text| shell::percent_decoded(text))
+        else {
+            break;
+        };
+        forms.push(next);
+    }
+    forms
+}
+
+/// What parts a path from the text around it.
+fn is_delimiter(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || "'\"`=<>,:;|&()[]{}?#*".contains(character)
+}
