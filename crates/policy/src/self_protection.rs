@@ -41,7 +41,8 @@ fn in_arguments(subject: &Subject<'_>, places: &Places) -> Option<String> {
     }
     let workspaces = &subject.policy.base().workspaces;
     let left = Cell::new(weak::limit(MOST_LINES));
-    Search { left, places, workspaces, here: subject.query.workspace() }.value(arguments)
+    let patterns_left = Cell::new(MOST_PATTERNS);
+    Search { left, patterns_left, places, workspaces, here: subject.query.workspace() }.value(arguments)
 }
 
 /// Of a tool's arguments only those are looked up that may be paths; each that is a link must lead elsewhere.
@@ -50,6 +51,9 @@ fn led_by_link(files: &FileFacts, places: &Places) -> Option<String> {
         return Some("its arguments name too many paths to follow their links".to_owned());
     }
     files.links().find_map(|(path, real)| {
+        if shell::shows_processes(real) {
+            return Some(format!("{} leads to {}, which {PROCESS_FILE}", path.display(), real.display()));
+        }
         let place = places.named_in(&real.to_string_lossy(), None)?;
         Some(format!("{} leads to {}, which belongs to toolwarden", path.display(), place.display()))
     })
@@ -59,16 +63,37 @@ fn led_by_link(files: &FileFacts, places: &Places) -> Option<String> {
 fn in_resource(subject: &Subject<'_>) -> Option<String> {
     let Arguments::Known(Some(params)) = subject.arguments else { return None };
     let uri = params.get("uri")?.as_str()?;
+    if names_process_file(&uri) {
+        return Some(format!("reads {uri}, which {PROCESS_FILE}"));
+    }
     let place = subject.policy.base().keys.named_in(&uri, subject.query.workspace())?;
     Some(format!("reads {}, which holds keys or data of toolwarden", place.display()))
 }
 
+/// What files below `/proc` and `/dev` are held for.
+const PROCESS_FILE: &str = "shows memory, environment or open files of processes, toolwarden among them";
+
+/// Whether a text, decoded or not, is the path of such a file.
+fn names_process_file(text: &str) -> bool {
+    let is_one = |text: &str| {
+        let path = text.strip_prefix("file:").unwrap_or(text);
+        let path = path.strip_prefix("//localhost").unwrap_or(path);
+        let is_path = path.starts_with('/') && !path.contains(char::is_whitespace);
+        is_path && shell::shows_processes(&shell::normalise(Path::new(path)))
+    };
+    is_one(text) || shell::decoded(text).is_some_and(|text| is_one(&text))
+}
+
+/// Bytes of patterns in one call that are compared with places; a call with more is held.
+const MOST_PATTERNS: usize = 64 * 1024;
 /// So many bytes of one call's arguments are read as command lines; a call with more is held unread (WORK-1).
 const MOST_LINES: usize = 64 * 1024;
 
 struct Search<'a> {
     /// Bytes that may still be read as command lines.
     left: Cell<usize>,
+    /// Bytes of patterns that may still be compared.
+    patterns_left: Cell<usize>,
     places: &'a Places,
     workspaces: &'a [PathBuf],
     /// Where relative paths are seen from, as far as it is known.
@@ -98,6 +123,14 @@ impl Search<'_> {
         let here = workspace.map(PathBuf::as_path).or(self.here);
         if let Some(place) = self.places.named_in(text, here) {
             return Some(format!("an argument names {}, which belongs to toolwarden", place.display()));
+        }
+        let mut patterns_left = self.patterns_left.get();
+        if let Some(place) = self.places.pattern_in(text, here, &mut patterns_left) {
+            return Some(format!("an argument holds a pattern for {}, which belongs to toolwarden", place.display()));
+        }
+        self.patterns_left.set(patterns_left);
+        if names_process_file(text) {
+            return Some(format!("an argument names {text}, which {PROCESS_FILE}"));
         }
         if !self.places.may_be_run_in(text) {
             return None;

@@ -8,9 +8,12 @@ use std::path::Path;
 
 use crate::facts::FileFacts;
 use crate::line::{Direction, ShellLine, Word};
+use crate::paths::normalise;
 use crate::places::Places;
+use crate::processes::shows_processes;
 use crate::reach::{Reached, visit};
 use crate::read::read;
+use crate::readers::is_reader;
 use crate::self_protection::{Given, is_single_with_variables, is_telling, look};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::program;
@@ -24,7 +27,7 @@ const MOST_NAMES: usize = 1_000;
 #[must_use]
 pub fn text_changes_toolwarden(text: &str, places: &Places, here: &Path) -> Option<String> {
     match read(text) {
-        Ok(line) if is_command(&line) => {
+        Ok(line) if is_command(&line) || reads_process_file(&line) => {
             look(&line, places.belongings(), here, &FileFacts::as_written(), Given::AsText)
         }
         Ok(_) => None,
@@ -69,6 +72,14 @@ fn is_command(line: &ShellLine) -> bool {
         if is_command { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     is_command
+}
+
+/// Whether a reader is given a file of a process. Prose seldom begins like that.
+fn reads_process_file(line: &ShellLine) -> bool {
+    line.commands.iter().any(|command| {
+        let is_reader = command.name.as_deref().is_some_and(|name| is_reader(&program(name)));
+        is_reader && command.arguments.iter().any(|word| shows_processes(&normalise(Path::new(&word.text))))
+    })
 }
 
 /// Our name with one of our verbs behind it, anywhere in a text.

@@ -73,36 +73,6 @@ fn is_ignorable(character: char) -> bool {
     )
 }
 
-/// The text with `%2F` and its like read as bytes; none where there are none.
-#[must_use]
-pub fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut decoded = false;
-    let mut left = text.as_bytes();
-    while let Some((first, rest)) = left.split_first() {
-        match encoded_byte(left) {
-            Some((byte, rest)) => {
-                bytes.push(byte);
-                decoded = true;
-                left = rest;
-            }
-            None => {
-                bytes.push(*first);
-                left = rest;
-            }
-        }
-    }
-    decoded.then(|| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn encoded_byte(text: &[u8]) -> Option<(u8, &[u8])> {
-    let (head, rest) = text.split_at_checked(3)?;
-    let [b'%', high, low] = head else { return None };
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let value = u8::try_from(digit(high)? * 16 + digit(low)?).ok()?;
-    Some((value, rest))
-}
-
 #[cfg(test)]
 #[path = "folded_tests.rs"]
 mod tests;

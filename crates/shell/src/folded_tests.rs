@@ -1,6 +1,6 @@
 //! Spellings that some file system takes for one name fold to one text.
 
-use super::{folded, is_ignorable, may_stand_for_ascii, percent_decoded};
+use super::{folded, is_ignorable, may_stand_for_ascii};
 
 #[test]
 fn spellings_of_one_name_fold_to_one_text() {
@@ -17,14 +17,5 @@ fn every_character_that_can_stand_for_ascii_is_known() {
         let text = folded(character.encode_utf8(&mut [0; 4])).into_owned();
         assert_eq!(may_stand_for_ascii(character), text.is_ascii(), "{:x} {text:?}", u32::from(character));
         assert_eq!(is_ignorable(character), text.is_empty(), "{:x}", u32::from(character));
-    }
-}
-
-#[test]
-fn percent_signs_are_read_once() {
-    assert_eq!(percent_decoded("a%2Fb%2eC").as_deref(), Some("a/b.C"));
-    assert_eq!(percent_decoded("%252e").as_deref(), Some("%2e"));
-    for plain in ["", "100%", "%", "%2", "%zz", "% 2"] {
-        assert_eq!(percent_decoded(plain), None, "{plain}");
     }
 }

@@ -59,7 +59,8 @@ pub(super) fn is_device(text: &str) -> bool {
 }
 
 /// Removes `.` and `..` lexically; `..` at the root stays at the root.
-pub(super) fn normalise(path: &Path) -> PathBuf {
+#[must_use]
+pub fn normalise(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {

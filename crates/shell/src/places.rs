@@ -1,17 +1,19 @@
 //! Finds texts that name what Toolwarden lives by: its config and data, trusted files, hooks of clients.
 //! Takes the protected paths once, then any text of a call; gives the place it is, is inside of or above of,
-//! or that stands somewhere in it. Lexical like everything here: links are not followed. Whoever asks cannot
+//! or that stands somewhere in it, encoded or as a pattern. Lexical like everything here: links are not followed. Whoever asks cannot
 //! know whether a tool writes, so naming a place is enough.
 
 use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 
-use crate::folded::{folded, may_stand_for_ascii, percent_decoded};
+use crate::encodings::decoded;
+use crate::folded::{folded, may_stand_for_ascii};
 use crate::paths::normalise;
+use crate::patterns;
 use crate::self_protection::Belongings;
 
-/// How often a text is read as percent-encoded.
+/// How often a text is decoded.
 const MOST_DECODINGS: usize = 3;
 /// Pieces of one text that are looked at; a text with more names of our files than this is held unread.
 const MOST_PIECES: usize = 10_000;
@@ -91,7 +93,9 @@ impl Places {
             home_parts: home.map(|home| parts_of(&normalise(home))),
             hints: any_case(hints(&places)),
             run_directories: any_case(["~", "$home", "${home"].map(str::to_owned).into_iter().chain(hidden).collect()),
-            run_names: any_case(last_names.iter().cloned().chain(["toolwarden".to_owned()]).collect()),
+            run_names: any_case(
+                last_names.iter().cloned().chain(["toolwarden", "/proc/", "/dev/"].map(str::to_owned)).collect(),
+            ),
             last_names: AhoCorasick::new(last_names).ok(),
             is_wide: places.iter().flat_map(|place| &place.parts).any(|part| !part.is_ascii()),
             places,
@@ -151,7 +155,7 @@ impl Places {
             if let Some(place) = self.in_form(&form, here.as_deref()) {
                 return Some(place);
             }
-            form = folded(&percent_decoded(&form)?).into_owned();
+            form = folded(&decoded(&form)?).into_owned();
         }
         self.in_form(&form, here.as_deref())
     }
@@ -198,6 +202,56 @@ impl Places {
         let pointed = forms.iter().filter_map(|form| self.pointed(form, here));
         let mut found = pointed.filter_map(|pointed| self.places.iter().find(|place| place.is_run_in(&pointed.names)));
         found.next().map(|place| place.path.as_path())
+    }
+
+    /// The place that a pattern may stand for: the text itself, or a word of it that begins at the root or the home and
+    /// names the first directory. Of a text, `left` bytes are compared at most; with more, the first place is given.
+    #[must_use]
+    pub fn pattern_in(&self, text: &str, here: Option<&Path>, left: &mut usize) -> Option<&Path> {
+        let here: Option<Vec<String>> = here.map(|here| parts_of(&normalise(here)));
+        let mut form = folded(text).into_owned();
+        for _ in 0..MOST_DECODINGS {
+            let spelled = form.replace("${home}", "$home");
+            if let Some(place) = self.pattern(&spelled, here.as_deref(), left) {
+                return Some(place);
+            }
+            form = folded(&decoded(&form)?).into_owned();
+        }
+        None
+    }
+
+    fn pattern(&self, form: &str, here: Option<&[String]>, left: &mut usize) -> Option<&Path> {
+        if !patterns::is_pattern(form) {
+            return None;
+        }
+        let is_part =
+            |character: char| character.is_whitespace() || character.is_control() || PARTING.contains(character);
+        let is_whole = !form.contains(is_part) || form.starts_with("file:");
+        let words = form.split(is_part).filter(|_| !is_whole).chain(Some(form).filter(|_| is_whole));
+        for word in words.filter(|word| patterns::is_pattern(word)) {
+            // The end of a clause is no part of a name.
+            let word = word.trim_end_matches([',', '.', '!']);
+            let Some(pointed) = self.pointed(file_path(word), here) else { continue };
+            let first = pointed.names.first().filter(|_| pointed.is_rooted);
+            let is_begun =
+                |place: &&Place| first.is_some_and(|first| place.parts.first().is_some_and(|own| own == first));
+            let is_plausible = match is_whole {
+                true => pointed.is_rooted || here.is_some_and(|here| says_more(&pointed.names, here)),
+                false => self.places.iter().any(|place| is_begun(&place)),
+            };
+            if !is_plausible {
+                continue;
+            }
+            let Some(rest) = left.checked_sub(word.len()) else {
+                return self.places.first().map(|one| one.path.as_path());
+            };
+            *left = rest;
+            let mut fitting = self.places.iter().filter(|place| patterns::reaches(&pointed.names, &place.parts));
+            if let Some(place) = fitting.next() {
+                return Some(&place.path);
+            }
+        }
+        None
     }
 
     fn pointed<'a>(&'a self, path: &'a str, here: Option<&'a [String]>) -> Option<Pointed<'a>> {
@@ -255,12 +309,26 @@ fn is_delimiter(character: char) -> bool {
     character.is_whitespace() || character.is_control() || "'\"`=<>,:;|&()[]{}?#*".contains(character)
 }
 
+/// Whether a relative pattern says more than that it searches in the directory tools work in.
+fn says_more(names: &[&str], here: &[String]) -> bool {
+    !starts_with(names, here) || names.get(here.len()..).is_some_and(patterns::is_pointed)
+}
+
+/// What parts a pattern from the text around it: not the signs it may hold.
+const PARTING: &str = "'\"`=<>:;|&()#";
+
 /// Texts of which one stands in every JSON text that names a place, in any of the forms looked for.
 fn hints(places: &[Place]) -> Vec<String> {
     let mut hints: Vec<String> =
-        ["\\u", "~", "$home", "${home", "%home", "userprofile", "toolwarden"].map(str::to_owned).to_vec();
+        ["\\u", "\\x", "~", "$home", "${home", "%home", "userprofile", "toolwarden", "/proc", "/dev/"]
+            .map(str::to_owned)
+            .to_vec();
     // Percent-encoded letters, digits and dots.
     hints.extend(('2'..='7').map(|digit| format!("%{digit}")));
+    // Octal escapes; JSON itself has none.
+    hints.extend(('0'..='7').map(|digit| format!("\\{digit}")));
+    // Patterns whose first name says nothing, and those that leave the directory tools work in.
+    hints.extend(["\"/*", "\"/?", "\"/[", "\"/{", "\"..", "\"file:"].map(str::to_owned));
     for place in places {
         hints.extend(place.parts.last().cloned());
         for name in place.parts.split_last().map(|(_, above)| above).unwrap_or_default() {

@@ -35,7 +35,8 @@ fn json(text: &str) -> String {
 
 fn named(text: &str) -> bool {
     let places = places();
-    let slow = places.named_in(text, Some(Path::new("/w"))).is_some();
+    let here = Some(Path::new("/w"));
+    let slow = places.named_in(text, here).or_else(|| places.pattern_in(text, here, &mut 4_096)).is_some();
     assert!(!slow || places.may_be_named_in(&json(text)), "the quick look misses {text}");
     slow
 }
@@ -255,4 +256,60 @@ proptest! {
             named(&text);
         }
     }
+}
+
+#[test]
+fn self_1_encodings_and_patterns_of_a_place_are_found() {
+    for text in [
+        r#"{"path":"/home/ann/.conf\u0069g/toolwarden"}"#,
+        r"/home/ann/.config/\x74oolwarden/master.key",
+        r"/home/ann/.config/\164oolwarden/master.key",
+        r"cat $'/home/ann/.config/\x74oolwarden/master.key'",
+        "%5cu002fhome/ann/.config/toolwarden",
+        "~/.config/tool*/master.key",
+        "/home/ann/.config/toolwarde?/x",
+        "/home/ann/.config/[t]oolwarden",
+        "/home/*/.config/{toolwarden,x}/master.key",
+        "/home/ann/.cursor/hooks.jso[n]",
+        "$HOME/.cursor/h*.json",
+        "file:///home/ann/.config/*/master.key",
+        "../home/ann/.config/*/master.key",
+        "look into /home/**/master.key, please",
+        "/home/**",
+        "/h*/ann/.cursor/hooks.json",
+        "/[h]ome/ann/.cursor/*",
+        "/{home,x}/ann/.config/toolwarden",
+        "../*/ann/.config/toolwarden",
+        "file:///*/ann/.config/toolwarden",
+        "rules/*",
+        "rules/team.ced?r",
+    ] {
+        assert!(named(text), "{text}");
+    }
+    for text in [
+        "**/*",
+        "*",
+        "*.cedar",
+        "**/*.json",
+        "src/**/*.rs",
+        "/home/ann/src/**",
+        "/home/ann/**/*.rs",
+        "~/*.txt",
+        "why? because 2 ** 3 is 8",
+        "**bold** and *plain*",
+        r"C:\users\x",
+        r"\d+\s*[a-z]{3}",
+        "{}[]",
+    ] {
+        assert!(!named(text), "{text}");
+    }
+}
+
+#[test]
+fn work_1_a_text_of_too_many_patterns_is_held() {
+    let many = |times: usize| "/home/ann/src/*.c ".repeat(times);
+    assert!(!named(&many(200)));
+    assert!(named(&many(300)));
+    // What cannot lead to a place costs nothing.
+    assert!(!named(&"/srv/*.c a* /** text */ ".repeat(2_000)));
 }

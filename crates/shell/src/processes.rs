@@ -11,7 +11,8 @@ const MACHINE: &str = "\
 const DEVICES: &str = "null zero full random urandom stdin stdout stderr tty ptmx shm";
 
 /// Whether the path leads to such a file. Standard input and output stay what the line says they are.
-pub(super) fn shows(path: &Path) -> bool {
+#[must_use]
+pub fn shows_processes(path: &Path) -> bool {
     let text = path.to_string_lossy().to_ascii_lowercase();
     let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
     match names.as_slice() {
@@ -44,7 +45,7 @@ fn may_be_root(pattern: &str) -> bool {
 mod tests {
     use std::path::Path;
 
-    use super::shows;
+    use super::shows_processes;
 
     #[test]
     fn self_1_files_of_processes_and_raw_devices_are_known() {
@@ -72,7 +73,7 @@ mod tests {
             "/dev/mapper/root",
             "/dev/tcp/example.com/80",
         ] {
-            assert!(shows(Path::new(path)), "{path}");
+            assert!(shows_processes(Path::new(path)), "{path}");
         }
         for path in [
             "/proc",
@@ -89,7 +90,7 @@ mod tests {
             "/usr/*/x",
             "/*",
         ] {
-            assert!(!shows(Path::new(path)), "{path}");
+            assert!(!shows_processes(Path::new(path)), "{path}");
         }
     }
 }

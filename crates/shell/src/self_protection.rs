@@ -12,7 +12,7 @@ use crate::ground::{Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
 use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
 use crate::options;
 use crate::paths::{normalise, resolve};
-use crate::processes;
+use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
 use crate::readers::is_reader;
 use crate::verbs::{changing_verb, is_ours};
@@ -166,7 +166,7 @@ impl Ground<'_> {
         let spots = forms(word).into_iter().flat_map(|form| self.spots(&form));
         let found = spots.into_iter().find(|spot| {
             let reals = self.facts.real(spot).elsewhere();
-            processes::shows(&normalise(spot)) || reals.iter().any(|real| processes::shows(real))
+            shows_processes(&normalise(spot)) || reals.iter().any(|real| shows_processes(real))
         })?;
         Some(format!("{} shows memory, environment or open files of processes, toolwarden among them", found.display()))
     }

@@ -1,7 +1,7 @@
 //! Paths among the arguments of a tool, looked up so that links to what is ours are found (SELF-1).
 //!
 //! Takes a call; gives facts of every text that may be a path, of the words of texts that may be command lines, of their
-//! percent-decoded forms, and of directories joined with the other texts (`{"dir": "a", "name": "b"}`). Bounded: a call
+//! decoded forms, and of directories joined with the other texts (`{"dir": "a", "name": "b"}`). Bounded: a call
 //! with more is not looked up, and therefore held.
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,7 +22,7 @@ const LONGEST_TEXT: usize = 64 * 1024;
 const LONGEST_PATH: usize = 4_096;
 /// Most bytes of one call that are read as command lines.
 const MOST_LINES: usize = 64 * 1024;
-/// How often a text is read as percent-encoded.
+/// How often a text is decoded.
 const MOST_DECODINGS: usize = 3;
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
 /// Most directories that are joined with the other texts.
@@ -194,12 +194,11 @@ impl Found<'_> {
     }
 }
 
-/// The text, and what it is when it is percent-decoded.
+/// The text, and what it is when it is decoded.
 fn decoded(text: &str) -> Vec<String> {
     let mut forms = vec![text.to_owned()];
     for _ in 0..MOST_DECODINGS {
-        let Some(next) =
-            forms.last().filter(|text| text.len() <= LONGEST_PATH).and_then(|text| shell::percent_decoded(text))
+        let Some(next) = forms.last().filter(|text| text.len() <= LONGEST_PATH).and_then(|text| shell::decoded(text))
         else {
             break;
         };

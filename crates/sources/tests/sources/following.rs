@@ -446,6 +446,7 @@ fn self_1_links_among_the_arguments_of_a_tool_are_followed_in_every_form() -> Ou
     fs::create_dir_all(work.join("a/b"))?;
     symlink(home.path("config/master.key"), work.join("sub/k"))?;
     symlink(home.path("config/master.key"), work.join("a/b/k"))?;
+    symlink("/proc", work.join("proc"))?;
     let judge = Judge::new(home)?;
     let reason = |arguments: &str| {
         let document = Document::parse(arguments, Limits::DEFAULT).ok().map(Arc::new);
@@ -465,6 +466,9 @@ fn self_1_links_among_the_arguments_of_a_tool_are_followed_in_every_form() -> Ou
         r#"{"path": "sub%2Fk"}"#,
         r#"{"path": "sub%252Fk"}"#,
         r#"{"path": "%73ub/k"}"#,
+        r#"{"arguments": "{\"path\": \"sub\\u002fk\"}"}"#,
+        r#"{"path": "sub\\x2fk"}"#,
+        r#"{"path": "proc/1/environ"}"#,
         r#"{"uri": "file:sub/k"}"#,
         r#"{"dir": "sub", "name": "k"}"#,
         r#"{"name": "k", "dir": "./sub/"}"#,

@@ -1,0 +1,186 @@
+//! Compares patterns of a tool (`~/.config/tool*/master.key`, `/**/*.key`) with the names of a protected place.
+//! Takes both as names from the root on, folded; says whether the pattern may stand for the place, for something inside
+//! of it, or for everything below a directory above it. Wide: brackets count as any character, braces as any text.
+//! Only endings narrow it: `/home/**/*.rs` finds no file of ours.
+
+use crate::wrappers::listed;
+
+/// Whether a text holds anything that a tool may expand.
+pub(super) fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
+}
+
+/// Whether a pattern, seen from the directory a tool works in, says more than that it searches there: `rules/*` does,
+/// `**/*` and `*.toml` do not.
+pub(super) fn is_pointed(names: &[&str]) -> bool {
+    names.first().is_some_and(|first| !is_pattern(first))
+}
+
+/// Endings of the files that may lie inside of a protected directory.
+const ENDINGS: &str = "key sqlite lock log json jsonl toml cedar sock db yaml yml wal shm";
+
+/// Whether a pattern may stand for the place or lead into it.
+pub(super) fn reaches(pattern: &[&str], place: &[String]) -> bool {
+    let ending = pattern.last().and_then(|last| last.rsplit_once('.')).map(|(_, ending)| ending);
+    let is_foreign = ending.is_some_and(|ending| {
+        !ending.is_empty() && !is_pattern(ending) && !ending.contains(']') && !listed(ENDINGS, ending)
+    });
+    // How many names of the place the pattern may have passed so far.
+    let mut passed = vec![false; place.len().saturating_add(1)];
+    if let Some(first) = passed.first_mut() {
+        *first = true;
+    }
+    for (at, name) in pattern.iter().enumerate() {
+        let is_last = at.saturating_add(1) == pattern.len();
+        if passed.last() == Some(&true) {
+            return !is_foreign;
+        }
+        passed = match is_deep(name) {
+            true if is_last => passed.iter().map(|_| passed.contains(&true)).collect(),
+            true => {
+                let from = passed.iter().position(|passed| *passed).unwrap_or(passed.len());
+                (0..passed.len()).map(|at| at >= from).collect()
+            }
+            false => {
+                let further = passed.iter().zip(place).map(|(passed, own)| *passed && fits(name, own));
+                std::iter::once(false).chain(further).collect()
+            }
+        };
+        if !passed.contains(&true) {
+            return false;
+        }
+    }
+    passed.last() == Some(&true)
+}
+
+/// `**` stands for any number of names, but only alone.
+fn is_deep(pattern: &str) -> bool {
+    pattern == "**"
+}
+
+/// Whether one name fits a pattern.
+fn fits(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<Part> = parts(pattern);
+    let name: Vec<char> = name.chars().collect();
+    // Which prefixes of the pattern fit the name so far.
+    let mut fitting = vec![false; pattern.len().saturating_add(1)];
+    if let Some(first) = fitting.first_mut() {
+        *first = true;
+    }
+    skip_any(&pattern, &mut fitting);
+    for letter in name {
+        let mut next = vec![false; fitting.len()];
+        for (at, part) in pattern.iter().enumerate() {
+            if !fitting.get(at).copied().unwrap_or(false) {
+                continue;
+            }
+            let to = match part {
+                Part::Any => at,
+                Part::One => at.saturating_add(1),
+                Part::Letter(own) if *own == letter => at.saturating_add(1),
+                Part::Letter(_) => continue,
+            };
+            if let Some(found) = next.get_mut(to) {
+                *found = true;
+            }
+        }
+        skip_any(&pattern, &mut next);
+        fitting = next;
+    }
+    fitting.last().copied().unwrap_or(false)
+}
+
+/// What may stand for nothing is passed over.
+fn skip_any(pattern: &[Part], fitting: &mut [bool]) {
+    for (at, part) in pattern.iter().enumerate() {
+        let passes = matches!(part, Part::Any) && fitting.get(at).copied().unwrap_or(false);
+        if let Some(behind) = fitting.get_mut(at.saturating_add(1)).filter(|_| passes) {
+            *behind = true;
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Any text, also none.
+    Any,
+    One,
+    Letter(char),
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        let (part, end) = match letter {
+            '*' => (Part::Any, None),
+            '?' => (Part::One, None),
+            '[' => (Part::One, Some(']')),
+            '{' => (Part::Any, Some('}')),
+            other => (Part::Letter(other), None),
+        };
+        let behind = letters.as_str();
+        // A bracket may close with its second character at the earliest: `[]x]`.
+        let closing = end.and_then(|end| behind.char_indices().skip(1).find(|(_, next)| *next == end));
+        match (end, closing) {
+            (Some(_), None) => parts.push(Part::Letter(letter)),
+            (_, Some((at, end))) => {
+                parts.push(part);
+                letters = behind.get(at.saturating_add(end.len_utf8())..).unwrap_or_default().chars();
+            }
+            (None, None) => parts.push(part),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reaches;
+
+    fn is_reached(pattern: &str) -> bool {
+        let names: Vec<&str> = pattern.split('/').filter(|name| !name.is_empty()).collect();
+        let place: Vec<String> = ["home", "ann", ".config", "toolwarden"].map(str::to_owned).to_vec();
+        reaches(&names, &place)
+    }
+
+    #[test]
+    fn self_1_patterns_that_lead_to_a_place_are_found() {
+        for pattern in [
+            "/home/ann/.config/tool*",
+            "/home/ann/.config/tool*/master.key",
+            "/home/ann/.config/*/master.key",
+            "/home/*/.config/toolwarden/x",
+            "/h?me/[a]nn/.c*g/toolwarde[a-z]/*",
+            "/home/ann/.config/{toolwarden,x}/master.key",
+            "/home/ann/.config/tool{warden,x}",
+            "/**",
+            "/**/*.key",
+            "/home/**/master.key",
+            "/*/*/*/*/*",
+            "/home/ann/.config/t**n",
+        ] {
+            assert!(is_reached(pattern), "{pattern}");
+        }
+        for pattern in [
+            "/home/ann/.config/*.json",
+            "/home/*/src/**/*.rs",
+            "/home/ann/*",
+            "/w/**",
+            "/home/ann/**/*.rs",
+            "/**/*.md",
+            "/home/ann/.config/tool?",
+            "/home/ann/.config/[t",
+            "/*/*/*",
+        ] {
+            assert!(!is_reached(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn work_1_a_pattern_of_many_stars_ends() {
+        assert!(is_reached(&"/**".repeat(2_000)));
+        assert!(is_reached(&format!("/home/ann/.config/{}*n", "*o".repeat(2))));
+        assert!(!is_reached(&format!("/home/ann/.config/{}", "*a".repeat(2_000))));
+    }
+}
