@@ -81,7 +81,18 @@ pub struct FileFacts {
     /// Paths that are there.
     present: BTreeSet<PathBuf>,
     trees: HashMap<PathBuf, Tree>,
+    /// Paths that the workspace's own git executes, links followed.
+    executed: Vec<PathBuf>,
     are_too_many: bool,
+}
+
+/// What writing a path changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The path itself.
+    Named,
+    /// Everything below it, too.
+    Below,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,6 +120,13 @@ impl FileFacts {
         present: BTreeSet<PathBuf>,
     ) -> Self {
         Self { looked: Looked::Yes, paths, repositories, present, ..Self::default() }
+    }
+
+    /// The same, with the paths that the workspace's own git executes.
+    #[must_use]
+    pub fn with_executed(mut self, executed: Vec<PathBuf>) -> Self {
+        self.executed = executed;
+        self
     }
 
     /// The same facts, with what lies below directories.
@@ -164,6 +182,13 @@ impl FileFacts {
             Looked::No => None,
             Looked::Yes => self.trees.get(path).map(Cow::Borrowed),
         }
+    }
+
+    /// The path that the workspace's own git executes and that writing this one would change. With `Below`, also where
+    /// it lies below the written one.
+    pub(super) fn named_by_git(&self, path: &Path, reach: Reach) -> Option<&Path> {
+        let is_it = |place: &&PathBuf| path.starts_with(place) || (reach == Reach::Below && place.starts_with(path));
+        self.executed.iter().find(is_it).map(PathBuf::as_path)
     }
 
     pub(super) fn is_present(&self, path: &Path) -> bool {

@@ -79,6 +79,12 @@ pub(super) fn changes_tree(arguments: &[Word]) -> bool {
     !arguments.is_empty() && !leaves
 }
 
+/// The operands of `git mv`, which are written; none for other subcommands.
+pub(super) fn moved(arguments: &[Word]) -> Option<Vec<&Word>> {
+    let tail = possible_verb_tails(arguments).find(|tail| tail.first().is_some_and(|verb| verb.text == "mv"))?;
+    Some(tail.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect())
+}
+
 /// What `git add` takes into the index. Pathspecs with patterns or magic count as everything.
 pub(super) fn gathered(arguments: &[Word]) -> Option<Gathered> {
     let mut tails = possible_verb_tails(arguments);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::effects::{Effects, effects};
 use crate::executed::{Use, reached_by_name_in, reached_by_path};
-use crate::facts::{FileFacts, Gathered, Questions, Real, Repository};
+use crate::facts::{FileFacts, Gathered, Questions, Reach, Real, Repository};
 use crate::git;
 use crate::ground::{Ground, forms, unquoted};
 use crate::interpreters;
@@ -103,7 +103,24 @@ impl Bounds<'_> {
     /// A redirection through a link must stay inside like any other.
     fn redirected_astray(&self, redirection: &Redirection) -> Option<String> {
         let how = if redirection.writes() { Use::Written } else { Use::Any };
-        self.ground.spots(&redirection.target.text).into_iter().find_map(|spot| self.led_out(&spot, how))
+        let spots = self.ground.spots(&redirection.target.text);
+        let written = spots.iter().filter(|_| how == Use::Written).find_map(|spot| self.run_by_git(spot, Reach::Named));
+        written.or_else(|| spots.iter().find_map(|spot| self.led_out(spot, how)))
+    }
+
+    /// Why a written path, as it stands or behind links, is one that the workspace's own git executes.
+    fn run_by_git(&self, spot: &Path, reach: Reach) -> Option<String> {
+        let reals = self.facts.real(spot).elsewhere();
+        let here = self.under_real_workspace(&normalise(spot));
+        let place = std::iter::once(&here).chain(reals).find_map(|path| self.facts.named_by_git(path, reach))?;
+        let (spot, place) = (spot.display(), place.display());
+        Some(format!("{spot} changes {place}, which git's configuration of the workspace names"))
+    }
+
+    /// A path of the workspace as seen from where its links lead.
+    fn under_real_workspace(&self, path: &Path) -> PathBuf {
+        let below = self.written.and_then(|written| path.strip_prefix(written).ok());
+        below.zip(self.workspace).map_or_else(|| path.to_path_buf(), |(below, workspace)| workspace.join(below))
     }
 
     /// Why a path that is written or redirected leaves the workspace by a link, or reaches what is executed.
@@ -132,7 +149,28 @@ impl Bounds<'_> {
         let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
         let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot));
         let known = || effects(&program, &command.arguments).ok();
-        reached.or_else(|| known().and_then(|known| self.written_astray(&program, &known)))
+        let written = || known().and_then(|known| self.written_astray(&program, &known));
+        reached.or_else(written).or_else(|| self.changed_by_any(&program, command))
+    }
+
+    /// Why a program that is not known to only read is given a path that the workspace's own git executes, or `git mv`
+    /// one that leads out of the workspace.
+    fn changed_by_any(&self, program: &str, command: &SimpleCommand) -> Option<String> {
+        // What these write was looked at before.
+        let is_known = effects(program, &command.arguments).is_ok_and(|known| known.reads_the_rest);
+        if is_reader(program) || is_known {
+            return None;
+        }
+        let words: Vec<&Word> = match program {
+            "git" => git::moved(&command.arguments)?,
+            _ => path_words(program, &command.arguments),
+        };
+        let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
+        spots.into_iter().find_map(|spot| {
+            let led_out = || self.led_out(&spot, Use::Written).filter(|_| program == "git");
+            let reach = if program == "git" { Reach::Below } else { Reach::Named };
+            self.run_by_git(&spot, reach).or_else(led_out)
+        })
     }
 
     /// Why a path, as it is written or behind links, reaches a place whose files are executed.
@@ -172,9 +210,18 @@ impl Bounds<'_> {
                 let place = reached_by_path(&normalise(&spot), self.workspace.or(self.written), Use::Written)?;
                 Some(format!("`{program}` writes to `{place}`, whose files are executed or decide what is"))
             };
-            outside.or_else(by_path).or_else(|| self.led_out(&spot, Use::Written))
+            let by_git = || self.run_by_git(&spot, Reach::Named);
+            outside.or_else(by_path).or_else(by_git).or_else(|| self.led_out(&spot, Use::Written))
         });
-        outside.or_else(|| self.trees_astray(program, known)).filter(|_| !known.written.is_empty())
+        let filled = known.filled();
+        let spots_of = |words: &[Word]| -> Vec<PathBuf> {
+            words.iter().flat_map(unquoted_forms).flat_map(|form| self.ground.spots(&form)).collect()
+        };
+        // A target that is not there becomes the tree itself.
+        let made = spots_of(&known.targets).into_iter().filter(|spot| !self.facts.is_present(spot));
+        let trees = || spots_of(&filled).into_iter().chain(made);
+        let by_git = || trees().find_map(|spot| self.run_by_git(&spot, Reach::Below)).filter(|_| known.moves_trees);
+        outside.or_else(by_git).or_else(|| self.trees_astray(program, known)).filter(|_| !known.written.is_empty())
     }
 
     /// Why a tree must not be copied or moved: what is in it, or links in the tree it is put into.

@@ -11,6 +11,7 @@ mod env_file;
 mod files;
 mod finding;
 mod git_index;
+mod git_places;
 mod glob;
 mod load;
 mod locations;

@@ -17,6 +17,7 @@ use toolwarden_policy::shell::{self, FileFacts, Places, Position, Real};
 use toolwarden_policy::{PolicySet, Query};
 
 use crate::argument_paths;
+use crate::git_places;
 use crate::repositories;
 use crate::trees::{self, Budget};
 
@@ -56,7 +57,8 @@ fn line(places: &Places, workspace: Option<&Path>, command: &str, directory: Opt
     }
     let trees = asked.trees.into_iter().map(|path| (path.clone(), trees::below(&path, &mut budget))).collect();
     let (paths, present) = look_up(places, asked.paths);
-    FileFacts::looked_up(paths, repositories, present).with_trees(trees)
+    let executed = workspace.map(|workspace| git_places::named_by_git(&workspace, places.home())).unwrap_or_default();
+    FileFacts::looked_up(paths, repositories, present).with_trees(trees).with_executed(executed)
 }
 
 pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> (HashMap<PathBuf, Real>, BTreeSet<PathBuf>) {

@@ -14,7 +14,7 @@ use crate::git_index;
 use crate::lookup::real;
 use crate::trees::{self, Budget};
 
-const LARGEST_CONFIG: u64 = 64 * 1024;
+pub(crate) const LARGEST_CONFIG: u64 = 64 * 1024;
 
 /// Sections and keys that neither execute nor lead anywhere else.
 const HARMLESS: &[(&str, &[&str])] = &[
@@ -106,7 +106,7 @@ fn is_strange(git: &Path, top: &Path, state: &Path) -> bool {
 }
 
 /// Where a file `.git` leads to.
-fn linked_state(git: &Path) -> Option<PathBuf> {
+pub(crate) fn linked_state(git: &Path) -> Option<PathBuf> {
     let bytes = files::read(git, LARGEST_CONFIG).ok().flatten()?;
     let text = String::from_utf8(bytes).ok()?;
     Some(real(&git.parent()?.join(text.strip_prefix("gitdir:")?.trim())))

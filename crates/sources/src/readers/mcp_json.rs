@@ -16,7 +16,7 @@ use crate::tree::{Format, Key, Node, Value};
 /// Words in a key by which a file means to restrict a server, or what may use it. A key that no table lists and that has
 /// one of them turns the server off: ignoring it would open what its author closed (SELF-6). Other unknown keys are only
 /// warned about.
-const RESTRICTING: [&str; 63] = [
+const RESTRICTING: [&str; 111] = [
     "access",
     "acl",
     "allow",
@@ -29,10 +29,14 @@ const RESTRICTING: [&str; 63] = [
     "audit",
     "auth",
     "authorization",
+    "ban",
+    "banned",
+    "blacklist",
     "block",
     "blocked",
     "blocklist",
-    "blacklist",
+    "boundaries",
+    "boundary",
     "cage",
     "capabilities",
     "confine",
@@ -55,34 +59,81 @@ const RESTRICTING: [&str; 63] = [
     "filesystem",
     "filter",
     "firewall",
+    "folders",
     "forbid",
     "forbidden",
+    "gate",
+    "gated",
+    "groups",
+    "guard",
+    "guards",
+    "hidden",
+    "hide",
     "hosts",
+    "human",
     "include",
     "included",
     "isolation",
     "jail",
     "limit",
     "limits",
+    "mask",
+    "max",
+    "maximum",
+    "methods",
     "network",
     "only",
+    "paths",
     "permission",
     "permissions",
     "policy",
+    "ports",
+    "prevent",
     "privileges",
+    "prohibit",
+    "prohibited",
     "protected",
+    "quota",
+    "rate",
     "readonly",
+    "redact",
+    "redaction",
+    "reject",
+    "require",
+    "required",
+    "requires",
     "restrict",
     "restrictions",
+    "review",
+    "role",
+    "roles",
+    "root",
+    "roots",
+    "safe",
+    "safety",
     "sandbox",
     "scope",
     "scopes",
+    "secure",
     "security",
+    "throttle",
+    "toolset",
+    "toolsets",
     "trust",
+    "untrusted",
+    "users",
+    "vault",
+    "verify",
+    "warn",
     "whitelist",
+    "writable",
+    "write",
 ];
 /// Words that make such a key a grant, which nobody has to keep: ignoring it is safe.
 const GRANTING: [&str; 5] = ["always", "auto", "bypass", "skip", "yolo"];
+/// Words that make even such a key a restriction: `alwaysAsk`, `autoDeny`.
+const REFUSING: [&str; 12] =
+    ["ask", "block", "confirm", "deny", "disable", "forbid", "hold", "prevent", "prompt", "refuse", "reject", "review"];
 /// Keys of other clients that are often misspelt.
 const RESTRICTIONS: [&str; 9] = [
     "disabledtools",
@@ -107,11 +158,11 @@ fn restricts(key: &str, value: &Node) -> bool {
     };
     let is_like = |known: &&str| strsim::damerau_levenshtein(known, &joined) <= usize::from(known.len() > 8);
     let is_trust = joined == "trust" && Unless::True.covers(value);
-    let is_grant = is_trust || has(&GRANTING);
+    let is_grant = is_trust || (has(&GRANTING) && !has(&REFUSING));
     // A list of tools is a list of those that may be used, unless it says all.
     let is_every = |items: &[Node]| items.iter().any(|item| matches!(&item.value, Value::String(text) if text == "*"));
     let names_tools = joined == "tools" && !matches!(&value.value, Value::List(items) if is_every(items));
-    !is_grant && (names_tools || has(&RESTRICTING) || RESTRICTIONS.iter().any(is_like))
+    !is_grant && (names_tools || has(&RESTRICTING) || has(&REFUSING) || RESTRICTIONS.iter().any(is_like))
 }
 
 /// The words of a key in any style, in small letters.

@@ -497,3 +497,81 @@ fn self_1_links_among_the_arguments_of_a_tool_are_followed_in_every_form() -> Ou
     assert_eq!(reason(&format!("{{\"list\": {many:?}}}")), Reason::SelfProtection);
     Ok(())
 }
+
+#[test]
+fn shell_3_what_the_own_configuration_of_git_names_is_not_written() -> Outcome {
+    let home = home()?;
+    let work = home.path("work");
+    let config = "[core]\n\thooksPath = myhooks\n[include]\n\tpath = ../extra.cfg\n[includeIf \"gitdir:~/x/\"] path = \"~/more.cfg\"\n\
+                  [filter \"x\"]\n\tclean = python tools/clean.py %f\n[alias]\n\tgo = !sh ./scripts/a.sh\n\tlater = \"!scripts/none.sh\"\n\tlast = !later/y\n\
+                  [user]\n\tname = notes.txt\n[remote \"origin\"]\n\turl = tree/x\n";
+    shape(&work.join(".git"), config)?;
+    home.write("work/extra.cfg", "[diff \"y\"]\n\tcommand = tools/diff.sh\n")?;
+    home.write("home/.gitconfig", "[credential]\n\thelper = !tools/helper\n")?;
+    for file in
+        ["tools/clean.py", "tools/diff.sh", "tools/helper", "tools/other.py", "scripts/a.sh", "tree/x", "other/y"]
+    {
+        home.write(&format!("work/{file}"), "x")?;
+    }
+    symlink("tools/clean.py", work.join("link"))?;
+    symlink(home.path("data"), work.join("out"))?;
+    let judge = Judge::new(home)?;
+    for text in [
+        "cp notes.txt myhooks/pre-commit",
+        "mkdir -p myhooks/pre-commit",
+        "echo x > myhooks/pre-commit",
+        "echo x > extra.cfg",
+        "echo x >> ./tools/../extra.cfg",
+        "sed -i s/a/b/ tools/clean.py",
+        "tee tools/diff.sh",
+        "tee scripts/a.sh",
+        "tee scripts/none.sh",
+        "cp notes.txt tools/helper",
+        "cp notes.txt link",
+        "echo x > link",
+        "mv notes.txt scripts/a.sh",
+        "mv other later",
+        "cp -r other later",
+        "cp -r other/. tools",
+        "cd tools && cp ../notes.txt clean.py",
+        "git mv notes.txt tools/clean.py",
+        "git mv -f scripts s2",
+        "git mv notes.txt out/notes.txt",
+    ] {
+        assert_eq!(judge.line(text).0, Decision::Hold, "{text}");
+    }
+    for text in [
+        "cat tools/clean.py",
+        "cp tools/clean.py tools/copy.py",
+        "cp notes.txt tools/other.py",
+        "cp -r other .",
+        "cp -r other tools",
+        "sed -i s/a/b/ notes.txt tree/x",
+        "echo x > notes.txt",
+        "git add tools/clean.py extra.cfg",
+        "git mv notes.txt tree/notes.txt",
+        "git status",
+    ] {
+        assert_eq!(judge.line(text).0, Decision::Allow, "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn shell_3_a_state_directory_elsewhere_is_gits_own() -> Outcome {
+    let home = home()?;
+    let work = home.path("work");
+    shape(&work.join("state"), "[core]\n")?;
+    fs::write(work.join(".git"), "gitdir: state\n")?;
+    let judge = Judge::new(home)?;
+    for text in
+        ["cp notes.txt state/config", "echo x > state/hooks/pre-commit", "tee state/info/attributes", "mv state s2"]
+    {
+        assert_eq!(judge.line(text).0, Decision::Hold, "{text}");
+    }
+    assert_eq!(judge.line("cp notes.txt copy.txt").0, Decision::Allow);
+    // One that cannot be read holds every writer.
+    fs::write(work.join(".git"), "nonsense\n")?;
+    assert_eq!(judge.line("cp notes.txt copy.txt").0, Decision::Hold);
+    Ok(())
+}

@@ -230,6 +230,18 @@ fn self_6_an_unknown_restricting_key_of_a_clients_file_turns_off_what_it_is_abou
         ("blockedDomains", "[]"),
         ("tools", r#"["read"]"#),
         ("tools", "[]"),
+        ("alwaysAsk", "true"),
+        ("autoDeny", "true"),
+        ("alwaysPrompt", "[]"),
+        ("maxCalls", "3"),
+        ("max_calls_per_minute", "3"),
+        ("rateLimit", "{}"),
+        ("toolsets", r#"["issues"]"#),
+        ("roots", r#"["/srv"]"#),
+        ("workspaceRoots", "[]"),
+        ("requiredRole", "\"admin\""),
+        ("safeMode", "true"),
+        ("hiddenTools", "[]"),
     ];
     let harmless = [
         ("color", "1"),
