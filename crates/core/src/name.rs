@@ -28,6 +28,16 @@ pub enum NameFault {
     Control,
 }
 
+/// Which names of servers are good in addresses, entries and file names.
+pub const SERVER_NAMES: &str = "use letters, digits, `-`, `_` and `.`, and begin with a letter or digit";
+
+/// Whether a name is one of those.
+#[must_use]
+pub fn is_server_name(name: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && name.chars().all(is_plain)
+}
+
 /// Checks a server's or a tool's name.
 ///
 /// # Errors

@@ -45,6 +45,14 @@ impl Locations {
         self.config_dir.join(CONFIG_NAME)
     }
 
+    /// The config that these locations lead to, if there is one: `--config`, the nearest one upwards, or the user's.
+    #[must_use]
+    pub fn config_file(&self) -> Option<PathBuf> {
+        let found =
+            || self.working_directory.ancestors().map(|place| place.join(CONFIG_NAME)).find(|path| path.is_file());
+        self.config.clone().or_else(found).or_else(|| Some(self.user_config()).filter(|path| path.is_file()))
+    }
+
     #[must_use]
     pub fn user_modes(&self) -> PathBuf {
         self.config_dir.join("modes.yaml")

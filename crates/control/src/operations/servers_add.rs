@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolwarden_core::Layer;
-use toolwarden_core::name::{registration_key, shown};
+use toolwarden_core::name::{SERVER_NAMES, is_server_name, registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_sources::records::{is_switch_only, server_name};
 
@@ -95,16 +95,10 @@ impl Operation for ServersAdd {
 
 /// A server's name is a part of addresses, entries and file names, so a new one is plain.
 fn check_name(name: &str) -> Result<(), ControlError> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let begins_well = name.starts_with(|letter: char| letter.is_ascii_alphanumeric());
-    if !begins_well || !name.chars().all(is_plain) {
-        let message = format!(
-            "`{}` is no name for a server: use letters, digits, `-`, `_` and `.`, and begin with a letter or digit",
-            shown(name)
-        );
-        return Err(ControlError::BadInput(message));
+    if is_server_name(name) {
+        return Ok(());
     }
-    Ok(())
+    Err(ControlError::BadInput(format!("`{}` is no name for a server: {}", shown(name), SERVER_NAMES)))
 }
 
 /// A user's own is for that user, or for an admin, to change; the house's is for admins.

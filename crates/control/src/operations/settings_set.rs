@@ -16,6 +16,7 @@ use crate::clerk::blocking;
 use crate::deciding::{Done, Terms, short};
 use crate::editing::Editing;
 use crate::place;
+use crate::remark::Remark;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -73,12 +74,12 @@ impl Operation for SettingsSet {
             return Err(ControlError::BadInput(message));
         }
         check_key(&key)?;
-        if value.is_some() {
-            check_known(clerk, &key, value.as_ref()).await?;
-        }
+        let remark = if value.is_some() { check_known(clerk, &key, value.as_ref()).await? } else { None };
         let spot = Spot::of_house(Sort::Setting, key);
         let editing = Editing { actor, operation: "settings_set", terms: &terms, spot, words: said, narrows: false };
-        clerk.edit_record(editing, |_, _| Ok(value)).await
+        let mut done = clerk.edit_record(editing, |_, _| Ok(value)).await?;
+        done.findings.extend(remark);
+        Ok(done)
     }
 }
 
@@ -94,16 +95,17 @@ fn check_key(key: &str) -> Result<(), ControlError> {
 /// Settings that switch tools, besides those that tools ask for.
 const SWITCHES: &str = "mcp.tools.disabled";
 
-/// Refuses a key that nothing would read, and a value that its reader could not.
-async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<(), ControlError> {
+/// Refuses a key that nothing would read, and a value that its reader could not. A name of one's own is remarked on where
+/// no tool asks for it yet.
+async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<Option<Remark>, ControlError> {
     let tool = key.strip_prefix("mcp.tool.").and_then(|rest| rest.strip_suffix(".enabled"));
     if tool.is_some_and(|tool| !tool.is_empty()) {
-        return if matches!(value, Some(Value::Bool(_))) { Ok(()) } else { Err(wants(key, "true or false")) };
+        return if matches!(value, Some(Value::Bool(_))) { Ok(None) } else { Err(wants(key, "true or false")) };
     }
     match (key, value) {
-        (AUTO_REVIEW, Some(Value::Bool(_))) => return Ok(()),
+        (AUTO_REVIEW, Some(Value::Bool(_))) => return Ok(None),
         (AUTO_REVIEW, _) => return Err(wants(key, "true or false")),
-        (SWITCHES, Some(Value::Array(names))) if names.iter().all(Value::is_string) => return Ok(()),
+        (SWITCHES, Some(Value::Array(names))) if names.iter().all(Value::is_string) => return Ok(None),
         (SWITCHES, _) => return Err(wants(key, "a list of names, such as [\"server:tool\"]")),
         _ => {}
     }
@@ -114,8 +116,8 @@ async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<
         let tools = opened.loaded.input.servers.iter().flat_map(|server| server.tools.values());
         known.extend(tools.filter_map(|tool| tool.requires_setting.clone()));
         known.extend(shipped::ROLES.iter().flat_map(|role| role.settings).map(|(_, setting)| (*setting).to_owned()));
-        if known.contains(&key) || opened.loaded.input.base.settings.contains_key(&key) {
-            return Ok(());
+        if known.contains(&key) {
+            return Ok(None);
         }
         let all: Vec<&str> = known.iter().map(String::as_str).collect();
         let first = key.split('.').next().unwrap_or_default();
@@ -124,7 +126,13 @@ async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if is_ours => "`toolwarden settings get` lists those there are".to_owned(),
             // A name of one's own: a tool may ask for it later, with `requires_setting`.
-            None => return Ok(()),
+            None => {
+                let message = format!(
+                    "nothing reads the setting `{}` yet: a tool asks for it with `requires_setting`",
+                    shown(&key)
+                );
+                return Ok(Some(Remark::warning("unused_setting", &format!("setting `{}`", shown(&key)), message)));
+            }
         };
         Err(ControlError::BadInput(format!("nothing reads the setting `{}`; {hint}", shown(&key))))
     })

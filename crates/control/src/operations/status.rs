@@ -1,5 +1,7 @@
 //! Who answers here: version, process and address of the server behind a control socket.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::Nothing;
@@ -21,6 +23,11 @@ pub struct Outcome {
     /// What is written otherwise than at the start, and acts after a restart only.
     #[serde(default)]
     pub waits_for_restart: Vec<String>,
+    /// The config and the workspace it judges by, for administrators; none where there is none.
+    #[serde(default)]
+    pub config: Option<PathBuf>,
+    #[serde(default)]
+    pub workspace: Option<PathBuf>,
     /// Whether anybody would hear of a held call; none where no gateway runs.
     #[serde(default)]
     pub is_attended: Option<bool>,
@@ -37,8 +44,11 @@ impl Operation for Status {
     async fn run(clerk: &Clerk, actor: &Actor, _request: Nothing) -> Result<Outcome, ControlError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let servers = clerk.parts.servers.as_ref();
+        let locations = Some(&clerk.parts.locations).filter(|_| actor.is_admin());
         Ok(Outcome {
             version,
+            config: locations.and_then(|locations| locations.config_file()),
+            workspace: locations.and_then(|locations| locations.workspace_root()),
             process: std::process::id(),
             address: clerk.parts.address,
             refused_policy: servers.and_then(|servers| servers.refused_policy()).map(|refused| RefusedPolicy {

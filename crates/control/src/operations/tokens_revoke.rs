@@ -1,9 +1,14 @@
 //! Takes a token back: from the next call on here, within moments at other gateways.
 
 use serde::{Deserialize, Serialize};
+use toolwarden_core::ApprovalState;
 use toolwarden_core::name::shown;
+use toolwarden_store::state::ApprovalFilter;
 
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+
+/// Held calls that are looked at together.
+const PAGE: u32 = 500;
 
 /// The operation.
 #[derive(Debug)]
@@ -35,10 +40,36 @@ impl Operation for TokensRevoke {
         clerk.caught_up().await;
         recorded?;
         if revoked {
+            cancel_held(clerk, &request.id).await;
             return Ok(Outcome { id: request.id });
         }
         clerk.nothing_changed(actor, "tokens_revoke", &shown(&request.id)).await?;
         Err(no_such(&request.id))
+    }
+}
+
+/// Calls of the token that wait for an answer, or for being made, wait for nothing any more. They would be denied anyway,
+/// so that a failure here only leaves them on the list until they expire.
+async fn cancel_held(clerk: &Clerk, id: &str) {
+    let mut filter = ApprovalFilter {
+        states: vec![ApprovalState::Held, ApprovalState::Approved],
+        limit: PAGE,
+        ..ApprovalFilter::default()
+    };
+    loop {
+        let Ok(state) = clerk.state() else { return };
+        let Ok(found) = state.approvals(&filter).await else { return };
+        for approval in found.approvals.iter().filter(|approval| approval.call.caller.token.as_deref() == Some(id)) {
+            if let Err(error) =
+                state.move_approval(&approval.id, ApprovalState::Cancelled, clerk.parts.clock.now()).await
+            {
+                tracing::warn!("a held call of a revoked token stays on the list: {error}");
+            }
+        }
+        match found.next {
+            Some(next) => filter.after = Some(next),
+            None => return,
+        }
     }
 }
 

@@ -70,10 +70,10 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     let (mut checks, loaded) = policy::check(&locations, &policy_arguments, &store);
     checks.extend(files::check(&locations));
     checks.extend(record::check(&locations));
-    checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations)));
+    checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations, &desk)));
     checks.extend(upstreams::running(&desk));
     checks.extend(loaded.iter().filter_map(classifier::check));
-    checks.extend(machine::policy_in_force(&desk));
+    checks.extend(machine::policy_in_force(&desk, &locations));
     checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded, &locations)));
     checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));
     checks.push(machine::disk(&locations));

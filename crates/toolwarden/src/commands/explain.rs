@@ -11,7 +11,7 @@ use toolwarden_core::name::shown;
 use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason, Standing};
 use toolwarden_pins as pins;
 use toolwarden_policy::{Definition, Explanation, Query, RuleRef, Transport, decide, nearest_miss};
-use toolwarden_sources::{Locations, lookup};
+use toolwarden_sources::{Locations, lookup, misspelt, nearest};
 
 use crate::clerk::Desk;
 use crate::environment;
@@ -142,6 +142,8 @@ struct Answer {
     payers: Vec<&'static str>,
     nearest: Option<Nearest>,
     unknown: bool,
+    /// The known server or tool that an unknown name may mean.
+    did_you_mean: Option<String>,
     valid_until: Option<String>,
     trace: Vec<Step>,
     policy_version: u64,
@@ -206,6 +208,7 @@ impl Answer {
             nearest: nearest
                 .map(|miss| Nearest { text: miss.text, source: miss.rule.map(|rule| rule.origin.to_string()) }),
             unknown: explanation.is_unknown(),
+            did_you_mean: known_name(house, query).filter(|_| explanation.is_unknown()),
             valid_until: explanation.valid_until.map(|time| time.to_string()),
             trace,
             policy_version: explanation.policy_version,
@@ -230,6 +233,10 @@ impl Answer {
         if let Some(nearest) = &self.nearest {
             let place = nearest.source.as_ref().map(|source| format!("  at {source}")).unwrap_or_default();
             line("nearest", &format!("{}{place}", nearest.text));
+        }
+        if self.unknown && matches!(query.call.kind, CallKind::Mcp { .. }) {
+            let hint = self.did_you_mean.as_ref().map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+            line("unknown", &format!("no known server lists this tool, so this is what would happen if one did{hint}"));
         }
         if !self.payers.is_empty() {
             line("who pays", &self.payers.join(", "));
@@ -259,6 +266,21 @@ impl Answer {
         }
         text
     }
+}
+
+/// The known `SERVER:TOOL` or server that an unknown name is most like.
+fn known_name(house: &House, query: &Query) -> Option<String> {
+    let (server, tool) = (&*query.call.server, &*query.call.tool);
+    let user = query.caller.user.as_deref();
+    let visible =
+        || house.loaded.input.servers.iter().filter(|one| one.owner.as_deref().is_none_or(|owner| Some(owner) == user));
+    let Some(found) = visible().find(|one| one.name == server) else {
+        let names: Vec<&str> = visible().map(|one| one.name.as_str()).collect();
+        return misspelt(server, &names).map(|name| format!("{}:{}", shown(name), shown(tool)));
+    };
+    let tools: Vec<&str> = found.catalog.iter().flatten().map(|definition| definition.name.as_str()).collect();
+    let name = misspelt(tool, &tools).or_else(|| nearest(tool, &tools))?;
+    Some(format!("{}:{}", shown(server), shown(name)))
 }
 
 fn subject(query: &Query) -> String {

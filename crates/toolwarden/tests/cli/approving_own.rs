@@ -317,3 +317,17 @@ fn self_5_a_token_does_not_answer_its_call_by_changing_the_policy() {
         assert_eq!(scene.post(&other, "settings/set", &wider).0, "200");
     }
 }
+
+#[test]
+fn gate_3_held_calls_of_a_revoked_token_wait_for_nobody() {
+    let scene = scene(&[]);
+    let other = issue(&scene.house, &["--person"]);
+    scene.server.call_as(&other.1, "write_note", &json!({ "name": "other", "text": "x" }));
+    assert_eq!(scene.house.run(&["tokens", "revoke", &scene.token.0]).code, 0);
+    assert_eq!(state(&scene.house, &scene.held), "cancelled");
+    let refused = scene.house.run(&["approvals", "approve", &scene.held]);
+    assert!(refused.code != 0 && refused.err.contains("cancelled"), "{}", refused.err);
+    // Those of others stay.
+    assert!(!held(&scene.house).is_empty());
+    assert!(!notes(&scene.server).contains("smuggled"));
+}

@@ -190,3 +190,16 @@ fn a_clock_that_went_back() {
     assert!(ran.as_ref().is_ok_and(ExitStatus::success), "sqlite3 is needed (tests/peers/install): {ran:?}");
     complains(&house, "clock: problem", &["2999-01-01", "set the clock"]);
 }
+
+#[test]
+fn it_says_when_the_running_server_judges_by_other_files_and_which_servers_it_has() {
+    let house = House::new();
+    let _server = Server::start(&house);
+    let said = house.run(&["doctor", "--listen", ANY_PORT]).out;
+    assert!(said.contains("the running server judges by the policy of these files"), "{said}");
+    assert!(said.contains("none is configured; the running server has notes"), "{said}");
+    let other = house.path("other.toml").to_string_lossy().into_owned();
+    house.write("other.toml", "[servers.x]\ncommand = \"x\"\n");
+    let said = house.run(&["--config", &other, "doctor", "--listen", ANY_PORT]).out;
+    assert!(said.contains("its config is none, here it is ~~/other.toml"), "{said}");
+}

@@ -178,6 +178,13 @@ fn a_catalog_makes_tools_known() {
     let known =
         house.json(&["--config", &config, "explain", "--catalog", "gh.json", "gh:issue", "--args", r#"{"title":"x"}"#]);
     assert_eq!(known.get("unknown"), Some(&false.into()));
+    for (written, meant) in [("gh:isue", "gh:issue"), ("hg:issue", "gh:issue")] {
+        let all = ["--config", &config, "explain", "--catalog", "gh.json", written];
+        assert_eq!(house.json(&all).get("did_you_mean"), Some(&meant.into()), "{written}");
+        let said = house.run(&all).out;
+        assert!(said.contains("no known server lists this tool"), "{said}");
+        assert!(said.contains(&format!("did you mean {meant}?")), "{said}");
+    }
 }
 
 #[test]

@@ -90,3 +90,13 @@ fn mode_6_a_misspelt_restriction_refuses_its_mode() {
         assert_eq!(house.run(&["modes", "validate"]).code, 1, "{key}");
     }
 }
+
+#[test]
+fn names_of_servers_that_commands_refuse_are_findings_of_files() {
+    let house = House::new();
+    house.write("c.toml", "[servers.\"bad name\"]\ncommand = \"x\"\n[servers.good-name]\ncommand = \"x\"\n");
+    let config = house.path("c.toml").to_string_lossy().into_owned();
+    let said = house.run(&["--config", &config, "lint"]).out;
+    assert!(said.contains("awkward_name") && said.contains("`bad name`"), "{said}");
+    assert_eq!(said.matches("awkward_name").count(), 1, "{said}");
+}

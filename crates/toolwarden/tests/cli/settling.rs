@@ -57,6 +57,18 @@ fn self_6_admin_controls_that_are_not_built_are_refused_when_they_are_set() {
 }
 
 #[test]
+fn a_setting_that_nothing_reads_yet_is_remarked_on() {
+    let house = House::new();
+    let set = house.run(&["settings", "set", "deploys.allowed", "true"]);
+    assert_eq!(set.code, 0, "{}", set.err);
+    assert!(set.err.contains("nothing reads the setting `deploys.allowed` yet"), "{}", set.err);
+    let tool = "[servers.x]\ncommand = \"x\"\n[servers.x.tools.\"y\"]\nrequires_setting = \"deploys.allowed\"\n";
+    house.write(CONFIG, tool);
+    let set = house.run(&["settings", "set", "deploys.allowed", "false"]);
+    assert_eq!((set.code, set.err.as_str()), (0, ""));
+}
+
+#[test]
 fn mistyped_settings_are_refused_with_the_nearest() {
     let house = House::new();
     for (arguments, hint) in [

@@ -20,6 +20,11 @@ pub(super) fn read(report: &mut Report, declared: Declared, node: &Node) -> Vec<
     let mut servers = Vec::new();
     for (key, inner) in report.table("servers", node) {
         if server::check_name(report, key) {
+            if !name::is_server_name(&key.text) {
+                let message = format!("`{}` is awkward in addresses, entries and tool names", name::shown(&key.text));
+                report.warning(key.place, "awkward_name", message);
+                report.help(name::SERVER_NAMES);
+            }
             servers.push(read_server(report, declared, key, inner));
         }
     }

@@ -1,8 +1,9 @@
 //! Whether the port is free or ours, and whether the disk has room for the record.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use toolwarden_control::operations::status::Outcome as StatusOutcome;
 use toolwarden_control::operations::{Nothing, Status};
 use toolwarden_core::name::shown;
 use toolwarden_sources::{ConfigFile, Loaded, Locations};
@@ -17,10 +18,14 @@ const LITTLE: u64 = 1024 * MEBIBYTE;
 const TOO_LITTLE: u64 = 100 * MEBIBYTE;
 
 /// Whether the running server judges by what the files say.
-pub(super) fn policy_in_force(desk: &Desk) -> Option<Check> {
+pub(super) fn policy_in_force(desk: &Desk, locations: &Locations) -> Option<Check> {
     // A server that does not answer is the port's matter.
     let status = desk.ask_server::<Status>(&Nothing {}).ok().flatten()?;
     let Some(refused) = status.refused_policy else {
+        if let Some(message) = other_place(&status, locations) {
+            let next = "run `toolwarden doctor` from there, with the same --config and --workspace";
+            return Some(Check::warning("in force", message, next));
+        }
         let waiting: Vec<_> = status.waits_for_restart.iter().map(|what| shown(what)).collect();
         if waiting.is_empty() {
             return Some(Check::ok("in force", "the running server judges by the policy of these files"));
@@ -36,6 +41,24 @@ pub(super) fn policy_in_force(desk: &Desk) -> Option<Check> {
         message,
         "correct that file, or agree where it says how: files are read again within a second",
     ))
+}
+
+/// Why this examination is not about the files the running server judges by.
+fn other_place(status: &StatusOutcome, locations: &Locations) -> Option<String> {
+    let named = |path: &Option<PathBuf>| {
+        path.as_ref().map_or_else(|| "none".to_owned(), |path| shown(&path.to_string_lossy()).into_owned())
+    };
+    let (config, workspace) = (locations.config_file(), locations.workspace_root());
+    let mut differences = Vec::new();
+    if status.config != config {
+        differences.push(format!("its config is {}, here it is {}", named(&status.config), named(&config)));
+    }
+    // Without a workspace it judges by no files of one, whatever the working directory here.
+    if status.workspace.is_some() && status.workspace != workspace {
+        differences.push(format!("its workspace is {}, here it is {}", named(&status.workspace), named(&workspace)));
+    }
+    let differences = differences.join("; ");
+    (!differences.is_empty()).then(|| format!("the running server judges by other files: {differences}"))
 }
 
 pub(super) fn port(desk: &Desk, loaded: Option<&Loaded>, listen: Option<SocketAddr>) -> Check {

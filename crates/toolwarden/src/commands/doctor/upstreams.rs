@@ -20,8 +20,15 @@ use crate::{environment, serving};
 /// How long a server may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) fn check(loaded: &Loaded, locations: &Locations) -> Vec<Check> {
+pub(super) fn check(loaded: &Loaded, locations: &Locations, desk: &Desk) -> Vec<Check> {
     if loaded.definitions.is_empty() {
+        let running = desk.ask_server::<ServersList>(&Nothing {}).ok().flatten();
+        let names: Vec<String> =
+            running.iter().flat_map(|found| &found.servers).map(|server| shown(&server.name).into_owned()).collect();
+        if !names.is_empty() {
+            let message = format!("none is configured; the running server has {}", names.join(", "));
+            return vec![Check::ok("servers", message)];
+        }
         let next = "add [servers.NAME] to toolwarden.toml, or try `toolwarden serve --demo`";
         return vec![Check::warning("servers", "no server is configured", next)];
     }
