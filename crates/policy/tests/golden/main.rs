@@ -2,6 +2,7 @@
 
 mod admin;
 mod bound;
+mod edges;
 mod kit;
 mod modes;
 mod own_files;

@@ -1,0 +1,45 @@
+//! Edges of the stages that no other table reaches; each was found by changing the code (`make mutants`).
+
+use toolwarden_core::{Call, Door, Layer};
+use toolwarden_policy::input::{AdminInput, RuleFile};
+use toolwarden_policy::is_visible;
+
+use crate::kit::{asked, compile, judged, judged_fetch, listing, origin, person, plain, server, sourced};
+
+#[test]
+fn mode_5_a_denied_address_does_not_hide_fetching() {
+    let mut admin = AdminInput { enabled: true, allowed: sourced(&["ls"]), ..AdminInput::default() };
+    admin.sandboxing.denied_domains = sourced(&["evil.example"]);
+    let mut input = plain();
+    input.base.admin = Some(admin);
+    let policy = compile(&input);
+    let query = asked(&person(), Call::fetch("https://evil.example/"), Door::Mcp);
+    assert_eq!(judged_fetch(&policy, &person(), "https://evil.example/"), "deny domain_denied");
+    assert!(is_visible(&policy, &query), "what may be fetched is not known when tools are listed");
+}
+
+#[test]
+fn gate_10_rules_see_the_host_of_a_fetch_and_none_when_tools_are_listed() {
+    let mut input = plain();
+    let text = "forbid(principal, action, resource) when { context has host && context.host == \"evil.example\" };";
+    input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: text.to_owned() });
+    let policy = compile(&input);
+    assert_eq!(judged_fetch(&policy, &person(), "https://evil.example/"), "deny rule_forbid");
+    assert_eq!(judged_fetch(&policy, &person(), "https://good.example/"), "hold fetch_review");
+    assert!(is_visible(&policy, &asked(&person(), Call::fetch("https://evil.example/"), Door::Mcp)));
+}
+
+#[test]
+fn gate_13_arguments_may_be_as_large_and_as_deep_as_the_limit() {
+    let mut limited = listing(server("db"), &["read"]);
+    limited.limits.request_bytes = Some(11);
+    limited.limits.depth = Some(2);
+    let mut input = plain();
+    input.servers = vec![limited];
+    let policy = compile(&input);
+    let read = |json: &str| judged(&policy, &person(), "db", "read", Some(json));
+    assert_eq!(read("{\"a\":\"123\"}"), "hold not_in_allowlist");
+    assert_eq!(read("{\"a\":\"1234\"}"), "deny request_too_large");
+    assert_eq!(read("{\"a\":[1]}"), "hold not_in_allowlist");
+    assert_eq!(read("{\"a\":[[]]}"), "deny request_too_deep");
+}
