@@ -67,7 +67,7 @@ pub(crate) async fn classify(gateway: &Gateway, asked: &Asked, held: Held<'_>) -
     if matches!(after, Some(Standing::Settled) | None) {
         return Ok(Classified::Held(Some(judged.opinion)));
     }
-    let permit = paid(gateway, asked, held.pending.clone(), &payment)?;
+    let permit = paid(gateway, asked, held.pending.clone(), payment).await?;
     if let Some(Standing::Waits { id, .. }) = after
         && !is_withdrawn(gateway, &id).await
     {

@@ -79,7 +79,8 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
         Verdict::Allow(permit) => Ok(Decided::May(Judged::Call(permit))),
         Verdict::Hold(pending) => match asked.under.get().filter(|under| under.is_used()) {
             Some(under) => {
-                review::goes_on(gateway, asked, *pending, under).map(|permit| Decided::May(Judged::Call(permit)))
+                let permit = review::goes_on(gateway, asked, *pending, under).await;
+                permit.map(|permit| Decided::May(Judged::Call(permit)))
             }
             None => Ok(Decided::Held(pending)),
         },
@@ -89,14 +90,21 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
 /// The policy's answer. A large call is decided away from the threads that serve: reading it can take a while, and others
 /// must not wait for that (WORK-1).
 async fn verdict_on(policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, Refusal> {
-    let is_large = query.call.arguments.as_ref().is_some_and(|arguments| arguments.raw().len() > LARGE);
-    if !is_large {
+    if !is_large(query) {
         return Ok(with_links_followed(policy, query));
     }
     let (policy, query) = (policy.clone(), query.clone());
-    let verdict = tokio::task::spawn_blocking(move || with_links_followed(&policy, &query)).await;
+    elsewhere(move || with_links_followed(&policy, &query)).await
+}
+
+pub(crate) fn is_large(query: &Query) -> bool {
+    query.call.arguments.as_ref().is_some_and(|arguments| arguments.raw().len() > LARGE)
+}
+
+/// Decides away from the threads that serve.
+pub(crate) async fn elsewhere(decide: impl FnOnce() -> Verdict + Send + 'static) -> Result<Verdict, Refusal> {
     // It ended without a word: the gateway is being stopped.
-    verdict.map_err(|_| Refusal::Upstream(Failure::Withdrawn))
+    tokio::task::spawn_blocking(decide).await.map_err(|_| Refusal::Upstream(Failure::Withdrawn))
 }
 
 /// Decides with what the file system says of the paths a call names at this moment (SELF-1), as `explain` does.

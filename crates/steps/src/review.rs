@@ -24,7 +24,7 @@ use toolwarden_sources::lookup;
 use toolwarden_store::state::Approval;
 
 use crate::classify::{Classified, Held, classify};
-use crate::decide::refuse;
+use crate::decide::{elsewhere, is_large, refuse};
 use crate::following;
 use crate::gateway::Gateway;
 use crate::resolve::Asked;
@@ -129,7 +129,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
     };
     if let Some(grant) = grant {
         let payment = toolwarden_review::goes_on(&grant, &pending);
-        let permit = paid(gateway, asked, *pending, &payment)?;
+        let permit = paid(gateway, asked, *pending, payment).await?;
         asked.under.get_or_init(|| Arc::new(Under::given(&grant, Answered::Grant)));
         return Ok(Reviewed::Paid(permit));
     }
@@ -162,7 +162,7 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
                     _ => Err(held(gateway.settings.hold, &pending, None)),
                 };
             };
-            let permit = paid(gateway, asked, *pending, &payment)?;
+            let permit = paid(gateway, asked, *pending, payment).await?;
             asked.under.get_or_init(|| Arc::new(Under::given(&approval.id, Answered::Approval)));
             Ok(Reviewed::Paid(permit))
         }
@@ -355,21 +355,38 @@ pub async fn said_in_client(gateway: &Gateway, asked: &Asked, approval: &str, an
 }
 
 /// A call that left under an approval goes on: what is denied by now is denied, and nobody is asked again.
-pub(crate) fn goes_on(gateway: &Gateway, asked: &Asked, pending: Pending, under: &Under) -> Result<Permit, Refusal> {
+pub(crate) async fn goes_on(
+    gateway: &Gateway,
+    asked: &Asked,
+    pending: Pending,
+    under: &Under,
+) -> Result<Permit, Refusal> {
     let payment = match under.kind {
         // Where a hold has come up that is for persons, this pays nothing.
         Answered::Classifier => toolwarden_classifier::goes_on(&under.id),
         Answered::Approval | Answered::Grant => toolwarden_review::goes_on(&under.id, &pending),
     };
-    paid(gateway, asked, pending, &payment)
+    paid(gateway, asked, pending, payment).await
 }
 
-pub(crate) fn paid(gateway: &Gateway, asked: &Asked, pending: Pending, payment: &Payment) -> Result<Permit, Refusal> {
+pub(crate) async fn paid(
+    gateway: &Gateway,
+    asked: &Asked,
+    pending: Pending,
+    payment: Payment,
+) -> Result<Permit, Refusal> {
     // As of now: the store was waited for since the judge was asked.
-    let policy = gateway.live.snapshot();
+    let (policy, now) = (gateway.live.snapshot(), gateway.clock.now());
     let query = pending.query().clone();
-    let pending = pending.with_files(lookup::files(&policy, &query));
-    match settle(&policy, pending, payment, gateway.clock.now()) {
+    let settled = {
+        let policy = policy.clone();
+        move || {
+            let files = lookup::files(&policy, pending.query());
+            settle(&policy, pending.with_files(files), &payment, now)
+        }
+    };
+    let verdict = if is_large(&query) { elsewhere(settled).await? } else { settled() };
+    match verdict {
         Verdict::Allow(permit) => {
             // Every later step checks by the policy that let it through.
             asked.settled_by.get_or_init(|| policy.clone());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolwarden_conversations::Scope;
 
 use super::doors::{Speech, walk};
-use super::held::{ASKING, house, reason, text};
+use super::held::{ASKING, answer, approval_id, house, reason, text};
 use super::house::{Given, House, ada};
 use super::recorder::Speaks;
 
@@ -49,5 +49,43 @@ fn work_1_a_large_call_is_checked_away_from_the_threads_that_serve() {
         assert!(reason(&said).starts_with("ran"), "{said}");
         assert!(taken.await.is_ok_and(|is_released| is_released));
         assert_eq!(house.recorder.calls().len(), 2);
+    });
+}
+
+#[test]
+fn work_1_a_large_held_call_is_decided_again_away_from_the_threads_that_serve() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+    let Ok(runtime) = runtime else { unreachable!("a runtime is made") };
+    runtime.block_on(async {
+        let house = house(&ASKING, Speaks::Both).await;
+        let arguments = format!(r#"{{"items":[{}0]}}"#, "0,".repeat(100_000));
+        let id = approval_id(&call(&house, &arguments).await);
+        answer(&house, &id, true, "ada").await;
+        let mut large = Box::pin(call(&house, &arguments));
+        // The other thread is taken until the large call waits for it, and taken again behind its first decision.
+        let (let_decide, waits) = mpsc::channel::<()>();
+        let first = tokio::task::spawn_blocking(move || waits.recv().is_ok());
+        match select(large, Box::pin(call(&house, r#"{"n":20}"#))).await {
+            Either::Right((_, still)) => large = still,
+            Either::Left((said, _)) => unreachable!("it was decided on the serving thread: {said}"),
+        }
+        let ((release, released), (begin, begun)) = (mpsc::channel::<()>(), tokio::sync::oneshot::channel());
+        let taken = tokio::task::spawn_blocking(move || begin.send(()).is_ok() && released.recv().is_ok());
+        assert!(let_decide.send(()).is_ok() && begun.await.is_ok() && first.await.is_ok());
+        for number in 0..20 {
+            match select(large, Box::pin(call(&house, &format!(r#"{{"n":{number}}}"#)))).await {
+                Either::Right((said, still)) => {
+                    assert!(!reason(&said).starts_with("ran"), "small calls are held, and answered");
+                    large = still;
+                }
+                Either::Left((said, _)) => unreachable!("it was decided on the serving thread: {said}"),
+            }
+        }
+        assert_eq!(house.recorder.calls().len(), 0);
+        assert!(release.send(()).is_ok());
+        let said = large.await;
+        assert!(reason(&said).starts_with("ran"), "{said}");
+        assert!(taken.await.is_ok_and(|is_released| is_released));
+        assert_eq!(house.recorder.calls().len(), 1);
     });
 }
