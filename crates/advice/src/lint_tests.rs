@@ -163,6 +163,8 @@ fn gate_5_role_patterns() {
         (role(&["get_*", "get_me"], &[]), "note shadowed_pattern file:2"),
         (role(&["nothing.*"], &[]), "warning matches_nothing file:1"),
         (role(&["elsewhere:x"], &[]), "warning matches_nothing file:1"),
+        (role(&[], &["github:get_mee"]), "warning matches_nothing file:1"),
+        (role(&[], &["elsewhere:x", "github:get_*", "db.*"]), "warning matches_nothing file:1"),
         (role(&["a*b"], &[]), "error bad_pattern file:1"),
         (RoleInput { scope: None, ..role(&["get_me"], &[]) }, "error role_scope file:70"),
     ] {
@@ -202,6 +204,54 @@ fn self_6_an_ask_entry_that_protects_nothing_is_a_finding() {
     input.servers.clear();
     assert_eq!(codes(&input), ["warning unknown_server file:1"], "also where no server is configured");
     input.base.auto_run.ask = texts(&["*:delete", "builtin:shell.run"]);
+    assert!(codes(&input).is_empty(), "{:?}", codes(&input));
+}
+
+#[test]
+fn self_6_restrictions_of_tools_that_nobody_lists_are_findings() {
+    let unknown = "warning unknown_tool file:1";
+    let mut input = with_list(&[], &[]);
+    input.base.auto_run.ask = texts(&["github:get_mee"]);
+    assert_eq!(codes(&input), [unknown]);
+    let mut input = with_list(&[], &[]);
+    input.base.auto_run.ask = texts(&["github:*"]);
+    input.base.approvers.second_person = texts(&["github:get_mee"]);
+    assert_eq!(codes(&input), [unknown]);
+    let mut input = with_list(&[], &[]);
+    input.base.approvers.rules =
+        texts(&["github:get_mee"]).into_iter().map(|text| (text, Default::default())).collect();
+    assert_eq!(codes(&input), [unknown]);
+    let mut input = with_list(&[], &[]);
+    let off = serde_json::json!(["github:get_mee", "github:get_me", "get_anything"]);
+    input.base.settings.insert("mcp.tools.disabled".to_owned(), Sourced::new(off, at(1)));
+    assert_eq!(codes(&input), [unknown]);
+    let mut input = with_list(&[], &[]);
+    input.servers.iter_mut().for_each(|server| server.disabled_tools = texts(&["get_mee", "GET_ME"]));
+    assert_eq!(codes(&input), [unknown]);
+    let suggestion = lint(&input)
+        .into_iter()
+        .filter(|finding| finding.code == "unknown_tool")
+        .find_map(|finding| finding.suggestion);
+    assert_eq!(suggestion.as_deref(), Some("did you mean `get_me`?"));
+    let mut input = with_list(&[], &[]);
+    let tool = || ToolInput { origin: Some(at(1)), human_review: true, ..ToolInput::default() };
+    for server in &mut input.servers {
+        for name in ["get_mee", "Get_Me", "resources/read"] {
+            server.tools.insert(name.to_owned(), tool());
+        }
+    }
+    assert_eq!(codes(&input), [unknown]);
+    // Of a server that nobody asked yet nothing can be said.
+    input.servers.iter_mut().for_each(|server| server.catalog = None);
+    assert!(codes(&input).is_empty(), "{:?}", codes(&input));
+}
+
+#[test]
+fn review_4_a_second_person_for_calls_that_need_nobody_is_a_finding() {
+    let mut input = with_list(&[], &[]);
+    input.base.approvers.second_person = texts(&["github:get_me"]);
+    assert_eq!(codes(&input), ["warning second_person_not_asked file:1"]);
+    input.base.auto_run.ask = texts(&["github:*"]);
     assert!(codes(&input).is_empty(), "{:?}", codes(&input));
 }
 

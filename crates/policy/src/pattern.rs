@@ -50,6 +50,12 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// Whether it stands for every name with its beginning.
+    #[must_use]
+    pub fn is_prefix(&self) -> bool {
+        self.is_prefix
+    }
+
     /// Reads a pattern.
     ///
     /// # Errors

@@ -31,6 +31,10 @@ const MOST_DIRECTORIES: usize = 32;
 /// Facts of the paths of a call.
 pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
     let Some(arguments) = &query.call.arguments else { return FileFacts::default() };
+    // Without a workspace only paths from the root or the home can be followed.
+    if query.workspace().is_none() && !arguments.raw().contains(['/', '~', '%', '\\']) {
+        return FileFacts::default();
+    }
     let (paths, pieces) = (BTreeSet::new(), BTreeSet::new());
     let (lines_left, looks_left) = (Some(MOST_LINES), MOST_LOOKS);
     let mut found = Found { places, workspace: query.workspace(), paths, pieces, lines_left, looks_left };

@@ -36,6 +36,11 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     if let Some(admin) = &input.base.admin {
         check_mcp(&admin.mcp_tool_allowlist);
     }
+    check_mcp(&input.base.approvers.second_person);
+    let answered: Vec<Sourced<String>> = input.base.approvers.rules.iter().map(|(entry, _)| entry.clone()).collect();
+    check_mcp(&answered);
+    check_mcp(&switched_off(input));
+    findings.extend(not_asked(input));
     for file in input.local.here() {
         findings.extend(terminal_list(file.terminal_allowlist.as_deref().unwrap_or_default()));
     }
@@ -49,6 +54,30 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     findings.extend(replaced(input));
     findings.extend(over_arguments(input, servers));
     findings
+}
+
+/// The `server:tool` entries of `mcp.tools.disabled`.
+fn switched_off(input: &PolicyInput) -> Vec<Sourced<String>> {
+    let Some(setting) = input.base.settings.get("mcp.tools.disabled") else { return Vec::new() };
+    let texts = setting.value.as_array().into_iter().flatten().filter_map(|value| value.as_str());
+    texts.filter(|text| text.contains(':')).map(|text| Sourced::new(text.to_owned(), setting.origin.clone())).collect()
+}
+
+/// Tools for which a second person is demanded, but only where a call is held: an allowlist or a mode may let it run.
+fn not_asked(input: &PolicyInput) -> Vec<Finding> {
+    let asked: Vec<Entry> = input.base.auto_run.ask.iter().filter_map(|text| Entry::parse(&text.value).ok()).collect();
+    let is_open = |text: &&Sourced<String>| {
+        Entry::parse(&text.value).is_ok_and(|entry| !asked.iter().any(|wider| wider.covers(&entry)))
+    };
+    let open = input.base.approvers.second_person.iter().filter(is_open);
+    open.map(|text| {
+        let shown = name::shown(&text.value);
+        let message =
+            format!("a second person answers calls of `{shown}` that are held; one that is allowed asks nobody");
+        Finding::warning("second_person_not_asked", text.origin.clone(), message)
+            .suggesting(format!("add `{shown}` to `[auto_run] ask`, so that every call is held"))
+    })
+    .collect()
 }
 
 /// A user's list without the entries over arguments, which are looked at by themselves.

@@ -16,6 +16,15 @@ pub(super) fn lint(inputs: &[RoleInput], servers: &Servers) -> Vec<Finding> {
         let disallow: Vec<Pattern> = role.disallow.iter().flatten().filter_map(parse).collect();
         let allow: Vec<(&Sourced<String>, Pattern)> =
             role.allow.iter().flatten().filter_map(|text| Some((text, parse(text)?))).collect();
+        // Patterns that forbid whole families may be meant for servers to come; a name of one server is not.
+        for text in role.disallow.iter().flatten() {
+            let is_one = |pattern: &Pattern| pattern.server.is_some() && !pattern.is_prefix();
+            if parse(text).is_some_and(|pattern| is_one(&pattern) && matches_nothing(&pattern, servers)) {
+                let message =
+                    format!("role `{}`: `{}` forbids no known tool", role.name.value, name::shown(&text.value));
+                findings.push(Finding::warning("matches_nothing", text.origin.clone(), message));
+            }
+        }
         for (index, (text, pattern)) in allow.iter().enumerate() {
             let shown = name::shown(&text.value);
             if disallow.iter().any(|wider| wider.covers(pattern)) {

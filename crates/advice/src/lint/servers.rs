@@ -2,8 +2,12 @@
 //! schemas that cannot be used.
 
 use toolwarden_core::name::shown;
+use toolwarden_core::{BUILTIN_SERVER, Operation};
+use toolwarden_policy::input::ServerInput;
 use toolwarden_policy::servers::{Server, ServerState, Servers, task_scopes};
 use toolwarden_policy::{Finding, PolicyInput};
+
+use super::nearest;
 
 /// Labels that mean something to the shipped rules (GATE-20).
 const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
@@ -25,7 +29,28 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     }
     findings.extend(task_scopes(&input.servers, servers));
     findings.extend(labels(input));
+    findings.extend(input.servers.iter().flat_map(unlisted));
     findings
+}
+
+/// What a file says about tools that their server, whose list is known, does not have: whoever wrote it relies on it.
+fn unlisted(server: &ServerInput) -> Vec<Finding> {
+    let Some(listed) = server.catalog.as_deref().filter(|_| server.name != BUILTIN_SERVER) else { return Vec::new() };
+    let is_listed = |name: &str| listed.iter().any(|tool| tool.name.eq_ignore_ascii_case(name));
+    let is_reserved = |name: &str| Operation::from_reserved_name(name).is_some();
+    let of_tools = server.tools.iter().map(|(name, tool)| (name, tool.origin.as_ref().unwrap_or(&server.origin)));
+    let disabled = server.disabled_tools.iter().map(|text| (&text.value, &text.origin));
+    let unknown = of_tools.chain(disabled).filter(|(name, _)| !is_listed(name) && !is_reserved(name));
+    unknown
+        .map(|(name, origin)| {
+            let message = format!("`{}` lists no tool `{}`, so this does nothing", shown(&server.name), shown(name));
+            let finding = Finding::warning("unknown_tool", origin.clone(), message);
+            match nearest(name, listed.iter().map(|tool| tool.name.as_str())) {
+                Some(close) => finding.suggesting(format!("did you mean `{}`?", shown(close))),
+                None => finding,
+            }
+        })
+        .collect()
 }
 
 /// The tools of a server whose schemas cannot be used, in one finding: a server can list very many.

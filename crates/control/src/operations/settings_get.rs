@@ -5,6 +5,7 @@ use serde_json::Value;
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_core::{Origin, Sourced};
 use toolwarden_policy::AUTO_REVIEW;
+use toolwarden_policy::input::AutoRunInput;
 use toolwarden_sources::records::{label, lists_of};
 
 use crate::clerk::blocking;
@@ -79,26 +80,28 @@ impl Operation for SettingsGet {
             settings.push(Row {
                 key: AUTO_RUN_MODE.to_owned(),
                 value: stored.unwrap_or(base.auto_run.mode).as_str().into(),
-                source: if stored.is_some() { label(&spot) } else { of_config(&opened) },
+                source: if stored.is_some() { label(&spot) } else { of_config(&opened, base.auto_run.mode_is_chosen) },
                 version: version_of(&spot),
             });
             let own = opened.loaded.input.users.get(&user).map(|user| user.protections).unwrap_or_default();
             let config = &base.auto_run;
-            for (name, own, config) in [
-                ("mcp", own.mcp, config.mcp_protection),
-                ("browser", own.browser, config.browser_protection),
-                ("delete", own.delete, config.delete_protection),
+            let shipped = AutoRunInput::default();
+            for (name, own, config, shipped) in [
+                ("mcp", own.mcp, config.mcp_protection, shipped.mcp_protection),
+                ("browser", own.browser, config.browser_protection, shipped.browser_protection),
+                ("delete", own.delete, config.delete_protection, shipped.delete_protection),
             ] {
                 settings.push(Row {
                     key: format!("{PROTECTIONS}{name}"),
                     value: own.unwrap_or(config).into(),
-                    source: if own.is_some() { label(&spot) } else { of_config(&opened) },
+                    source: if own.is_some() { label(&spot) } else { of_config(&opened, config != shipped) },
                     version: version_of(&spot),
                 });
             }
             if !base.settings.contains_key(AUTO_REVIEW) {
                 let (key, value) = (AUTO_REVIEW.to_owned(), base.auto_run.auto_review.into());
-                settings.push(Row { key, value, source: of_config(&opened), version: 0 });
+                let source = of_config(&opened, base.auto_run.auto_review);
+                settings.push(Row { key, value, source, version: 0 });
             }
             settings.sort_by(|one, other| one.key.cmp(&other.key));
             if let Some(key) = &request.key {
@@ -119,9 +122,9 @@ fn spot_of(key: &str) -> Spot {
     }
 }
 
-/// The config has one mode for everybody who stored none.
-fn of_config(opened: &place::Opened) -> String {
-    let path = opened.loaded.config_path.as_ref();
+/// What the config says counts for everybody who stored nothing; where it says what would count anyway, that is the default.
+fn of_config(opened: &place::Opened, is_set: bool) -> String {
+    let path = opened.loaded.config_path.as_ref().filter(|_| is_set);
     path.map_or("default".to_owned(), |path| {
         Origin::record(toolwarden_core::Layer::Config, path.to_string_lossy()).to_string()
     })

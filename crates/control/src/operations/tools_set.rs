@@ -1,9 +1,10 @@
 //! Switches a tool off or on for everyone (GATE-9), or says which side of the house may use it (GATE-7).
 
 use serde::{Deserialize, Serialize};
-use toolwarden_core::Origin;
+use toolwarden_core::call::{FETCH_TOOL, SHELL_TOOL};
 use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
+use toolwarden_core::{BUILTIN_SERVER, Origin};
 use toolwarden_policy::input::ServerInput;
 use toolwarden_sources::records::{StoredTool, label};
 
@@ -107,13 +108,14 @@ pub(super) fn as_registered(opened: &Opened, written: &str) -> String {
 /// A name that no server is known to have may be a slip, and a switch for it switches nothing.
 fn unknown(opened: &Opened, tool: &str) -> Option<Remark> {
     let (server, name) = tool.split_once(':').map_or((None, tool), |(server, name)| (Some(server), name));
+    let is_builtin = matches!(server, None | Some(BUILTIN_SERVER)) && [SHELL_TOOL, FETCH_TOOL].contains(&name);
     let mut servers = opened.loaded.input.servers.iter().filter(|known| server.is_none_or(|of| known.name == of));
     // Of a server that was not reached yet nobody knows what it lists.
     let may_have = |known: &ServerInput| {
         let listed = known.catalog.as_ref();
         listed.is_none_or(|listed| name == "*" || listed.iter().any(|tool| tool.name.eq_ignore_ascii_case(name)))
     };
-    if opened.is_blind || server == Some("*") || servers.any(may_have) {
+    if opened.is_blind || is_builtin || server == Some("*") || servers.any(may_have) {
         return None;
     }
     let message = format!("no server is known to have `{}`: it counts once one has", shown(tool));

@@ -2,7 +2,7 @@
 
 use toolwarden_core::{Call, Door, Layer};
 use toolwarden_policy::input::{AdminInput, RuleFile};
-use toolwarden_policy::is_visible;
+use toolwarden_policy::{is_visible, needs_labels_met};
 
 use crate::kit::{asked, compile, judged, judged_fetch, listing, origin, person, plain, server, sourced};
 
@@ -42,4 +42,27 @@ fn gate_13_arguments_may_be_as_large_and_as_deep_as_the_limit() {
     assert_eq!(read("{\"a\":\"1234\"}"), "deny request_too_large");
     assert_eq!(read("{\"a\":[1]}"), "hold not_in_allowlist");
     assert_eq!(read("{\"a\":[[]]}"), "deny request_too_deep");
+}
+
+#[test]
+fn gate_20_labels_met_are_needed_where_a_rule_asks_for_them() {
+    let labelled = |name: &str, labels: &[&str]| {
+        let mut server = listing(server(name), &["go"]);
+        server.labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        server
+    };
+    let needs = |servers: &[(&str, &[&str])], called: &str, rules: &str| {
+        let mut input = plain();
+        input.servers = servers.iter().map(|(name, labels)| labelled(name, labels)).collect();
+        if !rules.is_empty() {
+            input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: rules.to_owned() });
+        }
+        needs_labels_met(&compile(&input), &asked(&person(), Call::mcp(called, "go", None), Door::Mcp))
+    };
+    let flow: &[(&str, &[&str])] = &[("mail", &["sends_out"]), ("web", &["reads_untrusted"]), ("plain", &[])];
+    assert!(needs(flow, "mail", ""), "the shipped rule on what sends out asks");
+    assert!(!needs(flow, "plain", ""), "no rule concerns it");
+    assert!(!needs(&[("mail", &[]), ("web", &[])], "mail", ""), "nothing has labels, so none was met");
+    let asks = "forbid(principal, action, resource) when { context.seen.contains(\"reads_untrusted\") };";
+    assert!(needs(flow, "plain", asks));
 }

@@ -28,10 +28,11 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
     }
     match wire::load_here(&desk)? {
         Ok(loaded) => {
-            let loaded = wire::complete(loaded, desk.locations(), arguments)?;
+            let mut loaded = wire::complete(loaded, desk.locations(), arguments)?;
+            // Tools that servers listed to a gateway. A record that cannot be read is `doctor`'s to say.
+            let _ = pins::fill(desk.locations(), &mut loaded.input);
             let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
             findings.extend(at_start(&loaded));
-            findings.extend(seen_schemas(desk.locations(), &loaded.input));
             Ok(findings)
         }
         Err(Refusal::Faults { findings, .. }) => {
@@ -41,8 +42,7 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
     }
 }
 
-/// Schemas that cannot be used, of tools that servers listed to a gateway. Tools of a given catalog are found by `lint`
-/// itself; a record that cannot be read is `doctor`'s to say.
+/// Schemas that cannot be used, of tools that servers listed to a gateway, for `doctor`.
 pub(super) fn seen_schemas(locations: &Locations, input: &PolicyInput) -> Vec<Finding> {
     let mut seen = PolicyInput { servers: input.servers.clone(), ..PolicyInput::default() };
     seen.servers.retain(|server| server.catalog.is_none());

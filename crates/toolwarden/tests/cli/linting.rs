@@ -1,6 +1,7 @@
 //! `lint`, `modes validate` and `rules check`: findings with place, what, and what to do.
 
 use crate::house::{House, PERMISSIONS};
+use crate::server::Server;
 
 #[test]
 fn lint_finds_what_is_wrong_here() {
@@ -99,4 +100,21 @@ fn names_of_servers_that_commands_refuse_are_findings_of_files() {
     let said = house.run(&["--config", &config, "lint"]).out;
     assert!(said.contains("awkward_name") && said.contains("`bad name`"), "{said}");
     assert_eq!(said.matches("awkward_name").count(), 1, "{said}");
+}
+
+#[test]
+fn self_6_lint_knows_the_tools_that_a_gateway_has_seen() {
+    let house = House::new();
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    let config = "home/.config/toolwarden/toolwarden.toml";
+    let servers = format!("[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n");
+    house.write(config, &format!("[auto_run]\nask = [\"notes:wirte_note\"]\n{servers}"));
+    assert_eq!(house.run(&["lint"]).out, "no findings\n", "nobody knows its tools yet");
+    drop(Server::start(&house));
+    let said = house.run(&["lint"]).out;
+    assert!(said.contains("unknown_tool") && said.contains("did you mean `notes:write_note`?"), "{said}");
+    // What every gateway has built in is no unknown tool.
+    let disabled = house.run(&["tools", "disable", "web.fetch"]);
+    assert_eq!((disabled.code, disabled.err.as_str()), (0, ""));
+    assert!(house.run(&["tools", "disable", "notes:wirte_note"]).err.contains("no server is known to have"));
 }

@@ -57,6 +57,21 @@ fn self_6_admin_controls_that_are_not_built_are_refused_when_they_are_set() {
 }
 
 #[test]
+fn settings_say_where_they_are_set() {
+    let house = House::new();
+    house.write(CONFIG, "[auto_run]\nask = [\"a:b\"]\nprotections = { mcp = true }\n[servers.a]\ncommand = \"a\"\n");
+    let row = |key: &str| {
+        let listed = house.run(&["settings", "get"]).out;
+        listed.lines().find(|line| line.starts_with(key)).map(str::to_owned).unwrap_or_default()
+    };
+    assert!(row("auto_run.mode").ends_with("default"), "{}", row("auto_run.mode"));
+    assert!(row("auto_run.protections.delete").ends_with("default"));
+    assert!(row("auto_run.protections.mcp").ends_with("toolwarden.toml"), "{}", row("auto_run.protections.mcp"));
+    house.write(CONFIG, "[auto_run]\nmode = \"use_allowlist\"\n");
+    assert!(row("auto_run.mode").ends_with("toolwarden.toml"), "{}", row("auto_run.mode"));
+}
+
+#[test]
 fn a_setting_that_nothing_reads_yet_is_remarked_on() {
     let house = House::new();
     let set = house.run(&["settings", "set", "deploys.allowed", "true"]);
