@@ -1,10 +1,13 @@
 //! Edges of the stages that no other table reaches; each was found by changing the code (`make mutants`).
 
-use toolwarden_core::{Call, Door, Layer};
-use toolwarden_policy::input::{AdminInput, RuleFile};
-use toolwarden_policy::{is_visible, needs_labels_met};
+use std::sync::Arc;
 
-use crate::kit::{asked, compile, judged, judged_fetch, listing, origin, person, plain, server, sourced};
+use jiff::{SignedDuration, Timestamp};
+use toolwarden_core::{Call, Caller, Door, Layer};
+use toolwarden_policy::input::{AdminInput, RuleFile};
+use toolwarden_policy::{decide, is_visible, needs_labels_met};
+
+use crate::kit::{agent, asked, compile, judged, judged_fetch, listing, now, origin, person, plain, server, sourced};
 
 #[test]
 fn mode_5_a_denied_address_does_not_hide_fetching() {
@@ -65,4 +68,31 @@ fn gate_20_labels_met_are_needed_where_a_rule_asks_for_them() {
     assert!(!needs(&[("mail", &[]), ("web", &[])], "mail", ""), "nothing has labels, so none was met");
     let asks = "forbid(principal, action, resource) when { context.seen.contains(\"reads_untrusted\") };";
     assert!(needs(flow, "plain", asks));
+}
+
+#[test]
+fn mode_11_an_answer_lasts_until_the_token_ends_and_not_beyond_a_rule_on_time() {
+    let until = |caller: &Arc<Caller>, rules: &str| {
+        let mut input = plain();
+        input.servers = vec![listing(server("db"), &["db.read"])];
+        if !rules.is_empty() {
+            input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: rules.to_owned() });
+        }
+        let query = asked(caller, Call::mcp("db", "db.read", None), Door::Mcp);
+        decide(&compile(&input), &query).explanation().valid_until
+    };
+    let ending = |end: Timestamp| {
+        let mut caller = agent("pm").as_ref().clone();
+        caller.token.expires_at = Some(end);
+        Arc::new(caller)
+    };
+    let later = now().checked_add(SignedDuration::from_secs(60)).unwrap_or_default();
+    assert_eq!(until(&person(), ""), None, "nothing ends it");
+    assert_eq!(until(&ending(later), ""), Some(later));
+    assert_eq!(until(&ending(now()), ""), None, "an end that has come changes nothing any more");
+    let on_time = "forbid(principal, action, resource) when { context.now < datetime(\"1960-01-01\") };";
+    assert_eq!(until(&person(), on_time), Some(now()), "a rule may answer otherwise in the next moment");
+    assert_eq!(until(&ending(later), on_time), Some(now()));
+    let elsewhere = "forbid(principal, action, resource == Mcp::Tool::\"db:other\") when { context.now < datetime(\"1960-01-01\") };";
+    assert_eq!(until(&person(), elsewhere), None, "a rule about another tool does not end it");
 }
