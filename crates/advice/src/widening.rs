@@ -5,6 +5,7 @@
 //! cheaply, it says that something changed. Payers and launches count, too, though no decision shows them.
 
 mod admin;
+mod approvers;
 mod auto_run;
 mod entries;
 mod limits;
@@ -52,6 +53,7 @@ pub fn widens(before: &PolicySet, after: &PolicySet) -> Vec<Widening> {
     settings::compare(before, after, &mut found);
     servers::compare(before, after, &mut found);
     limits::compare(before, after, &mut found);
+    approvers::compare(before, after, &mut found);
     found.0
 }
 

@@ -5,7 +5,7 @@
 mod kit;
 
 use toolwarden_advice::widens;
-use toolwarden_core::{Layer, Origin, Sourced};
+use toolwarden_core::{ApprovalNeeds, Layer, Origin, Sourced};
 use toolwarden_policy::PolicyInput;
 use toolwarden_policy::input::{
     AdminInput, ArgumentCondition, AutoRunMode, Declared, Launch, PermissionsInput, RoleInput, RuleFile, Scope,
@@ -23,6 +23,10 @@ fn policy() -> PolicyInput {
     input.base.auto_run.mcp_protection = true;
     input.base.auto_run.require_mode = true;
     input.base.limits.depth = Some(20);
+    input.base.approvers.everywhere = vec!["ada".to_owned(), "group:ops".to_owned()];
+    input.base.approvers.second_person = sourced(&["db:drop"]);
+    let needs = ApprovalNeeds { approvers: vec!["bob".to_owned()], reason: true, ..ApprovalNeeds::default() };
+    input.base.approvers.rules = sourced(&["web:*"]).into_iter().map(|entry| (entry, needs.clone())).collect();
     input.base.protected_paths = vec!["/home/ada/.config/toolwarden".into(), "/w/.roomodes".into()];
     input
         .base
@@ -186,6 +190,13 @@ const WIDENINGS: &[(&str, Edit)] = &[
     ("server_enabled", |input| with_database(input, |server| server.default_enabled = true)),
     ("tool_on", |input| with_database(input, |server| server.disabled_tools.clear())),
     ("limit_raised", |input| with_database(input, |server| server.limits.request_bytes = Some(200))),
+    ("approvers", |input| input.base.approvers.second_person.clear()),
+    ("approvers", |input| input.base.approvers.everywhere.clear()),
+    ("approvers", |input| input.base.approvers.everywhere.push("eve".to_owned())),
+    ("approvers", |input| {
+        input.base.approvers.rules.iter_mut().for_each(|(_, needs)| needs.approvers.push("ada".to_owned()))
+    }),
+    ("approvers", |input| input.base.approvers.rules.iter_mut().for_each(|(_, needs)| needs.reason = false)),
     ("limit_raised", |input| with_database(input, |server| server.limits.request_bytes = None)),
     ("limit_raised", |input| with_database(input, |server| server.limits.per_minute = None)),
     ("limit_raised", |input| input.base.limits.depth = None),

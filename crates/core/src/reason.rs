@@ -90,6 +90,7 @@ reasons! {
     RuleForbid "rule_forbid" Deny [] "a rule forbids this call" "change the rule";
     RuleNoPermit "rule_no_permit" Deny [] "no rule permits this call" "add a permit, or switch the shipped rules on";
     RuleError "rule_error" Deny [] "a rule could not be evaluated, so the call is denied" "repair the rule, or send arguments it can look at";
+    CannotBeHeld "cannot_be_held" Deny [] "a person would have to answer this first, and prompts and completion cannot wait for one" "take the `ask` entry, the review or the rule with `@hold` off for prompts and completion of this server";
     SchemaViolation "schema_violation" Deny [] "the arguments break the tool's input schema" "correct the arguments";
     SchemaUnusable "schema_unusable" Deny [] "a schema of the tool cannot be used, so nobody can tell whether a call fits it" "have the server's author repair the schema; `toolwarden tools list` says what is wrong with it";
     RequestTooLarge "request_too_large" Deny [] "the request is larger than the limit" "send less, or raise the limit";

@@ -101,10 +101,12 @@ impl Live {
         held: &[ServerInput],
         seen: impl Fn(&str) -> Seen,
     ) -> Result<(PolicySet, Vec<ServerInput>), Refused> {
-        for server in &mut servers {
+        let mut learned = Vec::new();
+        for (place, server) in servers.iter_mut().enumerate() {
             if server.catalog.is_some() {
                 continue;
             }
+            learned.push(place);
             let Seen { tools, is_same } = seen(&server.name);
             let is_known = |known: &&ServerInput| known.name == server.name && known.launch == server.launch;
             let known = held.iter().find(is_known).filter(|_| is_same);
@@ -114,7 +116,14 @@ impl Live {
             }
         }
         // The version its store has it under, so that records, `/readyz` and the history speak of the same.
-        Ok((policy.with_servers(policy.version(), &servers)?, servers))
+        match policy.with_servers(policy.version(), &servers) {
+            Ok(next) => Ok((next, servers)),
+            // Rules that were in force before are not at fault.
+            Err(_) if policy.has_rules_of(&self.policy.load()) => {
+                without_what_stands_in_the_way(policy, servers, &learned)
+            }
+            Err(refused) => Err(refused),
+        }
     }
 
     /// The servers as they are configured, without what they list.
@@ -163,6 +172,36 @@ impl Live {
             }
         }
     }
+}
+
+/// The policy with what servers list, but for those whose lists its rules cannot be checked with: what one server lists
+/// does not keep a policy from being in force. Tools of such a server are unknown, and so refused.
+fn without_what_stands_in_the_way(
+    policy: &PolicySet,
+    mut servers: Vec<ServerInput>,
+    learned: &[usize],
+) -> Result<(PolicySet, Vec<ServerInput>), Refused> {
+    let mut lists: Vec<(usize, Option<Vec<ToolDefinition>>)> = Vec::new();
+    for place in learned {
+        lists.push((*place, servers.get_mut(*place).and_then(|server| server.catalog.take())));
+    }
+    // Without any of them: where this is refused, too, it is the policy's own fault.
+    let mut next = policy.with_servers(policy.version(), &servers)?;
+    for (place, list) in lists.into_iter().filter(|(_, list)| list.is_some()) {
+        let Some(server) = servers.get_mut(place) else { continue };
+        server.catalog = list;
+        let name = server.name.clone();
+        match policy.with_servers(policy.version(), &servers) {
+            Ok(with_list) => next = with_list,
+            Err(refused) => {
+                tracing::error!(server = name, "{refused}: its tools are refused until the rules are repaired");
+                if let Some(server) = servers.get_mut(place) {
+                    server.catalog = None;
+                }
+            }
+        }
+    }
+    Ok((next, servers))
 }
 
 /// Adds what is new and replaces what differs; says whether anything did.
@@ -223,3 +262,7 @@ fn a_server_makes_itself_known_with_so_many_tools_and_no_more() {
     assert!(merge(&mut catalog, "s", std::slice::from_ref(&changed)));
     assert_eq!(catalog.get(3), Some(&changed));
 }
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -14,6 +14,8 @@ const LONGEST_TOKEN: usize = 256;
 const LONGEST_PLAIN_TOKEN: usize = 64;
 /// An integer of 64 bits with its sign.
 const LONGEST_NUMBER: usize = 20;
+/// Largest capabilities that travel with a call somebody answered for.
+const LARGEST_PLAIN: usize = 2_048;
 const LARGEST_OBJECT: usize = 64 * 1024;
 const LONGEST_NAME: usize = 128;
 /// What the standard asks everybody to pass on.
@@ -159,7 +161,10 @@ fn capabilities(value: Value<'_>, answered: Answered) -> Fit {
         // A modern server needs the member.
         _ if is_large => Fit::As("{}".to_owned()),
         Answered::No => Fit::AsItIs,
-        Answered::Yes => Fit::As(plain_capabilities(value)),
+        Answered::Yes => {
+            let plain = plain_capabilities(value);
+            Fit::As(if plain.len() <= LARGEST_PLAIN { plain } else { "{}".to_owned() })
+        }
     }
 }
 

@@ -81,6 +81,10 @@ fn review_5_what_is_no_part_of_the_digest_is_of_its_form_or_left_out() {
     let able = json!({ "roots": { "listChanged": true }, "experimental": { "x": { "run": "rm" }, "a b": {} }, "n": 5 });
     let shown = member("io.modelcontextprotocol/clientCapabilities", &able, Answered::Yes);
     assert_eq!(shown, Some(json!({ "roots": { "listChanged": true }, "experimental": { "x": {} } })));
+    let many: serde_json::Map<String, Value> =
+        (0..100).map(|number| (format!("word-of-data-{number}"), json!({}))).collect();
+    let shown = member("io.modelcontextprotocol/clientCapabilities", &Value::Object(many), Answered::Yes);
+    assert_eq!(shown, Some(json!({})), "names say too much, too");
 }
 
 /// Whether a member that travels with an approved call is of the stated form: letters of names, and bounded.

@@ -46,6 +46,10 @@ fn everything_else_is_refused() {
     ] {
         assert!(one(text).is_err(), "{text}");
     }
+    // An id goes to the server, and nobody who approves a call is shown it.
+    let with_id = |id: &str| one(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)).is_ok();
+    assert!(with_id(&format!("\"{}\"", "a".repeat(128))) && !with_id(&format!("\"{}\"", "a".repeat(129))));
+    assert!(with_id(&"1".repeat(130)) && !with_id(&"1".repeat(131)));
     assert!(super::read_one(b"\xff", Limits::DEFAULT).is_err());
 }
 

@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::input::ApproversInput;
 
 /// The rules, compiled.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Approvers {
     everywhere: Vec<String>,
     entries: Vec<(Entry, ApprovalNeeds)>,
@@ -38,6 +38,10 @@ impl Approvers {
         entries.sort_by_key(|(entry, _)| (entry.server != Side::Any, entry.tool != Side::Any));
         let everywhere = input.everywhere.clone();
         if faults.is_empty() { Ok(Self { everywhere, entries }) } else { Err(faults) }
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().map(|(entry, _)| entry)
     }
 
     /// Whether something is said of how persons answer calls of this tool: then a machine does not.

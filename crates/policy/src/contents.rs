@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use toolwarden_core::{ApprovalNeeds, Entry};
+
 use crate::input::{AutoRunInput, AutoRunMode, OwnProtections};
 use crate::lists::{Admin, Lists, LocalLayer, UserLayer};
 use crate::set::PolicySet;
@@ -66,6 +68,23 @@ impl PolicySet {
 }
 
 impl<'a> Contents<'a> {
+    /// The entries that say who may answer held calls, and how.
+    pub fn approver_entries(self) -> impl Iterator<Item = &'a Entry> {
+        self.0.base().approvers.entries()
+    }
+
+    /// What an answer to a call of a tool needs.
+    #[must_use]
+    pub fn approval_needs(self, server: &str, tool: &str) -> ApprovalNeeds {
+        self.0.base().approvers.needs(server, tool)
+    }
+
+    /// Whether both say the same of answers.
+    #[must_use]
+    pub fn same_approvers(self, other: Contents<'_>) -> bool {
+        self.0.base().approvers == other.0.base().approvers
+    }
+
     #[must_use]
     pub fn auto_run(self) -> &'a AutoRunInput {
         &self.0.base().auto_run

@@ -7,7 +7,7 @@ use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage};
 
 use crate::authorize::{Authorization, authorize, facts};
 use crate::autorun::{AutoRun, auto_run};
-use crate::holds::mandatory_holds;
+use crate::holds::{is_never_held, mandatory_holds};
 use crate::permit::Permit;
 use crate::query::{Launcher, Query, Tracing};
 use crate::set::PolicySet;
@@ -23,6 +23,9 @@ pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
         return Verdict::Deny(Box::new(denied(&subject, authorization)));
     }
     let mut holds = mandatory_holds(&subject, authorization.hold.clone());
+    if let Some(hold) = holds.first().filter(|_| is_never_held(&subject)) {
+        return Verdict::Deny(Box::new(cannot_be_held(&subject, hold, authorization.trace)));
+    }
     let auto_run = auto_run(&subject);
     let mut trace = authorization.trace;
     if query.tracing == Tracing::Full {
@@ -59,6 +62,16 @@ pub fn needs_labels_met(policy: &PolicySet, query: &Query) -> bool {
     let rules = &policy.base().rules;
     rules.may_depend_on_labels_met(policy.servers().have_labels())
         && rules.depend_on_labels_met(&facts(&Subject::new(policy, query)))
+}
+
+/// What nobody can be asked about is denied.
+fn cannot_be_held(subject: &Subject<'_>, hold: &Step, mut trace: Vec<(Stage, Step)>) -> Explanation {
+    let why = hold.reason().map_or("", Reason::code);
+    let step = Step::because(Reason::CannotBeHeld).by(hold.rule.clone()).noting(why);
+    if subject.query.tracing == Tracing::Full {
+        trace.push((Stage::MandatoryHold, step.clone()));
+    }
+    explain(subject, Stage::MandatoryHold, step, trace)
 }
 
 fn denied(subject: &Subject<'_>, authorization: Authorization) -> Explanation {

@@ -12,12 +12,19 @@ use crate::subject::Subject;
 use crate::verdict::Step;
 
 pub(crate) fn mandatory_holds(subject: &Subject<'_>, of_rules: Option<Step>) -> Vec<Step> {
-    let is_off = weak::is(Weakness::Holds);
-    if is_off || matches!(subject.operation(), Operation::GetPrompt | Operation::Complete) {
+    if weak::is(Weakness::Holds) {
         return Vec::new();
+    }
+    if is_never_held(subject) {
+        return [ask(subject), human_review(subject), of_rules].into_iter().flatten().collect();
     }
     let holds = [definition(subject), self_protection(subject), ask(subject), human_review(subject), of_rules];
     holds.into_iter().flatten().collect()
+}
+
+/// Whether a call cannot wait for anybody (MODE-4): what would hold it denies it.
+pub(crate) fn is_never_held(subject: &Subject<'_>) -> bool {
+    matches!(subject.operation(), Operation::GetPrompt | Operation::Complete)
 }
 
 fn definition(subject: &Subject<'_>) -> Option<Step> {

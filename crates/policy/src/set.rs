@@ -136,6 +136,13 @@ impl PolicySet {
         changed
     }
 
+    /// Whether both have the same rules, wherever these are written.
+    #[must_use]
+    pub fn has_rules_of(&self, other: &Self) -> bool {
+        let (own, others) = (self.base().rules.all(), other.base().rules.all());
+        own.len() == others.len() && own.iter().zip(others).all(|(one, other)| one.policy == other.policy)
+    }
+
     /// The same policy with other servers. Rules typed by their tools are checked again.
     ///
     /// # Errors

@@ -94,7 +94,7 @@ impl Places {
             hints: any_case(hints(&places)),
             run_directories: any_case(["~", "$home", "${home"].map(str::to_owned).into_iter().chain(hidden).collect()),
             run_names: any_case(
-                last_names.iter().cloned().chain(["toolwarden", "/proc/", "/dev/"].map(str::to_owned)).collect(),
+                last_names.iter().cloned().chain(["toolwarden", "/proc/"].map(str::to_owned)).collect(),
             ),
             last_names: AhoCorasick::new(last_names).ok(),
             is_wide: places.iter().flat_map(|place| &place.parts).any(|part| !part.is_ascii()),

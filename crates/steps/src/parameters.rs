@@ -22,10 +22,9 @@ pub fn check(gateway: &Gateway, asked: &Asked) -> Result<(), Refusal> {
     let policy = asked.policy(gateway);
     let tool = policy.servers().get(&asked.upstream.name).and_then(|server| server.tool(&asked.query.call.tool));
     let schema = tool.and_then(|tool| tool.definition.as_ref()?.input_schema.as_ref());
-    let Some(schema) = schema else { return Ok(()) };
+    let schema = schema.unwrap_or(&serde_json::Value::Null);
     let arguments = asked.query.call.arguments.as_ref().map(toolwarden_core::json::Part::value);
-    parameters::compare_all(schema, arguments, &asked.arrival.headers, 0)
-        .map_err(|what| Refusal::Rung(Rung::Header(what)))
+    parameters::compare_all(schema, arguments, &asked.arrival.headers).map_err(|what| Refusal::Rung(Rung::Header(what)))
 }
 
 /// The headers that mirror a modern request which came without any: over a pipe.

@@ -147,7 +147,10 @@ impl Request {
             return wrong("the workspace must be an absolute path".to_owned());
         }
         let bearer = match (self.person, &self.role) {
-            (true, None) => Bearer::Person,
+            (true, None) => {
+                self.check_person()?;
+                Bearer::Person
+            }
             (false, Some(role)) => {
                 self.check_agent(policy, role)?;
                 Bearer::Agent
@@ -187,6 +190,20 @@ impl Request {
             max_calls: self.max_calls,
             ancestors: Vec::new(),
         })
+    }
+
+    /// What restricts agents does nothing for a person, who chooses a mode in the address or with `--mode` (MODE-8).
+    fn check_person(&self) -> Result<(), ControlError> {
+        let wrong = |what: &str| {
+            Err(ControlError::BadInput(format!("{what} restrict agents: a person's token cannot have them")))
+        };
+        if !self.modes.is_empty() {
+            return wrong("modes");
+        }
+        if !self.task_tools.is_empty() {
+            return wrong("task tools");
+        }
+        Ok(())
     }
 
     /// GATE-3: what the token of a role must carry; and what only persons can have.

@@ -128,10 +128,13 @@ impl HttpLink {
         if let Some(session) = &self.session {
             sent.insert(headers::SESSION, session.clone());
         }
+        // Those of a call were compared with its arguments; nothing else has parameters.
+        let is_call =
+            from_client.and_then(|sent| sent.get(headers::METHOD)).is_some_and(|method| method == "tools/call");
         let mirrors = |name: &http::HeaderName| {
             *name == headers::METHOD
                 || *name == headers::NAME
-                || name.as_str().starts_with(headers::PARAMETER_PREFIX)
+                || (is_call && name.as_str().starts_with(headers::PARAMETER_PREFIX))
                 || weak::is(Weakness::Headers)
         };
         // Checked against the body by the ladder; everything else a client sends stays here.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use toolwarden_core::{Call, Caller, Door, Layer};
-use toolwarden_policy::input::{AdminInput, RuleFile};
-use toolwarden_policy::{decide, is_visible, needs_labels_met};
+use toolwarden_policy::input::{AdminInput, AutoRunMode, RuleFile, ToolInput};
+use toolwarden_policy::{PolicyInput, decide, is_visible, needs_labels_met};
 
 use crate::kit::{agent, asked, compile, judged, judged_fetch, listing, now, origin, person, plain, server, sourced};
 
@@ -95,4 +95,39 @@ fn mode_11_an_answer_lasts_until_the_token_ends_and_not_beyond_a_rule_on_time() 
     assert_eq!(until(&ending(later), on_time), Some(now()));
     let elsewhere = "forbid(principal, action, resource == Mcp::Tool::\"db:other\") when { context.now < datetime(\"1960-01-01\") };";
     assert_eq!(until(&person(), elsewhere), None, "a rule about another tool does not end it");
+}
+
+#[test]
+fn core_4_what_cannot_wait_for_a_person_is_denied() {
+    let prompt = r#"{"name":"p","arguments":{"a":"x"}}"#;
+    let ask = |change: &dyn Fn(&mut PolicyInput), tool: &str| {
+        let mut input = plain();
+        input.base.auto_run.mode = AutoRunMode::RunEverything;
+        input.servers = vec![listing(server("mail"), &["send"]), listing(server("other"), &["x"])];
+        change(&mut input);
+        judged(&compile(&input), &person(), "mail", tool, Some(prompt))
+    };
+    let rule = |text: &str| {
+        let text = text.to_owned();
+        move |input: &mut PolicyInput| {
+            input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: text.clone() })
+        }
+    };
+    let review = |input: &mut PolicyInput| {
+        let tool = ToolInput { human_review: true, ..ToolInput::default() };
+        for server in &mut input.servers {
+            server.tools.insert("prompts/get".to_owned(), tool.clone());
+            server.tools.insert("completion/complete".to_owned(), tool.clone());
+        }
+    };
+    for tool in ["prompts/get", "completion/complete"] {
+        assert_eq!(ask(&|_| {}, tool), "allow never_held");
+        let hold = rule("@hold(\"why\")\nforbid(principal, action, resource in Mcp::Server::\"mail\");");
+        assert_eq!(ask(&hold, tool), "deny cannot_be_held");
+        let elsewhere = rule("@hold(\"why\")\nforbid(principal, action, resource in Mcp::Server::\"other\");");
+        assert_eq!(ask(&elsewhere, tool), "allow never_held");
+        assert_eq!(ask(&|input| input.base.auto_run.ask = sourced(&["mail:*"]), tool), "deny cannot_be_held");
+        assert_eq!(ask(&|input| input.base.auto_run.ask = sourced(&["mail:send"]), tool), "allow never_held");
+        assert_eq!(ask(&review, tool), "deny cannot_be_held");
+    }
 }

@@ -297,6 +297,7 @@ fn read_switches(report: &mut Report, key: &Key, value: &Node, found: &mut Serve
         "defaultEnabled" => found.input.default_enabled = report.boolean(&key.text, value) == Some(true),
         "disabledTools" => {
             found.input.disabled_tools = server::tool_names(report, key, value, Layer::WorkspaceFile);
+            server::refuse_patterns(report, key, value);
         }
         "alwaysAllow" | "autoApprove" => {
             found.offered_always_allow.extend(server::tool_names(report, key, value, Layer::Settings));

@@ -304,6 +304,20 @@ pub(super) fn secrets(report: &mut Report, key: &Key, node: &Node) -> BTreeMap<S
     found
 }
 
+/// A list that switches tools off holds names alone: whoever writes `*` relies on it.
+pub(super) fn refuse_patterns(report: &mut Report, key: &Key, node: &Node) {
+    let Value::List(items) = &node.value else { return };
+    for item in items {
+        let Value::String(text) = &item.value else { continue };
+        if name::check(text).is_err() || text.contains('*') {
+            let message =
+                format!("`{}` of `{}` names no tool: patterns switch nothing off", name::shown(text), key.text);
+            report.error(item.place, "invalid_name", message);
+            report.help("name each tool, or set `enabled = false` for the whole server");
+        }
+    }
+}
+
 /// Tool names of a list; invalid ones are warned about, and kept only where they can but deny.
 pub(super) fn tool_names(
     report: &mut Report,

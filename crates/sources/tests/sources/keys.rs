@@ -398,3 +398,20 @@ fn self_6_share_is_enforced_or_refused() {
     let said = check_bytes("f", SourceKind::Config, b"[servers.s]\ncommand = \"s\"\nmay_ask = [\"elictation\"]\n");
     assert_eq!(said.first().map(|one| one.code), Some("unknown_value"), "{said:?}");
 }
+
+#[test]
+fn self_6_a_pattern_among_disabled_tools_is_refused_or_turns_its_server_off() -> Outcome {
+    for written in ["*", "he*", "up:held", "", "a\u{202e}b"] {
+        let home = Home::new()?;
+        home.write("work/.mcp.json", &format!(r#"{{"mcpServers": {{"a": {{"command": "a", "disabledTools": [{written:?}]}}, "b": {{"command": "b"}}}}}}"#).replace("\\u{202e}", "\\u202e"))?;
+        home.trust()?;
+        let loaded = home.load()?;
+        let is_off = |name: &str| loaded.definitions.iter().any(|one| one.input.name == name && one.faulty);
+        assert!(is_off("a") && !is_off("b"), "{written:?}");
+        let text =
+            format!("[servers.a]\ncommand = \"a\"\ndisabled_tools = [{written:?}]\n").replace("\\u{202e}", "\\u202e");
+        home.write("config/toolwarden.toml", &text)?;
+        assert!(home.load().is_err(), "{written:?}");
+    }
+    Ok(())
+}

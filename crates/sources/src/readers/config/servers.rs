@@ -119,7 +119,10 @@ fn read_policy(report: &mut Report, key: &Key, value: &Node, found: &mut ServerD
         "definitions" => {
             found.follows_changes = report.word(what, value, &["pinned", "follow"]).as_deref() == Some("follow");
         }
-        "disabled_tools" => input.disabled_tools = server::tool_names(report, key, value, report.layer()),
+        "disabled_tools" => {
+            input.disabled_tools = server::tool_names(report, key, value, report.layer());
+            server::refuse_patterns(report, key, value);
+        }
         _ if screening::read_key(report, key, value, &mut found.screening) => {}
         _ => report.unread(key),
     }
