@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolwarden_core::ApprovalState;
-use toolwarden_store::state::ApprovalFilter;
+use toolwarden_store::state::{ApprovalFilter, Tally};
 
 use crate::{Actor, Clerk, ControlError};
 
@@ -28,7 +28,13 @@ impl Clerk {
     /// There is such a call, or it cannot be looked up.
     pub(crate) async fn must_not_answer_itself(&self, actor: &Actor) -> Result<(), ControlError> {
         let Some(token) = actor.acting_token() else { return Ok(()) };
-        let since = self.parts.clock.now().checked_sub(COUNTS).unwrap_or(Timestamp::MIN);
+        let now = self.parts.clock.now();
+        for id in &token.line() {
+            if self.state()?.tally(&Tally::calls_not_permitted(id), now).await? > 0 {
+                return Err(refused("a call was made with this credential and not permitted"));
+            }
+        }
+        let since = now.checked_sub(COUNTS).unwrap_or(Timestamp::MIN);
         let mut filter = ApprovalFilter { states: NOT_PERMITTED.to_vec(), limit: PAGE, ..ApprovalFilter::default() };
         for _ in 0..MOST_PAGES {
             let page = self.state()?.approvals(&filter).await?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use toolwarden_conversations::sessions::identity;
 use toolwarden_core::digest::hex;
-use toolwarden_core::{Caller, Keyring, Purpose};
+use toolwarden_core::{Caller, Keyring, Purpose, TokenClaims};
 use toolwarden_guard::{PerMinute, Uncounted};
 use toolwarden_store::State;
 use toolwarden_store::state::{Anchor, AnchorKind, Claim, Claimed, StateError, Tally};
@@ -88,6 +88,19 @@ pub(crate) fn kept_for(caller: &Caller, workspace: Option<&Path>) -> Vec<Kept> {
 }
 
 impl Protection {
+    /// Remembers that a call with this token was not permitted, though nobody can answer it: it counts for the token and
+    /// for those that it was issued with (SELF-5).
+    pub(crate) async fn was_not_permitted(&self, token: &TokenClaims, now: Timestamp) {
+        for id in token.id.iter().chain(&token.ancestors) {
+            let tally = Tally::calls_not_permitted(id);
+            let added = tokio::time::timeout(PATIENCE, self.state.add_to_tally(&tally, tally.slot(now), 1)).await;
+            if !matches!(added, Ok(Ok(()))) {
+                tracing::error!("it cannot be remembered that a call was not permitted: the store does not answer");
+                return;
+            }
+        }
+    }
+
     #[must_use]
     pub fn new(state: State, keyring: Arc<dyn Keyring>, workspace: Option<PathBuf>) -> Self {
         Self { state, keyring, workspace }

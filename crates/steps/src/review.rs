@@ -144,7 +144,12 @@ pub async fn review(gateway: &Gateway, asked: &Asked, pending: Box<Pending>, num
         Classified::Paid(permit) => return Ok(Reviewed::Paid(permit)),
         Classified::Held(opinion) => opinion,
     };
-    let Some(desk) = desk else { return Err(held(gateway.settings.hold, &pending, None)) };
+    let Some(desk) = desk else {
+        if let Some(protection) = &gateway.protection {
+            protection.was_not_permitted(&asked.arrival.caller.token, gateway.clock.now()).await;
+        }
+        return Err(held(gateway.settings.hold, &pending, None));
+    };
     if let Some(refusal) = used_elsewhere(gateway, desk, asked).await {
         return Err(refusal);
     }

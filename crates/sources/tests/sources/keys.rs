@@ -401,17 +401,16 @@ fn self_6_share_is_enforced_or_refused() {
 
 #[test]
 fn self_6_a_pattern_among_disabled_tools_is_refused_or_turns_its_server_off() -> Outcome {
-    for written in ["*", "he*", "up:held", "", "a\u{202e}b"] {
+    for written in [r#""*""#, r#""he*""#, r#""up:held""#, r#""""#, r#""a\u202eb""#] {
         let home = Home::new()?;
-        home.write("work/.mcp.json", &format!(r#"{{"mcpServers": {{"a": {{"command": "a", "disabledTools": [{written:?}]}}, "b": {{"command": "b"}}}}}}"#).replace("\\u{202e}", "\\u202e"))?;
+        let servers = format!(r#"{{"a": {{"command": "a", "disabledTools": [{written}]}}, "b": {{"command": "b"}}}}"#);
+        home.write("work/.mcp.json", format!(r#"{{"mcpServers": {servers}}}"#))?;
         home.trust()?;
         let loaded = home.load()?;
         let is_off = |name: &str| loaded.definitions.iter().any(|one| one.input.name == name && one.faulty);
-        assert!(is_off("a") && !is_off("b"), "{written:?}");
-        let text =
-            format!("[servers.a]\ncommand = \"a\"\ndisabled_tools = [{written:?}]\n").replace("\\u{202e}", "\\u202e");
-        home.write("config/toolwarden.toml", &text)?;
-        assert!(home.load().is_err(), "{written:?}");
+        assert!(is_off("a") && !is_off("b"), "{written}");
+        home.write("config/toolwarden.toml", format!("[servers.a]\ncommand = \"a\"\ndisabled_tools = [{written}]\n"))?;
+        assert!(home.load().is_err(), "{written}");
     }
     Ok(())
 }

@@ -40,6 +40,13 @@ pub enum Claimed {
 }
 
 impl Tally {
+    /// Calls of a token, or of one that was issued with it, that needed a person's answer and could not be kept for one:
+    /// within a day (SELF-5).
+    #[must_use]
+    pub fn calls_not_permitted(token: &str) -> Self {
+        Self { name: format!("not_permitted:{token}"), unit: 60 * 60, slots: 25 }
+    }
+
     /// The slot a moment is in.
     #[must_use]
     pub fn slot(&self, now: Timestamp) -> i64 {

@@ -331,3 +331,23 @@ fn gate_3_held_calls_of_a_revoked_token_wait_for_nobody() {
     assert!(!held(&scene.house).is_empty());
     assert!(!notes(&scene.server).contains("smuggled"));
 }
+
+#[test]
+fn self_5_a_call_that_could_not_be_kept_counts_like_a_held_one() {
+    let house = house("[gateway]\nanonymous_loopback = true\nhold = \"deny\"\n");
+    let server = Server::start(&house);
+    let (token, other) =
+        (issue(&house, &["--person", "--right", "user"]), issue(&house, &["--person", "--right", "user"]));
+    let add = |secret: &str| {
+        let entry = json!({ "entry": "notes:write_note" }).to_string();
+        ask(&server, Some(secret), "POST", "/api/v1/allowlist/add", &entry)
+    };
+    let said = server.call_as(&token.1, "write_note", &write());
+    assert!(said.contains("Held by Toolwarden"), "{said}");
+    let refused = add(&token.1);
+    assert!(refused.0 == "403" && refused.1.contains("does not answer its own calls"), "{refused:?}");
+    assert!(!notes(&server).contains("smuggled"));
+    // Another credential of the same user may.
+    assert_eq!(add(&other.1).0, "200");
+    assert!(!server.call_as(&token.1, "write_note", &write()).contains("Held by Toolwarden"));
+}
