@@ -7,7 +7,9 @@ use toolwarden_core::{Call, Caller, Door, Layer};
 use toolwarden_policy::input::{AdminInput, AutoRunMode, RuleFile, ToolInput};
 use toolwarden_policy::{PolicyInput, decide, is_visible, needs_labels_met};
 
-use crate::kit::{agent, asked, compile, judged, judged_fetch, listing, now, origin, person, plain, server, sourced};
+use crate::kit::{
+    USER, agent, asked, compile, judged, judged_fetch, listing, now, origin, person, plain, server, sourced,
+};
 
 #[test]
 fn mode_5_a_denied_address_does_not_hide_fetching() {
@@ -68,6 +70,7 @@ fn gate_20_labels_met_are_needed_where_a_rule_asks_for_them() {
     assert!(!needs(&[("mail", &[]), ("web", &[])], "mail", ""), "nothing has labels, so none was met");
     let asks = "forbid(principal, action, resource) when { context.seen.contains(\"reads_untrusted\") };";
     assert!(needs(flow, "plain", asks));
+    assert!(needs(&[("plain", &[])], "plain", asks), "labels may have been met at servers that are gone");
 }
 
 #[test]
@@ -129,5 +132,35 @@ fn core_4_what_cannot_wait_for_a_person_is_denied() {
         assert_eq!(ask(&|input| input.base.auto_run.ask = sourced(&["mail:*"]), tool), "deny cannot_be_held");
         assert_eq!(ask(&|input| input.base.auto_run.ask = sourced(&["mail:send"]), tool), "allow never_held");
         assert_eq!(ask(&review, tool), "deny cannot_be_held");
+    }
+}
+
+#[test]
+fn mode_5_tools_that_rules_deny_whatever_the_arguments_are_hidden() {
+    let visible = |rules: &str| {
+        let mut input = PolicyInput { version: 1, ..PolicyInput::default() };
+        input.local.user = USER.to_owned();
+        input.servers = vec![listing(server("db"), &["drop"])];
+        input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: rules.to_owned() });
+        is_visible(&compile(&input), &asked(&person(), Call::mcp("db", "drop", None), Door::Mcp))
+    };
+    let permit = "permit(principal, action, resource);";
+    let by_mode = "forbid(principal, action, resource) unless { context has mode };";
+    let by_arguments = "forbid(principal, action, resource) when { context.args has \"/a\" };";
+    let permit_by_arguments = "permit(principal, action, resource) when { context.args has \"/a\" };";
+    let permit_by_mode = "permit(principal, action, resource) when { context has mode };";
+    for (rules, expected) in [
+        (permit.to_owned(), true),
+        (format!("{permit} forbid(principal, action, resource);"), false),
+        (format!("{permit} {by_mode}"), false),
+        (format!("{permit} @hold(\"why\") {by_mode}"), true),
+        (format!("{permit} {by_arguments}"), true),
+        (format!("{permit} {by_arguments} {by_mode}"), false),
+        (permit_by_arguments.to_owned(), true),
+        (permit_by_mode.to_owned(), false),
+        (format!("{permit_by_mode} {by_arguments}"), false),
+        (format!("{permit_by_mode} {permit_by_arguments}"), true),
+    ] {
+        assert_eq!(visible(&rules), expected, "{rules}");
     }
 }
