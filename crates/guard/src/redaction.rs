@@ -29,7 +29,15 @@ const DEEPEST_TEXT: usize = 4;
 const LARGEST_EXPRESSION: usize = 1024 * 1024;
 
 /// Names that are hidden whatever the config says, as letters and digits alone.
-const ALWAYS: [&str; 24] = [
+const ALWAYS: [&str; 32] = [
+    "pass",
+    "pin",
+    "pincode",
+    "otp",
+    "totp",
+    "cvv",
+    "cvc",
+    "mfacode",
     "password",
     "passwd",
     "passphrase",

@@ -1,6 +1,7 @@
 //! The page as text. Everything that comes from callers, tools and servers is hostile: it is shown as it is written,
 //! with what would deceive made visible, and never as markup.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,12 @@ pub(super) struct Carried<'a> {
 impl Form {
     pub(super) fn read(body: &[u8]) -> Self {
         let mut form = Self::default();
+        let mut names = HashSet::new();
         for (name, value) in form_urlencoded::parse(body) {
+            // What is said twice is said in no form of ours, and nobody knows which was meant.
+            if !names.insert(name.clone().into_owned()) {
+                return Self::default();
+            }
             let value = Some(value.into_owned()).filter(|value| !value.is_empty() && value.len() <= LONGEST);
             match &*name {
                 "answer" => form.answer = value,
@@ -279,5 +285,22 @@ fn footer(user: &str, who: Who) -> String {
     match who {
         Who::Linked => format!("<footer>This link was given to {}.</footer>\n", told(user)),
         Who::LoggedIn => format!("<footer>You answer as {}.</footer>\n", told(user)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Form;
+
+    #[test]
+    fn review_3_a_form_that_says_something_twice_says_nothing() {
+        let once = Form::read(b"mark=m&answer=deny&note=n");
+        assert_eq!((once.mark.as_deref(), once.answer.as_deref()), (Some("m"), Some("deny")));
+        for body in
+            ["mark=m&answer=deny&answer=approve", "mark=a&mark=b&answer=approve", "mark=m&answer=approve&%61nswer=deny"]
+        {
+            let twice = Form::read(body.as_bytes());
+            assert!(twice.mark.is_none() && twice.answer.is_none(), "{body}");
+        }
     }
 }

@@ -255,6 +255,7 @@ fn days(report: &mut Report, what: &str, node: &Node) -> Vec<String> {
             report.help(DAYS.join(", "));
         }
     }
+    refuse_nothing(report, what, node);
     found
 }
 
@@ -267,7 +268,16 @@ fn hours(report: &mut Report, what: &str, node: &Node) -> Vec<String> {
             report.help("write `HH:MM-HH:MM`, for example `09:00-17:30`");
         }
     }
+    refuse_nothing(report, what, node);
     spans
+}
+
+/// An empty list reads as if the mode were never open, and means that it always is.
+fn refuse_nothing(report: &mut Report, what: &str, node: &Node) {
+    if matches!(&node.value, Value::List(items) if items.is_empty()) {
+        report.error(node.place, "unknown_value", format!("`{what}` is empty"));
+        report.help("leave it out where the mode is always open, or allow no server in it");
+    }
 }
 
 fn is_clock(text: &str) -> bool {

@@ -414,3 +414,15 @@ fn self_6_a_pattern_among_disabled_tools_is_refused_or_turns_its_server_off() ->
     }
     Ok(())
 }
+
+#[test]
+fn self_6_an_empty_window_of_a_mode_is_refused() -> Outcome {
+    for written in ["days = []", "hours = []"] {
+        let home = Home::new()?;
+        home.write("config/toolwarden.toml", format!("[modes.m]\nname = \"M\"\ngroups = [\"mcp\"]\n{written}\n"))?;
+        let loaded = home.load();
+        let findings: Vec<String> = loaded.iter().flat_map(|loaded| home.shown(&loaded.findings)).collect();
+        assert!(loaded.is_err() || findings.iter().any(|one| one.contains("is empty")), "{written}: {findings:?}");
+    }
+    Ok(())
+}
