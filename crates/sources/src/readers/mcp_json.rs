@@ -16,124 +16,20 @@ use crate::tree::{Format, Key, Node, Value};
 /// Words in a key by which a file means to restrict a server, or what may use it. A key that no table lists and that has
 /// one of them turns the server off: ignoring it would open what its author closed (SELF-6). Other unknown keys are only
 /// warned about.
-const RESTRICTING: [&str; 111] = [
-    "access",
-    "acl",
-    "allow",
-    "allowed",
-    "allowlist",
-    "approval",
-    "approvals",
-    "approve",
-    "ask",
-    "audit",
-    "auth",
-    "authorization",
-    "ban",
-    "banned",
-    "blacklist",
-    "block",
-    "blocked",
-    "blocklist",
-    "boundaries",
-    "boundary",
-    "cage",
-    "capabilities",
-    "confine",
-    "confirm",
-    "confirmation",
-    "container",
-    "denied",
-    "deny",
-    "denylist",
-    "directories",
-    "disable",
-    "disabled",
-    "disallow",
-    "disallowed",
-    "domains",
-    "egress",
-    "enabled",
-    "exclude",
-    "excluded",
-    "filesystem",
-    "filter",
-    "firewall",
-    "folders",
-    "forbid",
-    "forbidden",
-    "gate",
-    "gated",
-    "groups",
-    "guard",
-    "guards",
-    "hidden",
-    "hide",
-    "hosts",
-    "human",
-    "include",
-    "included",
-    "isolation",
-    "jail",
-    "limit",
-    "limits",
-    "mask",
-    "max",
-    "maximum",
-    "methods",
-    "network",
-    "only",
-    "paths",
-    "permission",
-    "permissions",
-    "policy",
-    "ports",
-    "prevent",
-    "privileges",
-    "prohibit",
-    "prohibited",
-    "protected",
-    "quota",
-    "rate",
-    "readonly",
-    "redact",
-    "redaction",
-    "reject",
-    "require",
-    "required",
-    "requires",
-    "restrict",
-    "restrictions",
-    "review",
-    "role",
-    "roles",
-    "root",
-    "roots",
-    "safe",
-    "safety",
-    "sandbox",
-    "scope",
-    "scopes",
-    "secure",
-    "security",
-    "throttle",
-    "toolset",
-    "toolsets",
-    "trust",
-    "untrusted",
-    "users",
-    "vault",
-    "verify",
-    "warn",
-    "whitelist",
-    "writable",
-    "write",
-];
+const RESTRICTING: &str = "\
+    access acl allow allowed allowlist approval approvals approve ask audit auth authorization ban banned \
+    blacklist block blocked blocklist boundaries boundary cage capabilities confine confirm confirmation \
+    container denied deny denylist directories disable disabled disallow disallowed domains egress enabled \
+    exclude excluded filesystem filter firewall folders forbid forbidden gate gated groups guard guards hidden \
+    hide hosts human include included isolation jail limit limits mask max maximum methods network only paths \
+    permission permissions policy ports prevent privileges prohibit prohibited protected quota rate readonly \
+    redact redaction reject require required requires restrict restrictions review role roles root roots safe \
+    safety sandbox scope scopes secure security throttle toolset toolsets trust untrusted users vault verify \
+    warn whitelist writable write";
 /// Words that make such a key a grant, which nobody has to keep: ignoring it is safe.
-const GRANTING: [&str; 5] = ["always", "auto", "bypass", "skip", "yolo"];
+const GRANTING: &str = "always auto bypass skip yolo";
 /// Words that make even such a key a restriction: `alwaysAsk`, `autoDeny`.
-const REFUSING: [&str; 12] =
-    ["ask", "block", "confirm", "deny", "disable", "forbid", "hold", "prevent", "prompt", "refuse", "reject", "review"];
+const REFUSING: &str = "ask block confirm deny disable forbid hold prevent prompt refuse reject review";
 /// Keys of other clients that are often misspelt.
 const RESTRICTIONS: [&str; 9] = [
     "disabledtools",
@@ -151,18 +47,18 @@ const RESTRICTIONS: [&str; 9] = [
 fn restricts(key: &str, value: &Node) -> bool {
     let words = words(key);
     let joined = words.concat();
-    let has = |known: &[&str]| {
+    let has = |known: &str| {
         // `readOnly`, `read_only` and `read-only` are one word, too.
         let pairs = words.windows(2).map(<[String]>::concat);
-        words.iter().cloned().chain(pairs).any(|word| known.contains(&word.as_str()))
+        words.iter().cloned().chain(pairs).any(|word| known.split_ascii_whitespace().any(|known| known == word))
     };
     let is_like = |known: &&str| strsim::damerau_levenshtein(known, &joined) <= usize::from(known.len() > 8);
     let is_trust = joined == "trust" && Unless::True.covers(value);
-    let is_grant = is_trust || (has(&GRANTING) && !has(&REFUSING));
+    let is_grant = is_trust || (has(GRANTING) && !has(REFUSING));
     // A list of tools is a list of those that may be used, unless it says all.
     let is_every = |items: &[Node]| items.iter().any(|item| matches!(&item.value, Value::String(text) if text == "*"));
     let names_tools = joined == "tools" && !matches!(&value.value, Value::List(items) if is_every(items));
-    !is_grant && (names_tools || has(&RESTRICTING) || has(&REFUSING) || RESTRICTIONS.iter().any(is_like))
+    !is_grant && (names_tools || has(RESTRICTING) || has(REFUSING) || RESTRICTIONS.iter().any(is_like))
 }
 
 /// The words of a key in any style, in small letters.

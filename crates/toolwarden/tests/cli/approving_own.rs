@@ -343,11 +343,11 @@ fn self_5_a_call_that_could_not_be_kept_counts_like_a_held_one() {
         ask(&server, Some(secret), "POST", "/api/v1/allowlist/add", &entry)
     };
     let said = server.call_as(&token.1, "write_note", &write());
-    assert!(said.contains("Held by Toolwarden"), "{said}");
+    assert!(said.contains("Denied by Toolwarden"), "{said}");
     let refused = add(&token.1);
     assert!(refused.0 == "403" && refused.1.contains("does not answer its own calls"), "{refused:?}");
     assert!(!notes(&server).contains("smuggled"));
     // Another credential of the same user may.
     assert_eq!(add(&other.1).0, "200");
-    assert!(!server.call_as(&token.1, "write_note", &write()).contains("Held by Toolwarden"));
+    assert!(!server.call_as(&token.1, "write_note", &write()).contains("Denied by Toolwarden"));
 }

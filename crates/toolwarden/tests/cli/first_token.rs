@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::house::House;
 use crate::identifying::{house, issue};
 use crate::server::{Server, exchange};
 
@@ -81,4 +82,13 @@ fn gate_2_whoever_looks_for_an_authorization_server_reads_in_json_that_there_is_
     // Other paths are answered as before.
     assert!(server.page("/.well-known/other").contains("nothing is here"));
     assert!(server.page("/.well-known/openid-configurations").contains("nothing is here"));
+}
+
+#[test]
+fn self_6_what_restricts_agents_is_refused_for_persons_tokens() {
+    let house = House::new();
+    for flags in [&["--mode", "code"][..], &["--task-tool", "api.call"]] {
+        let refused = house.run(&[&["tokens", "issue", "--person"][..], flags].concat());
+        assert!(refused.code == 2 && refused.err.contains("restrict agents"), "{flags:?}: {}", refused.err);
+    }
 }

@@ -592,12 +592,3 @@ fn gate_2_whoever_came_without_a_token_is_gone_with_the_first_one() {
     assert_eq!(house.run(&["tokens", "rotate", &id]).code, 0);
     assert!(ends(stream));
 }
-
-#[test]
-fn self_6_what_restricts_agents_is_refused_for_persons_tokens() {
-    let house = House::new();
-    for flags in [&["--mode", "code"][..], &["--task-tool", "api.call"]] {
-        let refused = house.run(&[&["tokens", "issue", "--person"][..], flags].concat());
-        assert!(refused.code == 2 && refused.err.contains("restrict agents"), "{flags:?}: {}", refused.err);
-    }
-}
