@@ -12,9 +12,10 @@ use super::oracle_cases::{Case, cases};
 use super::recorder::{ALL_KINDS, Speaks};
 
 /// Reasons no call at an MCP door can meet, and why.
-const ELSEWHERE: [(Reason, &str); 29] = [
+const ELSEWHERE: [(Reason, &str); 30] = [
     (Reason::NameAmbiguous, "MCP doors forgive no difference in case"),
     (Reason::MethodNotListed, "tested below, method by method"),
+    (Reason::CannotBeHeld, "tested below: prompts and completion"),
     (Reason::ForeignId, "bindings.rs: cancels, answers and tasks of others"),
     (Reason::CallsPerMinute, "limits.rs"),
     (Reason::CallsInFlight, "limits.rs"),
@@ -163,9 +164,16 @@ fn says(case: &Case, reach: Reach, answer: &str) -> bool {
 async fn the_real_doors_hold_and_deny_without_effect() {
     let forbidding = "permit(principal, action, resource);\nforbid(principal, action, resource);";
     let denied = Given { rules: Some(forbidding), ..Given::default() };
+    let everything = "[auto_run]\nmode = \"run_everything\"\nask = [\"notes:*\"]\n";
+    let asking = Given { config: everything, ..Given::default() };
+    let held = "permit(principal, action, resource);\n@hold(\"why\")\nforbid(principal, action, resource);";
+    let holding = Given { config: "[auto_run]\nmode = \"run_everything\"\n", rules: Some(held), ..Given::default() };
     let cases = [
         (Given::default(), vec!["tools/call", "resources/read"]),
         (denied, vec!["tools/call", "resources/read", "prompts/get", "completion/complete", "resources/subscribe"]),
+        // Nobody can be asked about these, so what would ask denies (CORE-4, MODE-4).
+        (asking, vec!["tools/call", "resources/read", "prompts/get", "completion/complete"]),
+        (holding, vec!["tools/call", "resources/read", "prompts/get", "completion/complete"]),
     ];
     for ((given, methods), speaks) in cases.iter().flat_map(|case| ALL_KINDS.map(|speaks| (case, speaks))) {
         let house = House::before(given, speaks).await;
