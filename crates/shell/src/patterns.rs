@@ -30,13 +30,12 @@ pub(super) fn reaches(pattern: &[&str], place: &[String]) -> bool {
     if let Some(first) = passed.first_mut() {
         *first = true;
     }
-    for (at, name) in pattern.iter().enumerate() {
-        let is_last = at.saturating_add(1) == pattern.len();
-        if passed.last() == Some(&true) {
-            return !is_foreign;
+    for name in pattern {
+        // What is left of the pattern is for something inside. It may still be for the place itself, behind `**`.
+        if passed.last() == Some(&true) && !is_foreign {
+            return true;
         }
         passed = match is_deep(name) {
-            true if is_last => passed.iter().map(|_| passed.contains(&true)).collect(),
             true => {
                 let from = passed.iter().position(|passed| *passed).unwrap_or(passed.len());
                 (0..passed.len()).map(|at| at >= from).collect()
@@ -159,6 +158,8 @@ mod tests {
             "/home/**/master.key",
             "/*/*/*/*/*",
             "/home/ann/.config/t**n",
+            "/**/toolwarden",
+            "/**/ann/**/.config/**/tool*",
         ] {
             assert!(is_reached(pattern), "{pattern}");
         }
@@ -174,6 +175,20 @@ mod tests {
             "/*/*/*",
         ] {
             assert!(!is_reached(pattern), "{pattern}");
+        }
+    }
+
+    /// A file of ours need not have an ending that others of ours have.
+    #[test]
+    fn self_1_patterns_for_a_file_of_any_ending_are_found() {
+        let place: Vec<String> = ["w", ".roomodes"].map(str::to_owned).to_vec();
+        for pattern in
+            [&["w", "**", ".roomodes"][..], &["**", ".roomodes"], &["w", ".roo*"], &["**", "**", ".room?des"]]
+        {
+            assert!(reaches(pattern, &place), "{pattern:?}");
+        }
+        for pattern in [&["w", "**", "x.roomodes"][..], &["**", "*.md"], &["w", ".roomodes", "x.md"]] {
+            assert!(!reaches(pattern, &place), "{pattern:?}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! Takes the workspace and the home; gives absolute paths that no line writes unasked. Lexical where a file is not
 //! there yet. A configuration that cannot be read gives the workspace itself, so that every writer is held.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +38,7 @@ pub(crate) fn named_by_git(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf
         found.waiting.push(common.join("config"));
         found.places.push(common);
     }
-    found.waiting.extend([state.join("config"), state.join("config.worktree")]);
+    found.waiting.extend([state.join("config"), state.join("config.worktree"), PathBuf::from("/etc/gitconfig")]);
     found.waiting.extend(home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]));
     let mut read = 0_usize;
     while let Some(config) = found.waiting.pop() {
@@ -91,9 +92,13 @@ impl Found<'_> {
         let is_hooks = key == "hookspath" && section == "core";
         if is_include || is_hooks {
             let base = if is_include { config.parent().unwrap_or(self.top) } else { self.top };
-            let path = self.path(&value, base);
-            self.waiting.extend(Some(path.clone()).filter(|_| is_include));
-            self.places.push(path);
+            // A comment ends a value unless it is quoted; both readings count.
+            let plain = value.split(['#', ';']).next().unwrap_or_default().trim_end();
+            for text in BTreeSet::from([value.as_str(), plain]) {
+                let path = self.path(text, base);
+                self.waiting.extend(Some(path.clone()).filter(|_| is_include));
+                self.places.push(path);
+            }
             return;
         }
         if PLAIN.contains(&section) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::ApprovalState;
 use toolwarden_core::name::shown;
-use toolwarden_store::state::ApprovalFilter;
+use toolwarden_store::state::{ApprovalFilter, Moved};
 
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -40,7 +40,7 @@ impl Operation for TokensRevoke {
         clerk.caught_up().await;
         recorded?;
         if revoked {
-            cancel_held(clerk, &request.id).await;
+            cancel_held(clerk, actor, &request.id).await;
             return Ok(Outcome { id: request.id });
         }
         clerk.nothing_changed(actor, "tokens_revoke", &shown(&request.id)).await?;
@@ -50,7 +50,7 @@ impl Operation for TokensRevoke {
 
 /// Calls of the token that wait for an answer, or for being made, wait for nothing any more. They would be denied anyway,
 /// so that a failure here only leaves them on the list until they expire.
-async fn cancel_held(clerk: &Clerk, id: &str) {
+async fn cancel_held(clerk: &Clerk, actor: &Actor, id: &str) {
     let mut filter = ApprovalFilter {
         states: vec![ApprovalState::Held, ApprovalState::Approved],
         limit: PAGE,
@@ -60,10 +60,17 @@ async fn cancel_held(clerk: &Clerk, id: &str) {
         let Ok(state) = clerk.state() else { return };
         let Ok(found) = state.approvals(&filter).await else { return };
         for approval in found.approvals.iter().filter(|approval| approval.call.caller.token.as_deref() == Some(id)) {
-            if let Err(error) =
-                state.move_approval(&approval.id, ApprovalState::Cancelled, clerk.parts.clock.now()).await
-            {
-                tracing::warn!("a held call of a revoked token stays on the list: {error}");
+            let moved = state.move_approval(&approval.id, ApprovalState::Cancelled, clerk.parts.clock.now()).await;
+            let recorded = match moved {
+                Ok(Moved::Done(cancelled)) => {
+                    let (what, why) = (("approval_cancelled", "cancelled"), "its token was revoked");
+                    clerk.record_approval(actor, what, why, &cancelled).await
+                }
+                Ok(Moved::Not(_) | Moved::NoSuch) => Ok(()),
+                Err(error) => Err(error.into()),
+            };
+            if let Err(error) = recorded {
+                tracing::warn!("a held call of a revoked token was not cancelled, or that is not recorded: {error}");
             }
         }
         match found.next {

@@ -502,7 +502,7 @@ fn self_1_links_among_the_arguments_of_a_tool_are_followed_in_every_form() -> Ou
 fn shell_3_what_the_own_configuration_of_git_names_is_not_written() -> Outcome {
     let home = home()?;
     let work = home.path("work");
-    let config = "[core]\n\thooksPath = myhooks\n[include]\n\tpath = ../extra.cfg\n[includeIf \"gitdir:~/x/\"] path = \"~/more.cfg\"\n\
+    let config = "[core]\n\thooksPath = myhooks ; where ours are\n[include]\n\tpath = ../extra.cfg # more\n[includeIf \"gitdir:~/x/\"] path = \"~/more.cfg\"\n\
                   [filter \"x\"]\n\tclean = python tools/clean.py %f\n[alias]\n\tgo = !sh ./scripts/a.sh\n\tlater = \"!scripts/none.sh\"\n\tlast = !later/y\n\
                   [user]\n\tname = notes.txt\n[remote \"origin\"]\n\turl = tree/x\n";
     shape(&work.join(".git"), config)?;

@@ -325,6 +325,8 @@ fn gate_3_held_calls_of_a_revoked_token_wait_for_nobody() {
     scene.server.call_as(&other.1, "write_note", &json!({ "name": "other", "text": "x" }));
     assert_eq!(scene.house.run(&["tokens", "revoke", &scene.token.0]).code, 0);
     assert_eq!(state(&scene.house, &scene.held), "cancelled");
+    let recorded = scene.house.run(&["audit", "query", "--json", "--kind", "event"]).out;
+    assert!(recorded.contains("approval_cancelled") && recorded.contains("its token was revoked"), "{recorded}");
     let refused = scene.house.run(&["approvals", "approve", &scene.held]);
     assert!(refused.code != 0 && refused.err.contains("cancelled"), "{}", refused.err);
     // Those of others stay.
