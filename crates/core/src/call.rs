@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::beside_arguments::{MemberBeside, beside_arguments};
 use crate::json::{Document, Part};
 
 /// The server of Toolwarden's own tools.
@@ -161,6 +162,14 @@ impl Call {
             arguments: None,
             params: None,
         }
+    }
+
+    /// Members of a tool call that came over the wire, beside its name and arguments.
+    #[must_use]
+    pub fn beside_arguments(&self) -> Vec<MemberBeside<'_>> {
+        let is_tool_call = self.requested_operation() == Operation::CallTool;
+        let params = self.params.as_ref().filter(|_| is_tool_call);
+        params.map(|params| beside_arguments(params.value())).unwrap_or_default()
     }
 
     #[must_use]

@@ -75,6 +75,21 @@ impl Entry {
         })
     }
 
+    /// Parses an entry of a list that restricts: one that nobody could have meant would restrict nothing.
+    ///
+    /// # Errors
+    /// As `parse`, and a side that begins or ends with what cannot be seen.
+    pub fn parse_restricting(text: &str) -> Result<Self, EntryFault> {
+        let entry = Self::parse(text)?;
+        let check = |side: &Side| match side {
+            Side::Any => Ok(()),
+            Side::Name(name) => name::check_written(name),
+        };
+        check(&entry.server).map_err(EntryFault::Server)?;
+        check(&entry.tool).map_err(EntryFault::Tool)?;
+        Ok(entry)
+    }
+
     /// Whether everything the other entry matches is matched by this one.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {

@@ -10,6 +10,7 @@ mod view;
 use std::sync::Arc;
 
 pub use part::Part;
+pub(crate) use part::depth;
 pub use view::{Entries, Items, Value, unescape};
 
 /// Bounds on a text from outside.

@@ -6,6 +6,7 @@ pub mod acting_token;
 pub mod address;
 pub mod approval;
 pub mod audit;
+pub mod beside_arguments;
 pub mod call;
 pub mod caller;
 pub mod clock;
@@ -34,6 +35,7 @@ pub use approval::{
     AnswerScope, ApprovalNeeds, ApprovalState, HeldAnswer, HeldCall, HeldCaller, SESSION_ANCHOR, TOKEN_ANCHOR,
 };
 pub use audit::{AuditRecord, RecordKind, Status, VerdictRecord};
+pub use beside_arguments::{MemberBeside, beside_arguments};
 pub use call::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, Call, CallKind, Door, FETCH_TOOL, Operation, SHELL_TOOL};
 pub use caller::{Caller, CallerKind, Context, Standing, TokenClaims};
 pub use clock::Clock;

@@ -26,6 +26,8 @@ pub enum NameFault {
     Reserved,
     #[error("the name contains a control, line-break or text-direction character")]
     Control,
+    #[error("the name begins or ends with a blank or an invisible character")]
+    Padded,
 }
 
 /// Which names of servers are good in addresses, entries and file names.
@@ -62,6 +64,17 @@ pub fn check(name: &str) -> Result<(), NameFault> {
         return Err(NameFault::Control);
     }
     Ok(())
+}
+
+/// Checks a name that a person wrote down to restrict something. Servers may list names with outer blanks, but whoever
+/// writes one does not see it, and would restrict nothing.
+///
+/// # Errors
+/// The name is invalid, or begins or ends with what cannot be seen.
+pub fn check_written(name: &str) -> Result<(), NameFault> {
+    check(name)?;
+    let is_unseen = |letter: char| letter.is_whitespace() || is_invisible(letter);
+    if name.starts_with(is_unseen) || name.ends_with(is_unseen) { Err(NameFault::Padded) } else { Ok(()) }
 }
 
 /// The common case in one pass over bytes: short, printable ASCII without reserved characters.

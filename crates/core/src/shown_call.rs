@@ -3,11 +3,8 @@
 //!
 //! From the bytes themselves: a parser that rounds numbers, or gives up on one, must not decide what a person sees.
 
-use crate::digest::LEFT_OUT_OF_META;
+use crate::beside_arguments::{MemberBeside, beside_arguments};
 use crate::json::{Document, Kind, Limits, Value};
-
-/// Members of a call that are not arguments and say nothing of their own.
-const UNSAID: [&str; 4] = ["\"name\"", "\"arguments\"", "\"inputResponses\"", "\"requestState\""];
 
 /// What a person is shown of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,16 +38,12 @@ impl ShownCall {
 }
 
 fn besides(all: Value<'_>) -> Option<String> {
-    let mut said = Vec::new();
-    for (key, value) in all.entries().filter(|(key, _)| !UNSAID.contains(key)) {
-        if key == "\"_meta\"" && value.kind() == Kind::Object {
-            let own = value.entries().filter(|(key, _)| !LEFT_OUT_OF_META.contains(key));
-            said.extend(own.map(|(key, value)| format!("_meta {key}: {}", value.raw())));
-        } else {
-            said.push(format!("{key}: {}", value.raw()));
-        }
-    }
-    (!said.is_empty()).then(|| said.join("\n"))
+    let line = |member: &MemberBeside<'_>| {
+        let place = if member.is_in_meta { "_meta " } else { "" };
+        format!("{place}{}: {}", member.key, member.value.raw())
+    };
+    let lines: Vec<String> = beside_arguments(all).iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// A value in lines; numbers and texts as they were sent. Depth is bounded by the limits it was read under.

@@ -34,18 +34,29 @@ pub enum StdioError {
     Pipe(String),
 }
 
-/// Serves one client until it closes its end.
+/// Who is at the other end, and what for.
+#[derive(Debug)]
+pub struct Client<'a> {
+    pub scope: Scope,
+    pub credential: &'a Credential,
+    pub mode: Option<&'a str>,
+}
+
+/// Nothing changes but by this process.
+pub fn nothing_to_catch_up() -> std::future::Ready<()> {
+    std::future::ready(())
+}
+
+/// Serves one client until it closes its end. Before each message, `catch_up` takes over what other processes changed.
 ///
 /// # Errors
 /// The credential is not good, the mode is unknown, or a line is longer than the limit.
-pub async fn serve(
+pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     gateway: &Arc<Gateway>,
-    scope: Scope,
-    credential: &Credential,
-    mode: Option<&str>,
-    input: impl AsyncRead + Unpin + Send,
-    output: impl AsyncWrite + Unpin + Send + 'static,
+    Client { scope, credential, mode }: Client<'_>,
+    (input, output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send + 'static),
     stop: impl Future<Output = ()>,
+    catch_up: impl Fn() -> F,
 ) -> Result<(), StdioError> {
     let caller = identify(gateway, credential, mode).map_err(|refusal| match refusal {
         Refusal::Unauthorized(why) => StdioError::Unauthorized(why),
@@ -84,8 +95,10 @@ pub async fn serve(
             }
             let room = session.room();
             let (gateway, lines) = (gateway.clone(), lines.clone());
+            let caught_up = catch_up();
             calls.spawn(async move {
                 let place = room.acquire_owned().await;
+                caught_up.await;
                 say(&lines, walk(&gateway, arrival).await).await;
                 drop(place);
             });

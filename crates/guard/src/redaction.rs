@@ -27,6 +27,8 @@ const LONGEST_NAME: usize = 128;
 /// JSON in a text in JSON.
 const DEEPEST_TEXT: usize = 4;
 const LARGEST_EXPRESSION: usize = 1024 * 1024;
+/// Words at the end of a name that may be one that is hidden.
+const LONGEST_ENDING: usize = 3;
 
 /// Names that are hidden whatever the config says, as letters and digits alone.
 const ALWAYS: [&str; 32] = [
@@ -106,7 +108,23 @@ impl Redactor {
             let whole = path.join(".");
             self.paths.iter().any(|hidden| whole == *hidden || whole.ends_with(&format!(".{hidden}")))
         };
-        self.names.contains(&letters(name)) || (!self.paths.is_empty() && is_path())
+        self.hides_name(name) || (!self.paths.is_empty() && is_path())
+    }
+
+    /// Whether a name, or how it ends (`DB_PASSWORD`, `userApiKey`), is one that is hidden.
+    fn hides_name(&self, name: &str) -> bool {
+        if name.len() > LONGEST_NAME {
+            return false;
+        }
+        let words = words(name);
+        let ends = (1..=LONGEST_ENDING).filter_map(|count| words.len().checked_sub(count));
+        self.names.contains(&letters(name))
+            || ends.filter_map(|start| words.get(start..)).any(|ending| self.names.contains(&ending.concat()))
+    }
+
+    /// Whether a text names what follows it or stands beside it: `--password`, `API_KEY`.
+    fn names_a_secret(&self, value: Value<'_>) -> bool {
+        value.kind() == Kind::String && value.as_str().is_some_and(|text| self.hides_name(&text))
     }
 
     /// A text without what is hidden in it, and no longer than a record shows.
@@ -149,8 +167,12 @@ impl Looking<'_> {
             Kind::Object => self.object(value, texts),
             Kind::Array => {
                 let mut items = Vec::new();
+                let mut is_named_before = false;
                 for item in value.items() {
-                    items.push(self.value(item, name, texts));
+                    // `["--password", "x"]`
+                    let shown = if is_named_before { MARK.into() } else { self.value(item, name, texts) };
+                    is_named_before = !is_named_before && self.redactor.names_a_secret(item);
+                    items.push(shown);
                     // The last one says that it was left out.
                     if self.left == 0 && items.last().is_some_and(|last| last == LEFT_OUT) {
                         break;
@@ -184,6 +206,8 @@ impl Looking<'_> {
 
     fn object(&mut self, object: Value<'_>, texts: usize) -> Json {
         let mut members = Map::new();
+        // `{"name": "API_KEY", "value": "x"}`
+        let names_another = object.entries().any(|(_, value)| self.redactor.names_a_secret(value));
         for (key, value) in object.entries() {
             if self.left == 0 {
                 members.insert(LEFT_OUT.to_owned(), Json::Null);
@@ -196,7 +220,8 @@ impl Looking<'_> {
             if name.len() > LONGEST_NAME {
                 shown = LEFT_OUT.to_owned();
             }
-            let hidden = self.redactor.hides_member(&name, &self.path);
+            let is_beside_a_name = names_another && !self.redactor.names_a_secret(value);
+            let hidden = is_beside_a_name || self.redactor.hides_member(&name, &self.path);
             let value = if hidden { MARK.into() } else { self.value(value, Some(&name), texts) };
             self.spend(shown.len() + 4);
             self.path.pop();
@@ -233,6 +258,25 @@ fn unused(members: &Map<String, Json>, name: String) -> String {
         return name;
     }
     (2..).map(|number| format!("{name} {number}")).find(|name| !members.contains_key(name)).unwrap_or(name)
+}
+
+/// The words of a name: `userApiKey`, `USER_API_KEY` and `user-api-key` have three.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for letter in name.chars() {
+        let begins = !before.is_alphanumeric() || (before.is_lowercase() && letter.is_uppercase());
+        if letter.is_alphanumeric() {
+            if begins {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(letter.to_lowercase());
+            }
+        }
+        before = letter;
+    }
+    words
 }
 
 /// `apiKey`, `API_KEY` and `api-key` are one name.

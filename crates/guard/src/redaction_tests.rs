@@ -35,6 +35,17 @@ fn gate_15_named_arguments_are_hidden_at_every_depth_and_in_every_spelling() {
         json!({ "Authorization": "Bearer hunter2x" }),
         json!({ "line": "curl -H 'Authorization: Bearer hunter2xhunter2x'" }),
         json!({ "url": "https://u:hunter2x@h.example/" }),
+        json!({ "argv": ["tool", "--pin", "hunter2x"] }),
+        json!({ "argv": ["--password", ["hunter2x"]] }),
+        json!({ "argv": ["-p-i-n", "hunter2x"] }),
+        json!({ "argv": ["DB_PASSWORD", "hunter2x"] }),
+        json!({ "pairs": [["api_key", "hunter2x"]] }),
+        json!({ "env": [{ "name": "DB_PASSWORD", "value": "hunter2x" }] }),
+        json!({ "header": { "key": "Authorization", "values": ["hunter2x"] } }),
+        json!({ "value": "hunter2x", "field": "pin" }),
+        json!({ "dbPassword": "hunter2x" }),
+        json!({ "GITHUB_ACCESS_TOKEN": "hunter2x" }),
+        json!({ "stripe-secret-key": 7, "x": { "userApiKey": "hunter2x" } }),
     ] {
         let shown = shown(&["pin"], &[], &arguments).to_string();
         assert!(!shown.contains("hunter2x") && shown.contains(MARK), "{arguments}: {shown}");

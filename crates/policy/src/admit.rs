@@ -1,12 +1,14 @@
 //! Protocol messages of a caller that are no calls: lists, subscriptions, answers, cancellations.
 //!
 //! They need a server the caller may reach, judged by the same stages as a call as far as these speak
-//! of servers. Watching a resource needs the right to read it. A method of neither list is refused.
+//! of servers. Watching a resource needs the right to read it, and nobody can be asked about it: where reading it always
+//! asks, watching it is denied. A method of neither list is refused.
 
 use toolwarden_core::json::Part;
 use toolwarden_core::{Content, Decision, Outbound, Reason, Stage, Weakness, weak};
 
 use crate::authorize::{authorize, authorize_server};
+use crate::holds::{cannot_be_held, mandatory_holds};
 use crate::query::Query;
 use crate::set::PolicySet;
 use crate::subject::Subject;
@@ -62,7 +64,7 @@ pub enum Message {
 pub fn admit(policy: &PolicySet, query: &Query, message: Message) -> Result<Outbound, Box<Explanation>> {
     let subject = Subject::new(policy, query);
     let denied = match &message {
-        Message::Listed { method } if WATCHING.contains(&method.as_str()) => authorize(&subject).denied,
+        Message::Listed { method } if WATCHING.contains(&method.as_str()) => watching(&subject),
         Message::Listed { method } if !METHODS.contains(&method.as_str()) => {
             Some((Stage::Names, Step::because(Reason::MethodNotListed)))
         }
@@ -86,6 +88,14 @@ pub fn admit(policy: &PolicySet, query: &Query, message: Message) -> Result<Outb
     };
     #[expect(clippy::disallowed_methods, reason = "the judge is where outbound messages are made")]
     Ok(Outbound::release(query.call.server.clone(), content))
+}
+
+fn watching(subject: &Subject<'_>) -> Option<(Stage, Step)> {
+    let authorization = authorize(subject);
+    authorization.denied.or_else(|| {
+        let hold = mandatory_holds(subject, authorization.hold).into_iter().next()?;
+        Some((Stage::MandatoryHold, cannot_be_held(&hold)))
+    })
 }
 
 fn is_call(method: &str) -> bool {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolwarden_core::{Call, Caller, Door, Layer, Operation, Origin, Reason};
+use toolwarden_core::{Call, Caller, Door, Layer, Operation, Origin, Reason, Sourced};
 
 use super::{METHODS, Message, admit};
-use crate::input::{Declared, PolicyInput, ServerInput};
+use crate::input::{Declared, PolicyInput, RuleFile, ServerInput};
 use crate::query::{Query, Transport};
 use crate::set::PolicySet;
+use crate::shipped;
 
 fn policy(enabled: bool) -> Option<PolicySet> {
     let mut server = ServerInput::new("notes", Origin::record(Layer::Config, "test"), Declared::ByOperator);
@@ -55,4 +56,25 @@ fn watching_needs_the_right_to_read() {
     let query = query("notes").asked_by(Arc::new(Caller::agent("pm", Some("ada".into()))));
     let watched = policy(true).and_then(|policy| admit(&policy, &query, listed("resources/subscribe")).err());
     assert_eq!(watched.map(|denied| denied.reason), Some(Reason::RoleNotAllowed));
+}
+
+#[test]
+fn core_4_watching_is_denied_where_reading_always_asks() {
+    let mut input = PolicyInput::default();
+    let origin = Origin::record(Layer::Config, "test");
+    input.servers.push(ServerInput::new("notes", origin.clone(), Declared::ByOperator));
+    input.base.rules.push(RuleFile { origin: origin.clone(), text: shipped::RULES.to_owned() });
+    let watched = |input: &PolicyInput| {
+        let policy = PolicySet::compile(input).ok()?;
+        admit(&policy, &query("notes"), listed("resources/subscribe"))
+            .err()
+            .map(|denied| (denied.reason, denied.detail))
+    };
+    assert_eq!(watched(&input), None, "what auto-run alone would hold");
+    for entry in ["notes:*", "notes:resources/read", "*:*"] {
+        let mut asks = input.clone();
+        asks.base.auto_run.ask = vec![Sourced::new(entry.to_owned(), origin.clone())];
+        let because = Some((Reason::CannotBeHeld, Some("mandatory_ask".into())));
+        assert_eq!(watched(&asks), because, "{entry}");
+    }
 }

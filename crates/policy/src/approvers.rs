@@ -26,7 +26,7 @@ impl Approvers {
         };
         let written = input.second_person.iter().map(second).chain(input.rules.iter().cloned());
         for (entry, needs) in written {
-            match Entry::parse(&entry.value) {
+            match Entry::parse_restricting(&entry.value) {
                 Ok(parsed) => entries.push((parsed, needs)),
                 Err(fault) => {
                     let message = format!("`{}` names no tools: {fault}", toolwarden_core::name::shown(&entry.value));

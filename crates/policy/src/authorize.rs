@@ -4,6 +4,7 @@
 //! mandatory holds, it is not a pass.
 
 mod context;
+mod limits;
 mod roles;
 mod task_scope;
 
@@ -40,7 +41,7 @@ const STAGES: [(Stage, Judge); 13] = [
     (Stage::TaskScope, task_scope::task_scope),
     (Stage::Rules, rules),
     (Stage::Schema, schema),
-    (Stage::Limits, limits),
+    (Stage::Limits, limits::limits),
 ];
 
 /// What authorization found.
@@ -277,20 +278,4 @@ fn schema(subject: &Subject<'_>) -> Step {
         Ok(()) => Step::PASS,
         Err(fault) => Step::because(Reason::SchemaViolation).noting(fault),
     }
-}
-
-fn limits(subject: &Subject<'_>) -> Step {
-    if matches!(subject.arguments, Arguments::Unknown) {
-        return Step::NOT_APPLICABLE;
-    }
-    let Some(arguments) = &subject.query.call.arguments else { return Step::PASS };
-    let limits = subject.names.server.map(|server| server.limits(subject.names.tool_name)).unwrap_or_default();
-    let limits = limits.or(subject.policy.base().limits);
-    if let Some(most) = limits.request_bytes.filter(|most| arguments.raw().len() > *most) {
-        return Step::because(Reason::RequestTooLarge).noting(format!("the limit is {most} bytes"));
-    }
-    if let Some(most) = limits.depth.filter(|most| arguments.depth() > *most) {
-        return Step::because(Reason::RequestTooDeep).noting(format!("the limit is {most} levels"));
-    }
-    Step::PASS
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod command;
 
-use toolwarden_core::{CallKind, Operation, Reason, Weakness, name, weak};
+use toolwarden_core::{CallKind, MemberBeside, Operation, Reason, Weakness, name, weak};
 
 use crate::input::AutoRunMode;
 use crate::lists::Effective;
@@ -11,6 +11,10 @@ use crate::verdict::{RuleRef, Step};
 
 /// Why an entry of the user's own would not help.
 const ADMIN_LIST_COUNTS: &str = "the admin record's list counts, not your own";
+
+/// Bytes that a call may carry beside its arguments where an entry over arguments is to cover it. Clients put ids of
+/// their own there; more is data that the entry says nothing of.
+const MOST_BESIDE_ARGUMENTS: usize = 256;
 
 /// What auto-run found.
 #[derive(Debug)]
@@ -116,6 +120,10 @@ fn match_allowlist(subject: &Subject<'_>, mode: &ModeOfCaller) -> AutoRun {
 fn narrowed(subject: &Subject<'_>) -> Option<RuleRef> {
     let Arguments::Known(arguments) = subject.arguments else { return None };
     let lists = effective(subject).filter(|_| subject.operation() == Operation::CallTool)?;
+    let beside: usize = subject.query.call.beside_arguments().iter().map(MemberBeside::bytes).sum();
+    if beside > MOST_BESIDE_ARGUMENTS {
+        return None;
+    }
     lists.narrow.find(subject.names.server_name, subject.names.tool_name, arguments).cloned()
 }
 

@@ -7,7 +7,7 @@ use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage};
 
 use crate::authorize::{Authorization, authorize, facts};
 use crate::autorun::{AutoRun, auto_run};
-use crate::holds::{is_never_held, mandatory_holds};
+use crate::holds::{cannot_be_held, is_never_held, mandatory_holds};
 use crate::permit::Permit;
 use crate::query::{Launcher, Query, Tracing};
 use crate::set::PolicySet;
@@ -24,7 +24,7 @@ pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
     }
     let mut holds = mandatory_holds(&subject, authorization.hold.clone());
     if let Some(hold) = holds.first().filter(|_| is_never_held(&subject)) {
-        return Verdict::Deny(Box::new(cannot_be_held(&subject, hold, authorization.trace)));
+        return Verdict::Deny(Box::new(denied_unasked(&subject, hold, authorization.trace)));
     }
     let auto_run = auto_run(&subject);
     let mut trace = authorization.trace;
@@ -65,9 +65,8 @@ pub fn needs_labels_met(policy: &PolicySet, query: &Query) -> bool {
 }
 
 /// What nobody can be asked about is denied.
-fn cannot_be_held(subject: &Subject<'_>, hold: &Step, mut trace: Vec<(Stage, Step)>) -> Explanation {
-    let why = hold.reason().map_or("", Reason::code);
-    let step = Step::because(Reason::CannotBeHeld).by(hold.rule.clone()).noting(why);
+fn denied_unasked(subject: &Subject<'_>, hold: &Step, mut trace: Vec<(Stage, Step)>) -> Explanation {
+    let step = cannot_be_held(hold);
     if subject.query.tracing == Tracing::Full {
         trace.push((Stage::MandatoryHold, step.clone()));
     }

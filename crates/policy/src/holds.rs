@@ -27,6 +27,11 @@ pub(crate) fn is_never_held(subject: &Subject<'_>) -> bool {
     matches!(subject.operation(), Operation::GetPrompt | Operation::Complete)
 }
 
+/// The deny that takes the place of a hold nobody can be asked about.
+pub(crate) fn cannot_be_held(hold: &Step) -> Step {
+    Step::because(Reason::CannotBeHeld).by(hold.rule.clone()).noting(hold.reason().map_or("", Reason::code))
+}
+
 fn definition(subject: &Subject<'_>) -> Option<Step> {
     match subject.query.definition {
         Definition::Accepted => None,

@@ -85,12 +85,13 @@ impl Admin {
     /// Compiles the record; none while it is not enabled.
     ///
     /// # Errors
-    /// Domains that are none: left out, they would deny nothing.
+    /// Domains and blocked commands that are none: left out, they would deny and block nothing.
     pub(crate) fn compile(input: &AdminInput) -> Result<Option<Self>, Vec<Finding>> {
         if !input.enabled {
             return Ok(None);
         }
         let denied_hosts = denied_hosts(&input.sandboxing.denied_domains)?;
+        refuse_invalid_blocks(&input.blocked)?;
         // Entries over arguments are a user's own: in the admin's list they match nothing.
         let lists = Lists {
             mcp: Allowlist::compile(&input.mcp_tool_allowlist),
@@ -112,6 +113,17 @@ impl Admin {
     }
 }
 
+fn refuse_invalid_blocks(texts: &[Sourced<String>]) -> Result<(), Vec<Finding>> {
+    let refused = |text: &Sourced<String>| {
+        let fault = ShellEntry::parse(&text.value).err()?;
+        let shown = toolwarden_core::name::shown(&text.value);
+        let message = format!("`{shown}` in `blocked` would block nothing: {fault}");
+        Some(Finding::error("invalid_entry", text.origin.clone(), message))
+    };
+    let faults: Vec<Finding> = texts.iter().filter_map(refused).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
 /// `example.com`, `*.example.com` or a whole URL, as the host a URL would have.
 fn denied_hosts(texts: &[Sourced<String>]) -> Result<Vec<(String, RuleRef)>, Vec<Finding>> {
     let mut hosts = Vec::new();
@@ -120,7 +132,9 @@ fn denied_hosts(texts: &[Sourced<String>]) -> Result<Vec<(String, RuleRef)>, Vec
         let bare = text.value.trim_start_matches("*.").trim_end_matches('.');
         let parsed = url::Url::parse(&format!("https://{bare}")).or_else(|_| url::Url::parse(bare));
         let parsed = if bare.contains("://") { url::Url::parse(bare) } else { parsed };
-        match parsed.ok().and_then(|url| url.host_str().and_then(hosts::normal)) {
+        let host = parsed.ok().and_then(|url| url.host_str().and_then(hosts::normal));
+        // A `*` elsewhere than in front would be part of a name that no host has.
+        match host.filter(|host| !host.contains('*')) {
             Some(host) => hosts.push((host, RuleRef::new(text.value.as_str(), &text.origin))),
             None => faults.push(Finding::error(
                 "domain_invalid",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use serde_json::Value;
-use toolwarden_core::{Entry, Origin, Sourced};
+use toolwarden_core::{Entry, Origin, Sourced, name};
 
 use crate::allowlist::{Allowlist, Twin};
 use crate::finding::Finding;
@@ -64,11 +64,14 @@ impl Settings {
             }
         }
         let (entries, names): (Vec<_>, Vec<_>) = off.into_iter().partition(|text| text.value.contains(':'));
-        faults.extend(entries.iter().filter_map(|entry| {
-            let fault = Entry::parse(&entry.value).err()?;
-            let message = format!("`{}` names no tool to switch off: {fault}", entry.value);
-            Some(Finding::error("setting_tool", entry.origin.clone(), message))
-        }));
+        let refused = |written: &Sourced<String>, fault: String| {
+            let message = format!("`{}` names no tool to switch off: {fault}", name::shown(&written.value));
+            Finding::error("setting_tool", written.origin.clone(), message)
+        };
+        let of_entry = |entry: &Sourced<String>| Entry::parse_restricting(&entry.value).err().map(|it| it.to_string());
+        let of_name = |bare: &Sourced<String>| name::check_written(&bare.value).err().map(|it| it.to_string());
+        faults.extend(entries.iter().filter_map(|entry| Some(refused(entry, of_entry(entry)?))));
+        faults.extend(names.iter().filter_map(|bare| Some(refused(bare, of_name(bare)?))));
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -84,7 +87,7 @@ impl Settings {
         if self.by_name.is_empty() && self.by_entry.is_empty() {
             return None;
         }
-        let by_name = || self.by_name.get(&*toolwarden_core::name::folded(tool));
+        let by_name = || self.by_name.get(&*name::folded(tool));
         self.by_entry.find(server, tool, Twin::None).or_else(by_name)
     }
 

@@ -3,6 +3,7 @@
 mod classifying;
 mod control;
 mod file_versions;
+mod file_watch;
 mod persons;
 mod readiness;
 mod retaining;

@@ -72,8 +72,8 @@ impl Part {
     }
 }
 
-/// Bounded by the limits the document was parsed under.
-fn depth(value: Value<'_>) -> usize {
+/// How deep a value nests. Bounded by the limits the document was parsed under.
+pub(crate) fn depth(value: Value<'_>) -> usize {
     let inner = match value.kind() {
         Kind::Array => value.items().map(depth).max(),
         Kind::Object => value.entries().map(|(_, inner)| depth(inner)).max(),

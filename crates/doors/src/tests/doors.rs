@@ -222,7 +222,8 @@ async fn over_stdio(house: &House, entrance: Entrance, speech: Speech, text: &st
     let (input, output) = tokio::io::split(server);
     let gateway = house.gateway.clone();
     let serving = tokio::spawn(async move {
-        stdio::serve(&gateway, entrance.scope(), &Credential::Local, None, input, output, std::future::pending()).await
+        let client = stdio::Client { scope: entrance.scope(), credential: &Credential::Local, mode: None };
+        stdio::serve(&gateway, client, (input, output), std::future::pending(), stdio::nothing_to_catch_up).await
     });
     let (read, mut write) = tokio::io::split(client);
     let mut lines = BufReader::new(read).lines();

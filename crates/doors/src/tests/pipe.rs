@@ -45,7 +45,8 @@ impl Pipe {
         let gateway = house.gateway.clone();
         let serving = tokio::spawn(async move {
             let never = std::future::pending();
-            let _ = stdio::serve(&gateway, scope, &credential, None, input, output, never).await;
+            let client = stdio::Client { scope, credential: &credential, mode: None };
+            let _ = stdio::serve(&gateway, client, (input, output), never, stdio::nothing_to_catch_up).await;
         });
         let (read, write) = tokio::io::split(client);
         let mut pipe = Self { write, lines: BufReader::new(read).lines(), serving };

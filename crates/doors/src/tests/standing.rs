@@ -257,7 +257,8 @@ async fn a_client_on_a_pipe_hears_of_it_too() {
     let gateway = house.gateway.clone();
     let scope = Scope::One("notes".into());
     let serving = tokio::spawn(async move {
-        stdio::serve(&gateway, scope, &Credential::Local, None, input, output, std::future::pending()).await
+        let client = stdio::Client { scope, credential: &Credential::Local, mode: None };
+        stdio::serve(&gateway, client, (input, output), std::future::pending(), stdio::nothing_to_catch_up).await
     });
     let (read, mut write) = tokio::io::split(client);
     let mut lines = BufReader::new(read).lines();

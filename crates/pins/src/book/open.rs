@@ -119,6 +119,18 @@ impl Book {
         Ok(next)
     }
 
+    /// Servers whose changed definitions wait for a person now and would not any more.
+    #[must_use]
+    pub fn newly_followed(&self, definitions: &[ServerDefinition]) -> Vec<String> {
+        let shelves = self.shelves.load();
+        let waits = |server: &str| {
+            let shelf = shelves.get(server);
+            shelf.is_some_and(|shelf| shelf.is_open.load(Ordering::Acquire) && shelf.changes() == Changes::Wait)
+        };
+        let follows = definitions.iter().filter(|one| one.follows_changes && waits(&one.input.name));
+        follows.map(|one| one.input.name.clone()).collect()
+    }
+
     /// What would start these servers, as digests: values nobody may read count, and cannot be read from them.
     #[must_use]
     pub fn launches(definitions: &[ServerDefinition], keyring: &dyn Keyring) -> Vec<(String, Option<String>)> {

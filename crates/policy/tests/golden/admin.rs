@@ -1,7 +1,7 @@
 //! ALLOW-10: what an enabled admin record changes.
 
-use toolwarden_policy::PolicyInput;
 use toolwarden_policy::input::{AdminInput, AutoRunMode, UserInput};
+use toolwarden_policy::{PolicyInput, PolicySet};
 
 use crate::kit::{USER, compile, files_allow, judged, judged_fetch, judged_shell, person, plain, sourced};
 
@@ -130,4 +130,22 @@ fn allow_7_no_candidates_for_admin_controlled_callers() {
     let mut asking = plain();
     asking.base.auto_run.mode = AutoRunMode::AskEveryTime;
     assert!(held(&asking).is_empty());
+}
+
+#[test]
+fn self_6_a_blocked_entry_or_a_denied_domain_that_would_stop_nothing_is_refused() {
+    let refused = |blocked: &[&str], domains: &[&str]| {
+        let mut admin = AdminInput { enabled: true, blocked: sourced(blocked), ..AdminInput::default() };
+        admin.sandboxing.denied_domains = sourced(domains);
+        let mut input = plain();
+        input.base.admin = Some(admin);
+        PolicySet::compile(&input).is_err()
+    };
+    assert!(!refused(&["rm", "git:push*", "npm run"], &["evil.example", "*.tracker.example"]));
+    for entry in ["", " ", "*", "rm*", "rm *", " rm", "rm  -rf", ":x", "r\nm"] {
+        assert!(refused(&[entry], &[]), "{entry:?}");
+    }
+    for domain in ["", " ", "evil.*", "*", "ev*l.example", " evil.example/", "evil example"] {
+        assert!(refused(&[], &[domain]), "{domain:?}");
+    }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use toolwarden_core::json::Part;
 use toolwarden_core::{Call, Caller, Door, Layer};
 use toolwarden_policy::input::{AdminInput, AutoRunMode, RuleFile, ToolInput};
 use toolwarden_policy::{PolicyInput, decide, is_visible, needs_labels_met};
 
 use crate::kit::{
-    USER, agent, asked, compile, judged, judged_fetch, listing, now, origin, person, plain, server, sourced,
+    USER, agent, answer, arguments, asked, compile, files_allow, judged, judged_fetch, listing, now, origin, person,
+    plain, server, sourced,
 };
 
 #[test]
@@ -162,5 +164,57 @@ fn mode_5_tools_that_rules_deny_whatever_the_arguments_are_hidden() {
         (format!("{permit_by_mode} {permit_by_arguments}"), true),
     ] {
         assert_eq!(visible(&rules), expected, "{rules}");
+    }
+}
+
+/// A call as it came over the wire, with members beside its arguments.
+fn received(server: &str, params: &str) -> Call {
+    let params = arguments(params).map(Part::whole);
+    params.and_then(|params| Call::received(server, params)).unwrap_or_else(|| Call::mcp(server, "?", None))
+}
+
+#[test]
+fn gate_13_what_stands_beside_the_arguments_counts_for_the_limits() {
+    let mut limited = listing(server("db"), &["read"]);
+    limited.limits.request_bytes = Some(40);
+    limited.limits.depth = Some(2);
+    let mut input = plain();
+    input.servers = vec![limited];
+    let policy = compile(&input);
+    let long = "x".repeat(60);
+    for (beside, expected) in [
+        (String::new(), "hold not_in_allowlist"),
+        (",\"more\":1".to_owned(), "hold not_in_allowlist"),
+        (format!(",\"more\":\"{long}\""), "deny request_too_large"),
+        (format!(",\"_meta\":{{\"vendor/id\":\"{long}\"}}"), "deny request_too_large"),
+        (format!(",\"_meta\":\"{long}\""), "deny request_too_large"),
+        // Bounded by its protocol's form, and no part of the call.
+        (format!(",\"_meta\":{{\"traceparent\":\"{long}\"}}"), "hold not_in_allowlist"),
+        (",\"more\":[[[]]]".to_owned(), "deny request_too_deep"),
+        (",\"_meta\":{\"v\":[[[]]]}".to_owned(), "deny request_too_deep"),
+        (",\"_meta\":{\"progressToken\":[[[[]]]]}".to_owned(), "hold not_in_allowlist"),
+    ] {
+        let params = format!("{{\"name\":\"read\",\"arguments\":{{\"a\":1}}{beside}}}");
+        let query = asked(&person(), received("db", &params), Door::Mcp);
+        assert_eq!(answer(&policy, &query), expected, "{beside}");
+    }
+}
+
+#[test]
+fn review_3_an_entry_over_arguments_covers_no_call_with_much_beside_them() {
+    let mut input = plain();
+    input.servers = vec![listing(server("db"), &["read"])];
+    files_allow(&mut input, &["db:read where {\"/table\":{\"equals\":\"notes\"}}"], &[]);
+    let policy = compile(&input);
+    for (beside, expected) in [
+        (String::new(), "allow narrowed_match"),
+        (",\"_meta\":{\"vendor/toolUseId\":\"toolu_0123456789\"}".to_owned(), "allow narrowed_match"),
+        (format!(",\"_meta\":{{\"vendor/id\":\"{}\"}}", "x".repeat(300)), "hold not_in_allowlist"),
+        (format!(",\"extra\":{{\"all\":\"{}\"}}", "x".repeat(300)), "hold not_in_allowlist"),
+        (format!(",\"_meta\":[\"{}\"]", "x".repeat(300)), "hold not_in_allowlist"),
+    ] {
+        let params = format!("{{\"name\":\"read\",\"arguments\":{{\"table\":\"notes\"}}{beside}}}");
+        let query = asked(&person(), received("db", &params), Door::Mcp);
+        assert_eq!(answer(&policy, &query), expected, "{beside}");
     }
 }

@@ -137,7 +137,12 @@ fn admin(tape: &mut Tape<'_>) -> Option<AdminInput> {
     tape.chance(35).then(|| AdminInput {
         enabled: !tape.chance(20),
         allowed: tape.list(15, &SHELL_ENTRIES),
-        blocked: tape.list(10, &SHELL_ENTRIES),
+        // Those that are none are refused: they would block nothing.
+        blocked: tape
+            .list(10, &SHELL_ENTRIES)
+            .into_iter()
+            .filter(|entry| !["", "*"].contains(&&*entry.value))
+            .collect(),
         disable_mcp_auto_run: tape.chance(15),
         delete_file_protection: tape.chance(40),
         enable_run_everything: tape.chance(40),

@@ -3,7 +3,7 @@
 //! Takes what an untrusted or changed file says; narrows what is already known; adds no server, no
 //! mode and no grant.
 
-use toolwarden_core::name::registration_key;
+use toolwarden_core::name::{self, registration_key};
 use toolwarden_core::{Entry, Sourced, ToolIdentity};
 use toolwarden_policy::input::{ModeInput, PolicyInput, RoleInput, ServerInput};
 use toolwarden_policy::roles::canonical as canonical_role;
@@ -85,7 +85,7 @@ fn narrow_servers(input: &mut PolicyInput, said: &[ServerDefinition]) -> Vec<Fin
         }
         if !found {
             forbid_unknown(input, said);
-            let shown = toolwarden_core::name::shown(&said.name);
+            let shown = name::shown(&said.name);
             findings.push(not_counted(
                 &said.origin,
                 format!("the server `{shown}` is not known: nobody trusted this content"),
@@ -103,7 +103,7 @@ fn forbid_unknown(input: &mut PolicyInput, said: &ServerInput) {
     let tools = said.disabled_tools.iter().map(|tool| tool.value.clone()).chain(switched).chain(whole);
     let entries: Vec<serde_json::Value> = tools
         .map(|tool| format!("{}:{tool}", said.name))
-        .filter(|entry| Entry::parse(entry).is_ok())
+        .filter(|entry| Entry::parse_restricting(entry).is_ok())
         .map(serde_json::Value::from)
         .collect();
     if !entries.is_empty() {
@@ -145,13 +145,17 @@ fn narrow_config(input: &mut PolicyInput, config: &ConfigFile) -> Vec<Finding> {
     findings
 }
 
-/// What nobody trusted must not stop the judge from starting, so a switch of a wrong type is left out.
+/// What nobody trusted must not stop the judge from starting, so a switch of a wrong type, or of no tool, is left out.
 fn is_readable_switch(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Bool(on) => !on,
-        serde_json::Value::Array(items) => items.iter().all(serde_json::Value::is_string),
+        serde_json::Value::Array(items) => items.iter().all(|item| item.as_str().is_some_and(names_tools)),
         _ => false,
     }
+}
+
+fn names_tools(text: &str) -> bool {
+    if text.contains(':') { Entry::parse_restricting(text).is_ok() } else { name::check_written(text).is_ok() }
 }
 
 /// A list of its own would replace the shipped one, so it starts from that.

@@ -184,7 +184,7 @@ impl Draft {
 }
 
 fn check_name(report: &mut Report, place: Place, text: &str) {
-    if let Err(fault) = name::check(text) {
+    if let Err(fault) = name::check_written(text) {
         report.error(place, "invalid_name", format!("`{}` can never match: {fault}", name::shown(text)));
     }
 }

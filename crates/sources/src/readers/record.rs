@@ -114,7 +114,7 @@ pub(crate) fn tool(spot: &Spot, content: &serde_json::Value) -> Reading<StoredTo
     for part in server.into_iter().chain([tool]) {
         // `server:*` is every tool of a server.
         if part != "*"
-            && let Err(fault) = name::check(part)
+            && let Err(fault) = name::check_written(part)
         {
             report.error(Place::default(), "invalid_name", format!("`{}` names no tool: {fault}", name::shown(part)));
         }

@@ -304,15 +304,17 @@ pub(super) fn secrets(report: &mut Report, key: &Key, node: &Node) -> BTreeMap<S
     found
 }
 
+const SWITCHES_NOTHING: &str = "patterns switch nothing off";
+
 /// A list that switches tools off holds names alone: whoever writes `*` relies on it.
 pub(super) fn refuse_patterns(report: &mut Report, key: &Key, node: &Node) {
     let Value::List(items) = &node.value else { return };
     for item in items {
         let Value::String(text) = &item.value else { continue };
-        if name::check(text).is_err() || text.contains('*') {
-            let message =
-                format!("`{}` of `{}` names no tool: patterns switch nothing off", name::shown(text), key.text);
-            report.error(item.place, "invalid_name", message);
+        if let Err(fault) = name::check_written(text) {
+            let (shown, why) =
+                (name::shown(text), if text.contains('*') { SWITCHES_NOTHING.into() } else { fault.to_string() });
+            report.error(item.place, "invalid_name", format!("`{shown}` of `{}` names no tool: {why}", key.text));
             report.help("name each tool, or set `enabled = false` for the whole server");
         }
     }

@@ -1,8 +1,9 @@
 //! Every key of every file: used, refused because it is not built, or informational (SELF-6). The rows come from the table
 //! the readers themselves look keys up in.
 
+use toolwarden_policy::PolicySet;
 use toolwarden_sources::readers::known::{Section, Standing, Unless};
-use toolwarden_sources::{Finding, SourceKind, check_bytes};
+use toolwarden_sources::{Finding, Loaded, SourceKind, check_bytes};
 
 use crate::home::{Home, Outcome};
 
@@ -401,7 +402,9 @@ fn self_6_share_is_enforced_or_refused() {
 
 #[test]
 fn self_6_a_pattern_among_disabled_tools_is_refused_or_turns_its_server_off() -> Outcome {
-    for written in [r#""*""#, r#""he*""#, r#""up:held""#, r#""""#, r#""a\u202eb""#] {
+    for written in
+        [r#""*""#, r#""he*""#, r#""up:held""#, r#""""#, r#""a\u202eb""#, r#"" a""#, r#""a ""#, r#""\u200ba""#]
+    {
         let home = Home::new()?;
         let servers = format!(r#"{{"a": {{"command": "a", "disabledTools": [{written}]}}, "b": {{"command": "b"}}}}"#);
         home.write("work/.mcp.json", format!(r#"{{"mcpServers": {servers}}}"#))?;
@@ -423,6 +426,43 @@ fn self_6_an_empty_window_of_a_mode_is_refused() -> Outcome {
         let loaded = home.load();
         let findings: Vec<String> = loaded.iter().flat_map(|loaded| home.shown(&loaded.findings)).collect();
         assert!(loaded.is_err() || findings.iter().any(|one| one.contains("is empty")), "{written}: {findings:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn self_6_a_restriction_that_nobody_could_have_meant_is_refused() -> Outcome {
+    for written in [
+        "[auto_run]\nask = [\"up:held \"]",
+        "[auto_run]\nask = [\" up:held\"]",
+        "[auto_run]\nask = [\"up: held\"]",
+        "[auto_run]\nask = [\"up:held\\u200b\"]",
+        "[auto_run]\nbrowser_servers = [\"browser \"]",
+        "[auto_run]\nbrowser_servers = [\"brow*\"]",
+        "[control]\nsecond_person = [\"up:held \"]",
+        "[control.approve.\"up:held \"]\nreason = true",
+        "[roles.pm]\ndisallow = [\"db.write \"]",
+        "[roles.pm]\ndisallow = [\" up:db.*\"]",
+        "[settings]\n\"mcp.tools.disabled\" = [\"web.fetch \"]",
+        "[settings]\n\"mcp.tools.disabled\" = [\"web.*\"]",
+        "[settings]\n\"mcp.tools.disabled\" = [\"up:held \"]",
+        "[settings]\n\"mcp.tool. web.fetch.enabled\" = false",
+        "[servers.up]\ncommand = \"a\"\ntools.\"held \" = { review = \"human\" }",
+    ] {
+        let home = Home::new()?;
+        home.write("config/toolwarden.toml", format!("{written}\n"))?;
+        let is_refused = match home.load() {
+            Err(_) => true,
+            Ok(loaded) => PolicySet::compile(&loaded.input).is_err(),
+        };
+        assert!(is_refused, "{written}");
+    }
+    for list in ["disallowed_servers = [\"up \"]", "disallowed_tools = [\"up:held \"]"] {
+        let home = Home::new()?;
+        home.write("config/toolwarden.toml", format!("[modes.m]\nname = \"M\"\ngroups = [\"mcp\"]\n{list}\n"))?;
+        let loaded = home.load();
+        let is_off = |loaded: &Loaded| loaded.input.base.modes.iter().any(|mode| !mode.faults.is_empty());
+        assert!(loaded.as_ref().map_or(true, is_off), "{list}");
     }
     Ok(())
 }

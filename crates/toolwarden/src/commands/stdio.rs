@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use toolwarden_core::Records;
-use toolwarden_doors::stdio;
+use toolwarden_doors::stdio::{self, Client};
 use toolwarden_gateway::{Credential, Scope};
 
 use crate::output::{BadInput, Exit};
@@ -45,7 +45,8 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
             stopping.clone(),
             environment::Terminal::default(),
         )?;
-        let watching = running.watch_files(taking, stopping);
+        let files = running.file_watch(taking);
+        let watching = running.watch_files(files.clone(), stopping);
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         let told_to_end = async {
             // Without signals there is still the end of the input.
@@ -61,8 +62,12 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
                 }
             });
         };
-        let served =
-            stdio::serve(&running.gateway, scope, &credential, mode.as_deref(), input, output, told_to_end).await;
+        let caller = Client { scope, credential: &credential, mode: mode.as_deref() };
+        let catch_up = move || {
+            let files = files.clone();
+            async move { files.catch_up().await }
+        };
+        let served = stdio::serve(&running.gateway, caller, (input, output), told_to_end, catch_up).await;
         let _ = stop.send(true);
         let _ = watching.await;
         running.stop(()).await?;

@@ -20,8 +20,9 @@ use toolwarden_gateway::{Gateway, NotSwitched, OpenSession};
 use toolwarden_notices::{Answers, Courier};
 use toolwarden_policy::input::ServerInput;
 
+use super::file_watch::FileWatch;
 use super::persons::{Hooks, Logins, Persons};
-use super::taking::{Came, Taking, looks};
+use super::taking::{Came, Taking};
 use super::{DEMO, Readiness, Running, webhooks};
 use crate::environment::{SystemClock, Terminal};
 use crate::wire::House;
@@ -56,7 +57,7 @@ impl Running {
         taking: Arc<Taking<impl Reload>>,
         stop: watch::Receiver<bool>,
     ) -> Result<(JoinHandle<()>, Arc<Persons>)> {
-        let watching = self.watch_files(taking.clone(), stop.clone());
+        let watching = self.watch_files(self.file_watch(taking.clone()), stop.clone());
         let page = self.page(address, scheme);
         self.gateway.set_page(&page);
         let clerk = Arc::new(self.clerk(Some(address), Some(page)));
@@ -86,23 +87,24 @@ impl Running {
         Ok((tokio::spawn(serve_socket(socket, desk, stop)), persons))
     }
 
-    /// Reads the policy again when a file changes that counts, or would if it were there: what a person
-    /// takes back by hand must not go on acting.
-    pub fn watch_files(&self, taking: Arc<Taking<impl Reload>>, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
+    /// Watches the files the policy was read from.
+    pub fn file_watch<R: Reload>(&self, taking: Arc<Taking<R>>) -> Arc<FileWatch<R>> {
         let data = &self.locations.data_dir;
         let mut records: Vec<PathBuf> = RECORDS.iter().map(|name| data.join(name)).collect();
         records.push(self.locations.user_permissions());
-        let mut files = [records.clone(), self.start.files.clone()].concat();
-        // What changed since it was read is not known yet.
-        let mut known = [looks(&records), self.start.looks.clone()].concat();
-        let mut last_error = None;
+        Arc::new(FileWatch::new(taking, records, &self.start.files, &self.start.looks))
+    }
+
+    /// Looks at the files and the accepted definitions at an interval.
+    pub fn watch_files(&self, files: Arc<FileWatch<impl Reload>>, mut stop: watch::Receiver<bool>) -> JoinHandle<()> {
+        let gateway = Arc::downgrade(&self.gateway);
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(LOOK) => {}
                     _ = stop.changed() => return,
                 }
-                if let Some(gateway) = taking.gateway() {
+                if let Some(gateway) = gateway.upgrade() {
                     gateway.refresh_pins();
                     let pins = gateway.pins.clone();
                     if pins.has_unkept_offers() {
@@ -110,27 +112,7 @@ impl Running {
                         drop(tokio::task::spawn_blocking(move || pins.keep_offers()));
                     }
                 }
-                let found = looks(&files);
-                if found == known {
-                    continue;
-                }
-                match taking.take_over(Came::ByFile).await {
-                    Ok(sources) => {
-                        let counting = [records.clone(), sources].concat();
-                        // As they were before they were read, so that a change meanwhile is seen. Of files
-                        // that count anew that is not known: they are read once more.
-                        known = if counting == files { found } else { Vec::new() };
-                        (files, last_error) = (counting, None);
-                    }
-                    // Tried again at every look, also when what is missing lies elsewhere; said once.
-                    Err(error) => {
-                        let error = format!("{error:#}");
-                        if last_error.as_ref() != Some(&error) {
-                            tell_refusal(&error);
-                        }
-                        (known, last_error) = (Vec::new(), Some(error));
-                    }
-                }
+                files.look().await;
             }
         })
     }
@@ -231,7 +213,7 @@ async fn follow_store(mut versions: watch::Receiver<u64>, taking: Weak<Taking<im
     }
 }
 
-fn tell_refusal(error: &str) {
+pub(super) fn tell_refusal(error: &str) {
     // A log has lines of its own.
     let error = error.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     tracing::error!("the former policy stays in force: {error}");

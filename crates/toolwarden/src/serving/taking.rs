@@ -132,8 +132,18 @@ impl<R: Reload> Taking<R> {
         }
     }
 
-    pub fn gateway(&self) -> Option<Arc<Gateway>> {
-        self.gateway.upgrade()
+    /// The store's version as it is known here.
+    pub fn store_version(&self) -> u64 {
+        self.feed.known().records.version
+    }
+
+    /// The same, with what other processes wrote until now. Where the store cannot be read, what is known counts for as
+    /// long as `max_stale` says.
+    pub async fn caught_up(&self) -> u64 {
+        if let Err(error) = self.feed.catch_up().await {
+            tracing::debug!("changes in the store are not seen: {error}");
+        }
+        self.store_version()
     }
 
     /// Takes over a version of the store, unless that is done already.
@@ -265,6 +275,8 @@ fn wider(gateway: &Gateway, reading: Reading<'_>) -> Result<Vec<String>> {
     words.extend(otherwise.iter().map(|server| format!("the server `{server}` is given something else at its start")));
     let shown = gateway.screens.shown_more(reading.written);
     words.extend(shown.iter().map(|server| format!("of what `{server}` returns, screening lets more through")));
+    let followed = gateway.pins.newly_followed(reading.written);
+    words.extend(followed.iter().map(|server| format!("changed definitions of `{server}` need nobody's consent")));
     Ok(words)
 }
 
@@ -274,7 +286,9 @@ fn agreed(gateway: &Gateway, house: &House, asks: bool, mut wider: Vec<String>) 
         wider.push("files may make the policy wider without anybody's consent".to_owned());
     }
     let started = Book::launches(&house.loaded.definitions, &*gateway.keyring);
-    let content = format!("{asks} {:?} {:?} {started:?}", house.loaded.input, screening(&house.loaded));
+    let followed: Vec<bool> = house.loaded.definitions.iter().map(|one| one.follows_changes).collect();
+    let (input, screening) = (&house.loaded.input, screening(&house.loaded));
+    let content = format!("{asks} {input:?} {screening:?} {started:?} {followed:?}");
     let mark: String = Digest::of_bytes(content.as_bytes()).to_string().chars().take(stored::MARK).collect();
     if wider.is_empty() || stored::is_confirmed(&house.locations, &mark, environment::now())? {
         return Ok(());

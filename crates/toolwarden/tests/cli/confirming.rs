@@ -106,6 +106,24 @@ fn self_2_a_widening_that_cannot_be_stored_is_not_in_force() {
 }
 
 #[test]
+fn self_2_following_a_servers_changes_is_a_widening() {
+    let house = House::new();
+    let defined = format!(
+        "{ASKS}[servers.notes]\ncommand = \"{}\"\nargs = [\"demo-server\"]\n",
+        env!("CARGO_BIN_EXE_toolwarden")
+    );
+    house.write(CONFIG, &defined);
+    let server = Server::start(&house);
+    house.write(CONFIG, &format!("{defined}definitions = \"follow\"\n"));
+    let mark = wait_for_mark(&house, "");
+    let log = house.read("server.log");
+    assert!(log.contains("changed definitions of `notes` need nobody's consent"), "{log}");
+    assert_eq!(house.run(&["policy", "confirm", &mark]).code, 0);
+    assert_eq!(waiting(&house), None);
+    server.stop();
+}
+
+#[test]
 fn self_2_that_files_need_no_consent_any_more_needs_consent() {
     let house = House::new();
     house.write(CONFIG, ASKS);

@@ -194,3 +194,39 @@ fn work_3_two_gateways_on_one_database_share_labels_and_minutes() {
     assert!(eventually(|| write(&here).contains("rule_hold")), "{}", write(&here));
     assert_eq!(reached(one, "write_note"), 0);
 }
+
+#[test]
+fn allow_12_what_another_process_takes_away_is_gone_for_the_next_call_of_a_pipe() {
+    let house = house("", "");
+    let mut pipe = Pipe::start(&house, None, "one");
+    // Several times, because a change that is only looked for at an interval is sometimes seen in time.
+    for round in 0..4 {
+        assert!(is_read(&pipe.read()), "round {round}");
+        let before = reached(&house, "read_note");
+        assert_eq!(house.run(&["tools", "disable", "notes:read_note"]).code, 0);
+        let said = pipe.read();
+        assert_eq!(reached(&house, "read_note"), before, "round {round}: {said}");
+        assert_eq!(house.run(&["tools", "enable", "notes:read_note"]).code, 0);
+    }
+    // The same for a file.
+    let config = house.read(CONFIG);
+    assert!(is_read(&pipe.read()));
+    let before = reached(&house, "read_note");
+    house.write(CONFIG, &config.replace("run_everything", "ask_every_time"));
+    let said = pipe.read();
+    assert_eq!(reached(&house, "read_note"), before, "{said}");
+}
+
+#[test]
+fn gate_3_a_revoked_tokens_next_call_at_a_pipe_is_refused() {
+    let house = house("", "");
+    for round in 0..4 {
+        let (id, token) = issue(&house, &PM);
+        let mut pipe = Pipe::start(&house, Some(&token), "one");
+        assert!(is_read(&pipe.read()), "round {round}");
+        let before = reached(&house, "read_note");
+        assert_eq!(house.run(&["tokens", "revoke", &id]).code, 0);
+        let said = pipe.read();
+        assert_eq!(reached(&house, "read_note"), before, "round {round}: {said}");
+    }
+}

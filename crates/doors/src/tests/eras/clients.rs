@@ -247,8 +247,9 @@ impl Client {
         let gateway = self.gateway.clone();
         let scope = if self.common { Scope::All } else { Scope::One("notes".into()) };
         let serving = tokio::spawn(async move {
-            let _ =
-                stdio::serve(&gateway, scope, &Credential::Local, None, input, output, std::future::pending()).await;
+            let client = stdio::Client { scope, credential: &Credential::Local, mode: None };
+            let never = std::future::pending();
+            let _ = stdio::serve(&gateway, client, (input, output), never, stdio::nothing_to_catch_up).await;
         });
         let (read, mut write) = tokio::io::split(client);
         let mut lines = BufReader::new(read).lines();

@@ -28,7 +28,7 @@ pub(super) fn read(report: &mut Report, standing: Standing, node: &Node, config:
             "ask" => auto_run.ask = read_ask(report, value),
             "protections" => read_protections(report, value, auto_run),
             "browser_servers" => {
-                auto_run.browser_servers = report.plain_texts(what, value).unwrap_or_default();
+                auto_run.browser_servers = browser_servers(report, value);
             }
             "default_mode" => auto_run.default_mode = report.sourced_text(what, value),
             "require_mode" => auto_run.require_mode = report.boolean(what, value).unwrap_or(true),
@@ -47,13 +47,26 @@ pub(super) fn read(report: &mut Report, standing: Standing, node: &Node, config:
 fn read_ask(report: &mut Report, node: &Node) -> Vec<Sourced<String>> {
     let entries = report.texts("ask", node).unwrap_or_default();
     for entry in &entries {
-        if let Err(fault) = Entry::parse(&entry.value) {
+        if let Err(fault) = Entry::parse_restricting(&entry.value) {
             let place = Place { line: entry.origin.line, column: entry.origin.column };
             report.error(place, "invalid_entry", format!("invalid `ask` entry `{}`", name::shown(&entry.value)));
             report.help(fault.to_string());
         }
     }
     entries
+}
+
+/// A name that no server has would protect nothing.
+fn browser_servers(report: &mut Report, node: &Node) -> Vec<String> {
+    let names = report.texts("browser_servers", node).unwrap_or_default();
+    for server in &names {
+        if let Err(fault) = name::check_written(&server.value) {
+            let place = Place { line: server.origin.line, column: server.origin.column };
+            let message = format!("`{}` in `browser_servers` names no server: {fault}", name::shown(&server.value));
+            report.error(place, "invalid_name", message);
+        }
+    }
+    names.into_iter().map(|server| server.value).collect()
 }
 
 fn read_protections(report: &mut Report, node: &Node, auto_run: &mut AutoRunInput) {

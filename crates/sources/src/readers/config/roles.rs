@@ -53,8 +53,8 @@ fn patterns(report: &mut Report, what: &str, node: &Node) -> Vec<Sourced<String>
 fn check_pattern(report: &mut Report, place: Place, text: &str) {
     let (server, tool) = text.split_once(':').map_or((None, text), |(server, tool)| (Some(server), tool));
     let star_inside = tool.strip_suffix('*').unwrap_or(tool).contains('*');
-    let server_valid = server.is_none_or(|server| server == "*" || name::check(server).is_ok());
-    let tool_valid = tool == "*" || name::check(tool.strip_suffix('*').unwrap_or(tool)).is_ok();
+    let server_valid = server.is_none_or(|server| server == "*" || name::check_written(server).is_ok());
+    let tool_valid = tool == "*" || name::check_written(tool.strip_suffix('*').unwrap_or(tool)).is_ok();
     if star_inside || !server_valid || !tool_valid {
         report.error(place, "invalid_pattern", format!("`{}` is not a tool pattern", name::shown(text)));
         report.help("`db.read`, `db.*`, or `server:db.*`; `*` only at the end");

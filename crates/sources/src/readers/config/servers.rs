@@ -135,7 +135,7 @@ fn read_labels(report: &mut Report, node: &Node) -> Vec<String> {
 
 fn read_tools(report: &mut Report, node: &Node, found: &mut ServerDefinition) {
     for (tool, inner) in report.table("tools", node) {
-        if let Err(fault) = name::check(&tool.text) {
+        if let Err(fault) = name::check_written(&tool.text) {
             report.error(
                 tool.place,
                 "invalid_name",
