@@ -131,7 +131,9 @@ pub struct ClientSession {
 
 const MOST_AT_ONCE: usize = 256;
 const MOST_ENDED: usize = 64;
+/// Resources that one session watches, and bytes of their addresses.
 const MOST_WATCHED: usize = 10_000;
+const MOST_WATCHED_BYTES: usize = 1024 * 1024;
 /// Questions of one server that wait for an answer at the same time: nobody answers more, and each is remembered.
 const MOST_QUESTIONS: usize = 64;
 
@@ -344,7 +346,8 @@ impl ClientSession {
         if watched.iter().any(|(of, known)| *of == server && *known == uri) {
             return true;
         }
-        let has_room = watched.len() < MOST_WATCHED;
+        let bytes: usize = watched.iter().map(|(_, known)| known.len()).sum();
+        let has_room = watched.len() < MOST_WATCHED && bytes.saturating_add(uri.len()) <= MOST_WATCHED_BYTES;
         if has_room {
             watched.push((server, uri));
         }

@@ -194,7 +194,9 @@ impl ApprovalNeeds {
         if !self.names(&answer.by, &answer.groups) {
             return Some("others are named to answer calls of this tool");
         }
-        if self.second_person && caller.user.as_ref() == Some(&answer.by) {
+        // `ROOT` and ` root` are no second person.
+        let is_same = |user: &String| user.trim().eq_ignore_ascii_case(answer.by.trim());
+        if self.second_person && caller.user.as_ref().is_some_and(is_same) {
             return Some("calls of this tool need the answer of another person than the caller");
         }
         if self.reason && answer.note.as_deref().is_none_or(|note| note.trim().is_empty()) {

@@ -24,7 +24,7 @@ use toolwarden_steps::decide::{Decided, Judged, decide, may_reach};
 use toolwarden_steps::ending::{Lookout, tell_servers, unless_given_up, unless_revoked};
 use toolwarden_steps::gateway::Gateway;
 use toolwarden_steps::inspect::{inspect, told_refusal};
-use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, resolve};
+use toolwarden_steps::resolve::{Asked, Resolved, What, cancelled_id, refuse_oversized, resolve};
 use toolwarden_steps::review::{self, Reviewed};
 use toolwarden_steps::{catalog, flow, forward, identities, parameters, places, results, visible};
 
@@ -81,6 +81,7 @@ async fn walk(gateway: &Arc<Gateway>, arrival: Arrival, trail: &mut Option<Trail
     if let Some(answer) = tasks::of_gateway(gateway, &arrival, trail).await? {
         return Ok(answer);
     }
+    refuse_oversized(&arrival.message)?;
     let server = match &arrival.scope {
         Scope::One(server) => server.clone(),
         Scope::All => return Box::pin(aggregate::handle(gateway, arrival, trail)).await,

@@ -30,41 +30,55 @@ const LARGEST_EXPRESSION: usize = 1024 * 1024;
 /// Words at the end of a name that may be one that is hidden.
 const LONGEST_ENDING: usize = 3;
 
-/// Names that are hidden whatever the config says, as letters and digits alone.
+/// Names that are hidden whatever the config says; their words may be joined, or parted by `_` or `-`.
 const ALWAYS: [&str; 32] = [
     "pass",
     "pin",
-    "pincode",
+    "pin_code",
     "otp",
     "totp",
     "cvv",
     "cvc",
-    "mfacode",
+    "mfa_code",
     "password",
     "passwd",
     "passphrase",
     "pwd",
     "secret",
     "secrets",
-    "secretkey",
-    "clientsecret",
+    "secret_key",
+    "client_secret",
     "token",
-    "accesstoken",
-    "refreshtoken",
-    "idtoken",
-    "authtoken",
-    "apitoken",
-    "apikey",
-    "accesskey",
-    "privatekey",
+    "access_token",
+    "refresh_token",
+    "id_token",
+    "auth_token",
+    "api_token",
+    "api_key",
+    "access_key",
+    "private_key",
     "authorization",
     "credential",
     "credentials",
     "cookie",
-    "setcookie",
-    "sessionid",
+    "set_cookie",
+    "session_id",
     "bearer",
 ];
+
+/// Names that hide every name they stand in: `passwordConfirmation`, `PGPASSWORD`.
+const ANYWHERE: [&str; 5] = ["password", "passwd", "passphrase", "secret", "apikey"];
+
+/// Values in texts that no name stands before: what follows is the secret, up to the end of the line or quote.
+const SHAPES: [&str; 4] = [
+    r#"(?i)\b(?:authorization|(?:set-)?cookie)["']?\s*[:=]\s*["']?(?P<value>[^\r\n"']+)"#,
+    r#"(?i)(?:^|\s)(?:-u|--user)[= ]\s*['"]?[^\s:'"]+:(?P<value>[^\s'"]+)"#,
+    r#"(?i)\b(?:sshpass\s+-p\s*|(?:mysql|mysqldump|mariadb)\b[^\n|;]*?\s-p)(?P<value>[^\s]+)"#,
+    r#"<(?P<name>[A-Za-z][\w:.-]{0,60})[^<>]*>(?P<value>[^<]+)<"#,
+];
+
+/// A name with a value behind `=` or `:`. The value is the whole word.
+const ASSIGNED: &str = r#"(?P<name>[A-Za-z][\w.-]{0,80})["']?\s*[=:]\s*(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"#;
 
 /// Hides parts of arguments.
 #[derive(Debug)]
@@ -74,8 +88,10 @@ pub struct Redactor {
     names: HashSet<String>,
     /// Dotted paths, such as `user.pin`.
     paths: HashSet<String>,
-    /// A named value inside a text: `pin=1234`, `--pin 1234`, `"pin": "1234"`.
+    /// A named value behind a blank: `--pin 1234`, `password is x`.
     assigned: Option<Regex>,
+    /// Values behind `=` and `:`, and other shapes; with `name`, only where that name is hidden.
+    shapes: Option<Vec<Regex>>,
     patterns: Vec<Regex>,
 }
 
@@ -90,7 +106,8 @@ impl Redactor {
         Self {
             secrets: Secrets::new(),
             assigned: assigned(words),
-            names: plain.into_iter().chain(ALWAYS.map(str::to_owned)).collect(),
+            shapes: SHAPES.iter().chain([&ASSIGNED]).map(|shape| bounded(shape)).collect(),
+            names: plain.into_iter().chain(ALWAYS.map(letters)).collect(),
             paths,
             patterns: rules.patterns.clone(),
         }
@@ -118,8 +135,15 @@ impl Redactor {
         }
         let words = words(name);
         let ends = (1..=LONGEST_ENDING).filter_map(|count| words.len().checked_sub(count));
-        self.names.contains(&letters(name))
-            || ends.filter_map(|start| words.get(start..)).any(|ending| self.names.contains(&ending.concat()))
+        let is_hidden = |name: &str| {
+            // `password1`, `tokens`
+            let bare = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+            self.names.contains(name) || self.names.contains(bare) || self.names.contains(bare.trim_end_matches('s'))
+        };
+        let joined = letters(name);
+        is_hidden(&joined)
+            || ANYWHERE.iter().any(|part| joined.contains(part))
+            || ends.filter_map(|start| words.get(start..)).any(|ending| is_hidden(&ending.concat()))
     }
 
     /// Whether a text names what follows it or stands beside it: `--password`, `API_KEY`.
@@ -129,7 +153,9 @@ impl Redactor {
 
     /// A text without what is hidden in it, and no longer than a record shows.
     fn text(&self, text: &str, name: Option<&str>) -> String {
-        let (Some(secrets), Some(assigned)) = (&self.secrets, &self.assigned) else { return MARK.to_owned() };
+        let (Some(secrets), Some(assigned), Some(shapes)) = (&self.secrets, &self.assigned, &self.shapes) else {
+            return MARK.to_owned();
+        };
         let looked_at = text.get(..text.floor_char_boundary(LOOKED_AT)).unwrap_or_default();
         let mut places: Vec<Range<usize>> = Vec::new();
         places.extend(name.and_then(|name| of_member(name, looked_at)).map(|(_, range)| range));
@@ -137,6 +163,10 @@ impl Redactor {
         places.extend(
             assigned.captures_iter(looked_at).filter_map(|found| found.name("value")).map(|found| found.range()),
         );
+        for found in shapes.iter().flat_map(|shape| shape.captures_iter(looked_at)) {
+            let is_hidden = found.name("name").is_none_or(|name| self.hides_name(name.as_str()));
+            places.extend(found.name("value").filter(|_| is_hidden).map(|value| value.range()));
+        }
         for pattern in &self.patterns {
             places.extend(pattern.find_iter(looked_at).map(|found| found.range()));
         }
@@ -285,12 +315,15 @@ fn letters(name: &str) -> String {
 }
 
 fn assigned<'n>(names: impl Iterator<Item = &'n str>) -> Option<Regex> {
-    let words: Vec<String> = names.map(regex::escape).collect();
-    let text = format!(
-        r#"(?i)(?:^|[^a-z0-9])(?:{})["']?(?:\s*[=:]\s*|\s+(?:is\s+)?)(?P<value>"[^"]*"|'[^']*'|[^\s&,;"']+)"#,
+    let words: Vec<String> = names.map(|name| regex::escape(name).replace('_', "[_-]?")).collect();
+    bounded(&format!(
+        r#"(?i)(?:^|[^a-z0-9])(?:{})["']?(?:\s*[=:]\s*|\s+(?:is\s+)?)(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"#,
         words.join("|")
-    );
-    RegexBuilder::new(&text).size_limit(LARGEST_EXPRESSION).dfa_size_limit(LARGEST_EXPRESSION).build().ok()
+    ))
+}
+
+fn bounded(text: &str) -> Option<Regex> {
+    RegexBuilder::new(text).size_limit(LARGEST_EXPRESSION).dfa_size_limit(LARGEST_EXPRESSION).build().ok()
 }
 
 /// The text with every place replaced once, however they overlap.

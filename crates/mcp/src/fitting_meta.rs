@@ -156,16 +156,19 @@ fn capabilities(value: Value<'_>, answered: Answered) -> Fit {
     if value.kind() != Kind::Object {
         return Fit::Out;
     }
-    let is_large = value.raw().len() > LARGEST_OBJECT;
-    match answered {
-        // A modern server needs the member.
-        _ if is_large => Fit::As("{}".to_owned()),
-        Answered::No => Fit::AsItIs,
-        Answered::Yes => {
-            let plain = plain_capabilities(value);
-            Fit::As(if plain.len() <= LARGEST_PLAIN { plain } else { "{}".to_owned() })
-        }
-    }
+    let fitting = fitting_capabilities(value, answered);
+    if fitting == value.raw() { Fit::AsItIs } else { Fit::As(fitting) }
+}
+
+/// Capabilities as they travel: bounded and, with a call that somebody answered for, names and switches alone. None
+/// where there is too much, because a modern server needs the member.
+#[must_use]
+pub fn fitting_capabilities(value: Value<'_>, answered: Answered) -> String {
+    let (fitting, most) = match answered {
+        Answered::No => (value.raw().to_owned(), LARGEST_OBJECT),
+        Answered::Yes => (plain_capabilities(value), LARGEST_PLAIN),
+    };
+    if fitting.len() <= most { fitting } else { "{}".to_owned() }
 }
 
 /// `traceparent` of W3C Trace Context, version 00: 55 characters.

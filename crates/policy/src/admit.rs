@@ -38,8 +38,16 @@ pub const METHODS: [&str; 20] = [
     "tasks/cancel",
 ];
 
+/// Calls, which are decided whole and never pass as messages.
+const CALLS: [&str; 4] = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
+
 /// Messages that pass once reading the resource they name does.
 pub const WATCHING: [&str; 1] = ["resources/subscribe"];
+
+/// Every method that is decided by a row of its own.
+pub fn known_methods() -> impl Iterator<Item = &'static str> {
+    METHODS.into_iter().chain(WATCHING).chain(CALLS)
+}
 
 /// What a caller sends besides calls.
 #[derive(Debug, Clone)]
@@ -98,8 +106,9 @@ fn watching(subject: &Subject<'_>) -> Option<(Stage, Step)> {
     })
 }
 
+/// In any spelling: a server may forgive case.
 fn is_call(method: &str) -> bool {
-    ["tools/call", "resources/read", "prompts/get", "completion/complete"].contains(&method)
+    CALLS.iter().chain(&WATCHING).any(|call| call.eq_ignore_ascii_case(method.trim()))
 }
 
 fn explain(policy: &PolicySet, stage: Stage, step: Step) -> Explanation {

@@ -79,6 +79,12 @@ impl<'a> Contents<'a> {
         self.0.base().approvers.needs(server, tool)
     }
 
+    /// Whether something is said of how persons answer calls of a tool: then no classifier does.
+    #[must_use]
+    pub fn names_approvers(self, server: &str, tool: &str) -> bool {
+        self.0.base().approvers.name(server, tool)
+    }
+
     /// Whether both say the same of answers.
     #[must_use]
     pub fn same_approvers(self, other: Contents<'_>) -> bool {

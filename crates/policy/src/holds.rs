@@ -16,7 +16,10 @@ pub(crate) fn mandatory_holds(subject: &Subject<'_>, of_rules: Option<Step>) -> 
         return Vec::new();
     }
     if is_never_held(subject) {
-        return [ask(subject), human_review(subject), of_rules].into_iter().flatten().collect();
+        return [self_protection(subject), ask(subject), human_review(subject), of_rules]
+            .into_iter()
+            .flatten()
+            .collect();
     }
     let holds = [definition(subject), self_protection(subject), ask(subject), human_review(subject), of_rules];
     holds.into_iter().flatten().collect()

@@ -23,9 +23,11 @@ pub(crate) fn self_protection(subject: &Subject<'_>) -> Option<Step> {
             let line = subject.line.as_ref()?.as_ref().ok()?;
             shell::touches_toolwarden(line, places.belongings(), &directory(subject), &subject.query.files)
         }
-        CallKind::Mcp { operation: Operation::CallTool } => in_arguments(subject, places),
+        CallKind::Mcp { operation: Operation::CallTool | Operation::GetPrompt | Operation::Complete } => {
+            in_arguments(subject, places)
+        }
         CallKind::Mcp { operation: Operation::ReadResource } => in_resource(subject),
-        CallKind::Mcp { .. } | CallKind::Fetch { .. } => None,
+        CallKind::Fetch { .. } => None,
     };
     Some(Step::because(Reason::SelfProtection).noting(why?))
 }
@@ -63,26 +65,19 @@ fn led_by_link(files: &FileFacts, places: &Places) -> Option<String> {
 fn in_resource(subject: &Subject<'_>) -> Option<String> {
     let Arguments::Known(Some(params)) = subject.arguments else { return None };
     let uri = params.get("uri")?.as_str()?;
-    if names_process_file(&uri) {
+    let keys = &subject.policy.base().keys;
+    if let Some(why) = led_by_link(&subject.query.files, keys) {
+        return Some(why);
+    }
+    if keys.is_process_file(&uri, subject.query.workspace()) {
         return Some(format!("reads {uri}, which {PROCESS_FILE}"));
     }
-    let place = subject.policy.base().keys.named_in(&uri, subject.query.workspace())?;
+    let place = keys.named_in(&uri, subject.query.workspace())?;
     Some(format!("reads {}, which holds keys or data of toolwarden", place.display()))
 }
 
 /// What files below `/proc` and `/dev` are held for.
 const PROCESS_FILE: &str = "shows memory, environment or open files of processes, toolwarden among them";
-
-/// Whether a text, decoded or not, is the path of such a file.
-fn names_process_file(text: &str) -> bool {
-    let is_one = |text: &str| {
-        let path = text.strip_prefix("file:").unwrap_or(text);
-        let path = path.strip_prefix("//localhost").unwrap_or(path);
-        let is_path = path.starts_with('/') && !path.contains(char::is_whitespace);
-        is_path && shell::shows_processes(&shell::normalise(Path::new(path)))
-    };
-    is_one(text) || shell::decoded(text).is_some_and(|text| is_one(&text))
-}
 
 /// Bytes of patterns in one call that are compared with places; a call with more is held.
 const MOST_PATTERNS: usize = 64 * 1024;
@@ -129,7 +124,7 @@ impl Search<'_> {
             return Some(format!("an argument holds a pattern for {}, which belongs to toolwarden", place.display()));
         }
         self.patterns_left.set(patterns_left);
-        if names_process_file(text) {
+        if self.places.is_process_file(text, self.here) {
             return Some(format!("an argument names {text}, which {PROCESS_FILE}"));
         }
         if !self.places.may_be_run_in(text) {
@@ -156,12 +151,18 @@ fn program_and_words(object: Value<'_>) -> Option<String> {
     if !is_run {
         return None;
     }
-    members().find_map(|value| match value.kind() {
+    members().find_map(verb_in)
+}
+
+/// A changing verb at the beginning of a text or of a list, however deep.
+fn verb_in(value: Value<'_>) -> Option<String> {
+    match value.kind() {
         Kind::Array => {
             let words: Vec<Cow<'_, str>> = value.items().filter_map(Value::as_str).collect();
-            shell::verb_behind(words.iter().map(AsRef::as_ref))
+            shell::verb_behind(words.iter().map(AsRef::as_ref)).or_else(|| value.items().find_map(verb_in))
         }
         Kind::String => shell::verb_behind(value.as_str()?.split_whitespace()),
-        Kind::Object | Kind::Null | Kind::True | Kind::False | Kind::Number => None,
-    })
+        Kind::Object => value.entries().find_map(|(_, inner)| verb_in(inner)),
+        Kind::Null | Kind::True | Kind::False | Kind::Number => None,
+    }
 }

@@ -54,13 +54,9 @@ impl Settings {
                 }
             } else if key == AUTO_REVIEW && !value.value.is_boolean() {
                 refuse("true or false");
-            } else if key.starts_with("mcp.tool.") || key.starts_with("mcp.tools.") {
-                // A misspelt switch would leave a tool on that somebody switched off.
-                let message = format!("the setting `{key}` is not known");
-                faults.push(
-                    Finding::error("setting_unknown", value.origin.clone(), message)
-                        .suggesting("use `mcp.tools.disabled` or `mcp.tool.NAME.enabled`"),
-                );
+            } else if let Some(help) = mistaken(key) {
+                let message = format!("the setting `{}` is not known: nothing reads it", name::shown(key));
+                faults.push(Finding::error("setting_unknown", value.origin.clone(), message).suggesting(help));
             }
         }
         let (entries, names): (Vec<_>, Vec<_>) = off.into_iter().partition(|text| text.value.contains(':'));
@@ -112,6 +108,17 @@ impl Settings {
     pub fn is_on(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| value.value == Value::Bool(true))
     }
+}
+
+/// What a key that nothing reads was meant to be, where its beginning says that it restricts something: left alone, it
+/// would leave on what somebody switched off.
+fn mistaken(key: &str) -> Option<&'static str> {
+    let lower = key.trim().to_ascii_lowercase();
+    if lower.starts_with("mcp.") {
+        return Some("use `mcp.tools.disabled` or `mcp.tool.NAME.enabled`; servers have `enabled` of their own");
+    }
+    (key != AUTO_REVIEW && lower.starts_with("auto_run."))
+        .then_some("write it under `[auto_run]` of the config, or set a user's own with `settings set`")
 }
 
 fn switched_tool(key: &str) -> Option<&str> {

@@ -26,13 +26,38 @@ const MOST_NAMES: usize = 1_000;
 /// Why a text, run as a command line, would change Toolwarden. `here` is where it would run.
 #[must_use]
 pub fn text_changes_toolwarden(text: &str, places: &Places, here: &Path) -> Option<String> {
-    match read(text) {
+    let by_line = match read(text) {
         Ok(line) if is_command(&line) || reads_process_file(&line) => {
             look(&line, places.belongings(), here, &FileFacts::as_written(), Given::AsText)
         }
-        Ok(_) => None,
-        Err(_) => spelled(text),
+        Ok(_) | Err(_) => None,
+    };
+    by_line.or_else(|| spelled(text)).or_else(|| unquoted(text).and_then(|plain| spelled(&plain)))
+}
+
+/// A text without the signs that mean nothing to a shell inside of a word: `tool""warden`.
+fn unquoted(text: &str) -> Option<String> {
+    text.contains(QUOTES).then(|| text.replace(QUOTES, ""))
+}
+
+const QUOTES: [char; 3] = ['"', '\'', '\\'];
+
+/// Whether our name stands in a text once such signs are left out. One pass without a copy.
+pub(super) fn names_us(text: &str) -> bool {
+    const NAME: &[u8] = b"toolwarden";
+    let mut matched = 0_usize;
+    for byte in text.bytes().filter(|byte| !b"\"'\\".contains(byte)) {
+        let byte = byte.to_ascii_lowercase();
+        // No letter of the name but the first begins it anew.
+        matched = match NAME.get(matched) {
+            Some(next) if *next == byte => matched.saturating_add(1),
+            _ => usize::from(byte == b't'),
+        };
+        if matched == NAME.len() {
+            return true;
+        }
     }
+    false
 }
 
 /// Why words, run as a program with its arguments, would change Toolwarden.
@@ -46,7 +71,7 @@ pub fn words_change_toolwarden<'a>(words: impl IntoIterator<Item = &'a str>) -> 
 /// Whether a text is the name or the path of our program.
 #[must_use]
 pub fn is_toolwarden(text: &str) -> bool {
-    program(text) == "toolwarden"
+    program(text) == "toolwarden" || unquoted(text).is_some_and(|plain| program(&plain) == "toolwarden")
 }
 
 /// Why words behind our program's name would change something.
@@ -84,27 +109,26 @@ fn reads_process_file(line: &ShellLine) -> bool {
 
 /// Our name with one of our verbs behind it, anywhere in a text.
 fn spelled(text: &str) -> Option<String> {
-    let mut rest = text.split_whitespace();
+    let mut rest =
+        text.split(|sign: char| sign.is_whitespace() || SIGNS.contains(sign)).filter(|word| !word.is_empty());
     let mut names = 0_usize;
     while let Some(word) = rest.next() {
-        if !is_toolwarden(bare(word)) {
+        if program(word) != "toolwarden" {
             continue;
         }
         names = names.saturating_add(1);
         if names > MOST_NAMES {
             return Some("names toolwarden too often to tell what it runs".to_owned());
         }
-        if let Some(why) = verb_behind(rest.clone().map(bare)) {
+        if let Some(why) = verb_behind(rest.clone()) {
             return Some(why);
         }
     }
     None
 }
 
-/// A word without the signs that may stand around it.
-fn bare(word: &str) -> &str {
-    word.trim_matches(|character: char| "'\"`;|&(){}[]<>,".contains(character))
-}
+/// Signs that part words in lines and programs.
+const SIGNS: &str = "'\"`;|&(){}[]<>,=$";
 
 #[cfg(test)]
 #[path = "argued_tests.rs"]

@@ -29,6 +29,15 @@ fn self_1_lines_in_arguments_are_held() {
         "rm -rf ~/.config",
         "cd .cursor && tee hooks.json",
         "echo {} > .cursor/hooks.json",
+        "tool''warden approvals approve 7",
+        "tool\"\"warden allow x",
+        "tool\\warden allow x",
+        "'tool'warden allow x",
+        "bash -c 'tool\"\"warden allow x'",
+        "bash <<E\ntoolwarden allow a:b\nE",
+        "printf 'toolwarden allow a:b' | sh",
+        "import os; os.system('toolwarden allow a:b')",
+        "{/opt/,}toolwarden allow a:b",
     ] {
         assert!(held(text), "{text}");
     }

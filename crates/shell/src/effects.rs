@@ -212,7 +212,13 @@ pub(super) fn effects<'a>(program: &str, arguments: &'a [Word]) -> Result<Effect
         "tar" | "gtar" | "bsdtar" => packing::tar(arguments)?,
         _ => match WRITERS.iter().find(|row| listed(row.programs, program)) {
             Some(row) => row.read(program, arguments)?,
-            None => Effects { written: outputs(program, arguments), ..followers::effects(program, arguments) },
+            None => {
+                // `curl 'http://host/{gi}' -o '.#1t/config'`: parts of the address become parts of the name.
+                if let Some(word) = arguments.iter().find(|word| program == "curl" && word.text.contains('#')) {
+                    return Err(&word.text);
+                }
+                Effects { written: outputs(program, arguments), ..followers::effects(program, arguments) }
+            }
         },
     };
     effects.written.retain(|word| !is_harmless(&word.text));
@@ -384,7 +390,12 @@ fn is_bundle_ending(text: &str, letters: &str) -> bool {
 /// Long options of other programs whose value is a file or directory they write.
 const OUTPUT_OPTIONS: &str = "\
     output output-dir output-directory output-document output-file outfile out-dir outdir out dump-header cookie-jar \
-    trace trace-ascii stderr etag-save append-output directory-prefix save-cookies";
+    trace trace-ascii stderr etag-save append-output directory-prefix save-cookies libcurl hsts alt-svc hsts-file \
+    warc-file rejected-log log-file";
+/// An abbreviation of such an option has so many letters at least.
+const SHORTEST_OPTION: usize = 3;
+/// Programs whose long options have one dash: `-count` is no bundle with `-o`.
+const SINGLE_DASH: &str = "go java javac terraform tofu kotlinc scala scalac ghc";
 
 /// Words behind options by which programs usually name what they write: `-o x`, `-ox`, `--output=x`, `of=x`.
 fn outputs(program: &str, arguments: &[Word]) -> Vec<Word> {
@@ -400,10 +411,14 @@ fn outputs(program: &str, arguments: &[Word]) -> Vec<Word> {
         let text = unquoted(word);
         if let Some(long) = text.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            if listed(OUTPUT_OPTIONS, name) {
+            let is_meant = |option: &str| option == name || (name.len() >= SHORTEST_OPTION && option.starts_with(name));
+            if OUTPUT_OPTIONS.split_ascii_whitespace().any(is_meant) {
                 found.extend(value.map(Word::raw).or_else(|| words.peek().map(|next| (*next).clone())));
             }
         } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+            if listed(SINGLE_DASH, program) && bundle != "o" && !bundle.starts_with("o=") {
+                continue;
+            }
             if let Some((at, _)) = bundle.char_indices().find(|(_, letter)| letters.contains(*letter)) {
                 let glued = bundle.get(at.saturating_add(1)..).filter(|value| !value.is_empty());
                 found.extend(glued.map(Word::raw).or_else(|| words.peek().map(|next| (*next).clone())));

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use crate::braces;
+use crate::encodings::decoded;
 use crate::folded::folded;
 
 /// Names that make every path they stand in such a place. Compared folded.
@@ -164,7 +165,9 @@ pub(super) fn written_by_word(text: &str) -> Option<String> {
 fn reached(text: &str, how: Use) -> Option<String> {
     let text = text.replace(['"', '\''], "");
     let Some(forms) = braces::expanded(&text) else { return Some("too many braces".to_owned()) };
-    forms.iter().find_map(|form| {
+    // `http://host/%2egit/config`
+    let decoded: Vec<String> = forms.iter().filter_map(|form| decoded(form)).collect();
+    forms.iter().chain(&decoded).find_map(|form| {
         // A backslash quotes in some shells and parts names in others.
         let unescaped = form.replace('\\', "");
         [form.as_str(), unescaped.as_str()].into_iter().find_map(|text| {
@@ -191,6 +194,12 @@ pub fn executed_below(path: &Path) -> bool {
 pub(super) fn reached_by_name_in(directory: &Path, name: &str) -> Option<String> {
     let last = directory.file_name()?.to_string_lossy();
     reached_by_piece(&format!("{last}/{name}"), Use::Written)
+}
+
+/// Whether files of some names below a path would be executed: `node_modules`, where `.bin` is.
+pub(super) fn is_first_of_pair(path: &Path) -> bool {
+    let name = path.file_name().map(|name| clean(&name.to_string_lossy())).unwrap_or_default();
+    PAIRS.iter().chain(WRITTEN_PAIRS).any(|(first, _)| *first == name) || name == "hooks"
 }
 
 fn reached_by_piece(piece: &str, how: Use) -> Option<String> {

@@ -9,7 +9,7 @@ use crate::facts::Gathered;
 use crate::git_forms::{Form, Operands, forms};
 use crate::line::Word;
 use crate::options::possible_verb_tails;
-use crate::wrappers::listed;
+use crate::wrappers::{listed, program};
 
 /// Options before the subcommand that change nothing but what is printed or how paths are read.
 const GLOBALS: &str = "\
@@ -77,6 +77,25 @@ pub(super) fn changes_tree(arguments: &[Word]) -> bool {
         is_new_branch || words.first().is_some_and(|verb| listed(STILL_VERBS, verb))
     });
     !arguments.is_empty() && !leaves
+}
+
+/// The directories that git is told to run in by `-C`, whatever else is given; none for other programs.
+pub(super) fn directories<'a>(name: &str, arguments: &'a [Word]) -> Vec<&'a str> {
+    if program(name) != "git" {
+        return Vec::new();
+    }
+    let is_told = |pair: &&[Word]| matches!(pair, [option, _] if option.text == "-C");
+    arguments.windows(2).filter(is_told).filter_map(|pair| pair.last()).map(|word| word.text.as_str()).collect()
+}
+
+/// The directory that `git clone` makes: the one it is given, or the last name of the address.
+pub(super) fn cloned(arguments: &[Word]) -> Option<Word> {
+    let tail = possible_verb_tails(arguments).find(|tail| tail.first().is_some_and(|verb| verb.text == "clone"))?;
+    let at = tail.iter().position(|word| is_address(&word.text))?;
+    match tail.get(at.saturating_add(1)..).unwrap_or_default().iter().find(|word| !word.text.starts_with('-')) {
+        Some(directory) => Some(directory.clone()),
+        None => tail.get(at).map(|address| Word::raw(made_from(&address.text))),
+    }
 }
 
 /// The operands of `git mv`, which are written; none for other subcommands.
@@ -190,6 +209,10 @@ fn check_operands<'a>(
     known: &mut Known<'a>,
 ) -> Result<(), &'a str> {
     let first = parsed.operands.first().copied();
+    // `git remote show x` takes a directory for the remote, where there is one.
+    if verb == "remote" && first.is_some_and(|verb| listed("show update prune", verb)) {
+        known.repository = parsed.operands.get(1).copied();
+    }
     for row in rows {
         match (row.operands, first) {
             (Operands::Any, _) | (Operands::Verb(_) | Operands::Repository, None) => {}
@@ -272,10 +295,15 @@ fn moves_to_executed_place(operands: &[&str]) -> bool {
 
 /// Whether `git clone` would make a directory whose files are executed from this address.
 fn clones_to_executed_place(address: &str) -> bool {
+    reached_by_word(made_from(address)).is_some()
+}
+
+/// The name of the directory that `git clone` makes from an address.
+fn made_from(address: &str) -> &str {
     let path = address.trim_end_matches('/');
     let path = path.strip_suffix("/.git").unwrap_or(path).trim_end_matches('/');
     let name = path.rsplit(['/', ':']).next().unwrap_or_default();
-    reached_by_word(name.strip_suffix(".git").unwrap_or(name)).is_some()
+    name.strip_suffix(".git").unwrap_or(name)
 }
 
 /// An address of another machine, in a form that no helper program and no local path can have.

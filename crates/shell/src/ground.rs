@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::braces;
 use crate::effects::effects;
-use crate::facts::FileFacts;
+use crate::encodings::decoded;
+use crate::facts::{FileFacts, Real};
 use crate::git;
 use crate::line::{ShellLine, Word};
 use crate::options;
@@ -15,7 +16,7 @@ use crate::paths::{normalise, resolve};
 use crate::reach::{Reached, visit};
 use crate::self_protection::Given;
 use crate::unpacking;
-use crate::wrappers::{self, program};
+use crate::wrappers::{self, listed, program};
 
 const MOST_BASES: usize = 8;
 
@@ -40,12 +41,21 @@ pub(super) struct Ground<'a> {
     pub(super) here: PathBuf,
     /// A `cd` goes to a place that cannot be known.
     pub(super) is_lost: bool,
-    /// Where trees are unpacked or copied to by the line itself, each with the text of its simple command: links may be
-    /// among them.
-    pub(super) unpacked: Vec<(String, PathBuf)>,
+    /// Where the line itself brings trees or links.
+    pub(super) brought: Vec<Brought>,
     pub(super) home: Option<&'a Path>,
     pub(super) facts: &'a FileFacts,
     pub(super) given: Given,
+}
+
+/// A path to which a command of the line brings something that may be or hold a link.
+#[derive(Clone)]
+pub(super) struct Brought {
+    /// The text of the simple command.
+    pub(super) by: String,
+    pub(super) path: PathBuf,
+    /// The path itself may be a link; otherwise only what is below it.
+    pub(super) is_link: bool,
 }
 
 impl<'a> Ground<'a> {
@@ -58,7 +68,7 @@ impl<'a> Ground<'a> {
             bases: vec![here.clone()],
             here,
             is_lost: false,
-            unpacked: Vec::new(),
+            brought: Vec::new(),
             home,
             facts,
             given: Given::AsLine,
@@ -66,17 +76,47 @@ impl<'a> Ground<'a> {
         if ground.follow_directories(line) == Followed::TooMany {
             return None;
         }
-        let mut unpacked = Vec::new();
+        let mut brought = Vec::new();
         visit(line, &mut |reached| {
             if let Reached::Invocation(invocation) = reached {
-                let targets = ground.unpacked_by(&program(invocation.name), invocation.arguments);
-                let owner = if may_run_again(line, invocation.text) { AGAIN } else { invocation.text };
-                unpacked.extend(targets.into_iter().map(|target| (owner.to_owned(), target)));
+                let by = if may_run_again(line, invocation.text) { AGAIN } else { invocation.text };
+                let program = program(invocation.name);
+                let trees = ground.unpacked_by(&program, invocation.arguments).into_iter().map(|path| (path, false));
+                let links = ground.linked_by(&program, invocation.arguments).into_iter().map(|path| (path, true));
+                brought.extend(trees.chain(links).map(|(path, is_link)| Brought { by: by.to_owned(), path, is_link }));
             }
             ControlFlow::Continue(())
         });
-        ground.unpacked = unpacked;
+        ground.brought = brought;
         Some(ground)
+    }
+
+    /// The same ground as git sees it that was told to run elsewhere by `-C`, each directory seen from the one before.
+    pub(super) fn inside(&self, directories: &[&str]) -> Self {
+        let mut ground = self.clone();
+        let enter = |base: &PathBuf| directories.iter().fold(base.clone(), |base, next| base.join(next));
+        ground.bases.extend(self.bases.iter().map(enter).map(|base| normalise(&base)).collect::<Vec<_>>());
+        ground.keys = self.keys.as_ref().map(|keys| Box::new(keys.inside(directories)));
+        ground
+    }
+
+    /// Where a command makes links, or moves what may be one: a relative link leads elsewhere from its new place.
+    fn linked_by(&self, program: &str, arguments: &[Word]) -> Vec<PathBuf> {
+        let makes = listed("ln gln", program);
+        let keeps = |word: &Word| matches!(word.text.as_str(), "--no-dereference") || is_bundle_with(word, 'P');
+        let moves = listed("mv gmv", program) || (listed("cp gcp", program) && arguments.iter().any(keeps));
+        let Some(known) = effects(program, arguments).ok().filter(|_| makes || moves) else { return Vec::new() };
+        let spots = |word: &Word| forms(word).into_iter().flat_map(|form| self.spots(&form)).collect::<Vec<_>>();
+        let may_be_link = |spot: &PathBuf| {
+            let tree = self.facts.tree(spot);
+            *self.facts.real(spot) != Real::AsWritten
+                || tree.is_some_and(|tree| !tree.is_whole || !tree.links.is_empty())
+        };
+        if !makes && !known.sources.iter().flat_map(spots).any(|spot| may_be_link(&spot)) {
+            return Vec::new();
+        }
+        let targets = known.targets.iter().cloned().chain(known.joined());
+        targets.flat_map(|word| spots(&word)).map(|path| normalise(&path)).collect()
     }
 
     /// Where a command brings trees, in which links may be. Git brings them into the whole work tree.
@@ -167,12 +207,16 @@ enum Followed {
 /// each with its braces expanded.
 pub(super) fn forms(word: &Word) -> Vec<String> {
     let text = unquoted(word);
+    // `file:///%68ome`
+    let decoded = decoded(&text);
     let behind_equals = text.split_once('=').map(|(_, value)| value);
     let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
     let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
-    // `-v here:there`, `type=bind,src=here`
-    let pieces = text.split(['=', ':', ',']).filter(|_| text.contains([':', ',']));
+    // `-v here:there`, `type=bind,src=here`, `-d @here`
+    let pieces = text.split(['=', ':', ',', '@']).filter(|_| text.contains([':', ',', '@']));
     let texts = [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces);
+    let paths = decoded.iter().flat_map(|text| [Some(text.as_str()), text.find("//").and_then(|at| text.get(at..))]);
+    let texts = texts.chain(paths.flatten());
     let mut forms: Vec<String> = Vec::new();
     for text in texts {
         forms.push(text.to_owned());
@@ -181,6 +225,11 @@ pub(super) fn forms(word: &Word) -> Vec<String> {
         }
     }
     forms
+}
+
+fn is_bundle_with(word: &Word, letter: char) -> bool {
+    let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+    bundle.is_some_and(|bundle| bundle.contains(letter))
 }
 
 /// The text without quotes; a literal word has lost them already.

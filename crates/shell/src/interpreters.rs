@@ -39,6 +39,7 @@ static INTERPRETERS: &[Interpreter] = &[
             "loader",
             "experimental-loader",
             "env-file",
+            "env-file-if-exists",
             "inspect",
             "preload",
             "run",

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::effects::{Effects, effects};
-use crate::executed::{Use, reached_by_name_in, reached_by_path};
+use crate::executed::{Use, is_first_of_pair, reached_by_name_in, reached_by_path};
 use crate::facts::{FileFacts, Gathered, Questions, Reach, Real, Repository};
 use crate::git;
 use crate::ground::{Ground, forms, unquoted};
@@ -48,18 +48,27 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
     is_bounded &= line.other_words.iter().all(&mut ask);
     is_bounded &= ask(&Word::literal("."));
     let mut asked_trees: Vec<Word> = Vec::new();
+    let mut inside: Vec<PathBuf> = Vec::new();
     visit(line, &mut |reached| {
         is_bounded &= match reached {
             Reached::Redirection(redirection) => ask(&redirection.target),
             Reached::Invocation(invocation) => {
                 let known = effects(&program(invocation.name), invocation.arguments).unwrap_or_default();
                 asked_trees.extend(known.trees());
+                let elsewhere = git::directories(invocation.name, invocation.arguments);
+                if !elsewhere.is_empty() {
+                    let ground = ground.inside(&elsewhere);
+                    let forms = invocation.arguments.iter().flat_map(forms);
+                    inside.extend(forms.flat_map(|form| ground.spots(&form)));
+                }
                 invocation.arguments.iter().chain(&known.joined()).chain(&known.sources).all(&mut ask)
             }
             Reached::Unknown { .. } => true,
         };
         if is_bounded { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    asked.paths.extend(inside);
+    is_bounded &= asked.paths.len() <= MOST_PATHS;
     asked.trees.extend(asked_trees.iter().flat_map(forms).flat_map(|form| ground.spots(&form)));
     for run in git_runs(line, &ground) {
         asked.paths.extend(run.sources());
@@ -161,16 +170,36 @@ impl Bounds<'_> {
         if is_reader(program) || is_known {
             return None;
         }
+        let cloned = git::cloned(&command.arguments).filter(|_| program == "git");
+        if let Some(why) = cloned.as_ref().and_then(|target| self.cloned_astray(target)) {
+            return Some(why);
+        }
         let words: Vec<&Word> = match program {
-            "git" => git::moved(&command.arguments)?,
+            "git" => git::moved(&command.arguments).unwrap_or_default().into_iter().chain(&cloned).collect(),
             _ => path_words(program, &command.arguments),
         };
         let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
         spots.into_iter().find_map(|spot| {
             let led_out = || self.led_out(&spot, Use::Written).filter(|_| program == "git");
             let reach = if program == "git" { Reach::Below } else { Reach::Named };
-            self.run_by_git(&spot, reach).or_else(led_out)
+            let is_tree_put_there = program == "git" && is_first_of_pair(&spot);
+            let paired = || is_tree_put_there.then(|| format!("files below {} are executed", spot.display()));
+            self.run_by_git(&spot, reach).or_else(led_out).or_else(paired)
         })
+    }
+
+    /// Why a repository must not be cloned to a place: what it brings is not known.
+    fn cloned_astray(&self, target: &Word) -> Option<String> {
+        if self.ground.is_adrift(target) {
+            return Some(format!("it cannot be told where `git clone` writes to by `{}`", target.text));
+        }
+        let mut spots = forms(target).into_iter().flat_map(|form| self.ground.spots(&form));
+        let is_inside = |path: &Path| {
+            let roots = self.written.into_iter().chain(self.workspace);
+            roots.into_iter().any(|workspace| path.starts_with(workspace))
+        };
+        let outside = spots.find(|spot| !is_inside(&normalise(spot)))?;
+        Some(format!("`git clone` writes to {}, outside of the workspace", outside.display()))
     }
 
     /// Why a path, as it is written or behind links, reaches a place whose files are executed.
@@ -219,9 +248,19 @@ impl Bounds<'_> {
         };
         // A target that is not there becomes the tree itself.
         let made = spots_of(&known.targets).into_iter().filter(|spot| !self.facts.is_present(spot));
-        let trees = || spots_of(&filled).into_iter().chain(made);
-        let by_git = || trees().find_map(|spot| self.run_by_git(&spot, Reach::Below)).filter(|_| known.moves_trees);
-        outside.or_else(by_git).or_else(|| self.trees_astray(program, known)).filter(|_| !known.written.is_empty())
+        let trees: Vec<PathBuf> = spots_of(&filled).into_iter().chain(made).collect();
+        let makes_links = listed("ln gln", program);
+        let paired = || {
+            let spot = trees.iter().find(|spot| makes_links && is_first_of_pair(spot))?;
+            Some(format!("files below {} are executed", spot.display()))
+        };
+        let brings_trees = known.moves_trees || makes_links;
+        let by_git = || trees.iter().find_map(|spot| self.run_by_git(spot, Reach::Below)).filter(|_| brings_trees);
+        outside
+            .or_else(paired)
+            .or_else(by_git)
+            .or_else(|| self.trees_astray(program, known))
+            .filter(|_| !known.written.is_empty())
     }
 
     /// Why a tree must not be copied or moved: what is in it, or links in the tree it is put into.

@@ -10,7 +10,10 @@ use crate::interpreters;
 use crate::line::{Obstacle, SimpleCommand, Word};
 use crate::options;
 use crate::paths::is_device;
-use crate::readers::{is_reader, is_substituted, is_unknowable, opens_files, path_words};
+use crate::readers::{
+    is_loop_variable, is_reader, is_recursive, is_substituted, is_unknowable, opens_files, path_words,
+};
+use crate::sed_scripts::is_plain_script;
 use crate::unpacking;
 use crate::wrappers::{self, Reach, listed, program};
 
@@ -24,8 +27,8 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
         return Some(Obstacle::Wrapper(name.clone()));
     }
     let is_listed = program == "git" || options::knows(&program) || interpreters::knows(&program);
-    let mut arguments = command.arguments.iter().enumerate();
-    if is_listed && arguments.any(|(position, word)| may_become_option(&program, position, word)) {
+    let mut positions = 0..command.arguments.len();
+    if is_listed && positions.any(|position| may_mean_more(&program, &command.arguments, position)) {
         return Some(Obstacle::ArgumentNotLiteral(name.clone()));
     }
     let executing = options::executing(&program, &command.arguments)
@@ -34,6 +37,7 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
             "git" => git::read(&command.arguments).err(),
             "npm" => npm_doubt(&command.arguments),
             "make" | "gmake" | "bmake" | "nmake" => make_doubt(&command.arguments),
+            "ps" => shows_environments(&command.arguments),
             _ if wrappers::starts_programs(&program) => started_doubt(&command.arguments),
             _ => None,
         });
@@ -55,13 +59,31 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
     is_unresolved(&program, &command.arguments).then(|| Obstacle::TargetNotKnown(name.clone()))
 }
 
-/// Whether an expanded argument could become an option. A pattern that starts with an ordinary character cannot; where
-/// the first words are subcommands it still counts, because a file may have the name of one.
-fn may_become_option(program: &str, position: usize, word: &Word) -> bool {
-    let is_safe_program = listed("git sed gsed sort gsort find gfind", program) || (program == "tar" && position > 0);
+/// `ps e` and `ps auxe` show the environments of processes, `ps -e` does not.
+fn shows_environments(arguments: &[Word]) -> Option<&str> {
+    let is_bundle = |text: &&str| !text.starts_with('-') && text.contains(['e', 'E']);
+    arguments.iter().map(|word| word.text.as_str()).find(is_bundle)
+}
+
+/// Subcommands of git whose operands are paths or revisions, whatever they are called.
+const GIT_TAKES_PATHS: &str = "add stage rm ls-files diff log show blame status restore";
+
+/// Whether an argument that is expanded could mean more than the name of a file. A pattern that starts with an ordinary
+/// character does not become an option; but files may have the name of a subcommand or hold a script in their name.
+fn may_mean_more(program: &str, arguments: &[Word], position: usize) -> bool {
+    let (Some(word), Some(before)) = (arguments.get(position), arguments.get(..position)) else { return true };
+    let is_literal = |test: &dyn Fn(&str) -> bool| before.iter().any(|word| word.literal && test(&word.text));
+    let is_file = match program {
+        "sort" | "gsort" | "find" | "gfind" => true,
+        "tar" => position > 0,
+        // Behind the script, which must be known.
+        "sed" | "gsed" => is_literal(&|text| !text.starts_with('-') && is_plain_script(text)),
+        "git" => before.iter().all(|word| word.literal) && is_literal(&|text| listed(GIT_TAKES_PATHS, text)),
+        _ => false,
+    };
     let starts_plainly = word.text.starts_with(|first: char| first.is_ascii_alphanumeric() || "./_".contains(first));
     let is_pattern = word.text.chars().all(|letter| letter.is_ascii_alphanumeric() || "./_-+*?[]".contains(letter));
-    let is_certain = word.literal || (is_safe_program && starts_plainly && is_pattern);
+    let is_certain = word.literal || (is_file && starts_plainly && is_pattern);
     !is_certain
 }
 
@@ -86,7 +108,12 @@ fn is_unresolved(program: &str, arguments: &[Word]) -> bool {
         return goes_back || arguments.iter().any(is_unknowable);
     }
     if is_reader(program) {
-        return opens_files(program) && arguments.iter().any(is_substituted);
+        let is_known = |word: &Word| is_loop_variable(word) && !is_recursive(program, arguments);
+        // What stands in `<(..)` is a command, and judged as one.
+        let is_printed = |word: &Word| word.text.starts_with("<(");
+        let is_unknown = |word: &&Word| is_unknowable(word) && !is_known(word) && !is_printed(word);
+        let names_unknown = || path_words(program, arguments).iter().any(is_unknown);
+        return opens_files(program) && (arguments.iter().any(is_substituted) || names_unknown());
     }
     arguments.iter().any(is_unknowable)
 }

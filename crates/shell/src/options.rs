@@ -125,6 +125,9 @@ static TABLE: &[Row] = &[
     Row { programs: "gh", sequence: "extensions", ..ROW },
     Row { programs: "gh", sequence: "ext", ..ROW },
     Row { programs: "gh", sequence: "config set", ..ROW },
+    // What stands behind is for git.
+    Row { programs: "gh", sequence: "repo clone --", ..ROW },
+    Row { programs: "gh", sequence: "repo fork --", ..ROW },
     // Archives and copies.
     Row {
         programs: "tar gtar bsdtar",
@@ -148,8 +151,8 @@ static TABLE: &[Row] = &[
     Row {
         programs: "wget",
         long: "use-askpass execute config use-server-timestamps-command content-disposition recursive mirror input-file \
-            page-requisites",
-        short: "ermi",
+            page-requisites force-directories",
+        short: "ermix",
         valued: "OoaPUitTwQIRDXAB",
         ..ROW
     },
@@ -170,8 +173,15 @@ static TABLE: &[Row] = &[
     Row { programs: "ag ack", long: "pager ackrc", ..ROW },
     Row { programs: "bat batcat", long: "pager", ..ROW },
     Row { programs: "delta difft", long: "pager config", ..ROW },
-    Row { programs: "man", long: "pager html preprocessor troff-device browser", short: "PHpC", ..ROW },
-    Row { programs: "less more most", starts: "+", short: "kTo", contains: "!", ..ROW },
+    Row { programs: "man", long: "pager html preprocessor troff-device browser config-file", short: "PHpC", ..ROW },
+    Row {
+        programs: "less more most",
+        starts: "+",
+        long: "lesskey-file lesskey-src lesskey-content tag-file log-file LOG-FILE",
+        short: "kTo",
+        contains: "!",
+        ..ROW
+    },
     Row {
         programs: "awk gawk mawk nawk original-awk",
         long: "file include load exec source dump-variables pretty-print profile debug",

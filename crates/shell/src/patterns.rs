@@ -10,6 +10,32 @@ pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[', '{'])
 }
 
+/// A text with each extended pattern (`@(a|b)`, `+(a)`, `!(x)`, `?(a)`, `*(a)`) as a `*`; `None` where it holds none.
+pub(super) fn without_extended(text: &str) -> Option<String> {
+    let is_opening =
+        |at: usize| at > 0 && text.get(..at).is_some_and(|before| before.ends_with(['@', '+', '!', '?', '*']));
+    let opens = text.char_indices().any(|(at, letter)| letter == '(' && is_opening(at));
+    if !opens {
+        return None;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut depth = 0_usize;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' if depth > 0 => depth = depth.saturating_add(1),
+            '(' if is_opening(at) => {
+                plain.pop();
+                plain.push('*');
+                depth = 1;
+            }
+            ')' if depth > 0 => depth = depth.saturating_sub(1),
+            letter if depth == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    Some(plain)
+}
+
 /// Whether a pattern, seen from the directory a tool works in, says more than that it searches there: `rules/*` does,
 /// `**/*` and `*.toml` do not.
 pub(super) fn is_pointed(names: &[&str]) -> bool {
@@ -58,7 +84,7 @@ fn is_deep(pattern: &str) -> bool {
 }
 
 /// Whether one name fits a pattern.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let pattern: Vec<Part> = parts(pattern);
     let name: Vec<char> = name.chars().collect();
     // Which prefixes of the pattern fit the name so far.

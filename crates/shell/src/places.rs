@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 
+use crate::argued::names_us;
 use crate::encodings::decoded;
 use crate::folded::{folded, may_stand_for_ascii};
 use crate::paths::normalise;
 use crate::patterns;
+use crate::processes::shows_processes;
 use crate::self_protection::Belongings;
 
 /// How often a text is decoded.
@@ -130,6 +132,7 @@ impl Places {
     pub fn may_be_named_in(&self, json: &str) -> bool {
         let stands_for_ascii = |character: char| !character.is_ascii() && may_stand_for_ascii(character);
         self.hints.as_ref().is_none_or(|hints| hints.is_match(json))
+            || names_us(json)
             || (!json.is_ascii() && (self.is_wide || json.chars().any(stands_for_ascii)))
     }
 
@@ -138,7 +141,7 @@ impl Places {
     #[must_use]
     pub fn may_be_run_in(&self, text: &str) -> bool {
         let has = |hints: &Option<AhoCorasick>| hints.as_ref().is_none_or(|hints| hints.is_match(text));
-        has(&self.run_names) || (text.len() <= LONGEST_UNNAMED && has(&self.run_directories))
+        has(&self.run_names) || names_us(text) || (text.len() <= LONGEST_UNNAMED && has(&self.run_directories))
     }
 
     /// The place a text names. `here` is the directory that relative paths are seen from, where it is known.
@@ -212,12 +215,42 @@ impl Places {
         let mut form = folded(text).into_owned();
         for _ in 0..MOST_DECODINGS {
             let spelled = form.replace("${home}", "$home");
-            if let Some(place) = self.pattern(&spelled, here.as_deref(), left) {
+            let plain = patterns::without_extended(&spelled);
+            let found = plain.and_then(|plain| self.pattern(&plain, here.as_deref(), left));
+            if let Some(place) = found.or_else(|| self.pattern(&spelled, here.as_deref(), left)) {
                 return Some(place);
             }
             form = folded(&decoded(&form)?).into_owned();
         }
         None
+    }
+
+    /// Whether a text is the path of a file that shows memory, environment or open files of processes, seen from
+    /// `here`, the root or the home, in any spelling.
+    #[must_use]
+    pub fn is_process_file(&self, text: &str, here: Option<&Path>) -> bool {
+        let here: Option<Vec<String>> = here.map(|here| parts_of(&normalise(here)));
+        let mut form = folded(text).into_owned();
+        for _ in 0..=MOST_DECODINGS {
+            let spelled = form.replace("${home}", "$home");
+            let path = file_path(&spelled);
+            // Where a relative path is seen from is not known without a workspace; those that leave it may lead anywhere.
+            let is_placed = |pointed: &Pointed<'_>| {
+                let is_named = pointed.names.first().is_some_and(|first| !patterns::is_pattern(first));
+                pointed.is_rooted || here.is_some() || (path.starts_with("..") && is_named)
+            };
+            let pointed = self.pointed(path, here.as_deref()).filter(is_placed);
+            let path = pointed.map(|pointed| format!("/{}", pointed.names.join("/")));
+            // Texts that only begin with such a path speak of it.
+            if path.is_some_and(|path| !path.contains(char::is_whitespace) && shows_processes(Path::new(&path))) {
+                return true;
+            }
+            match decoded(&form) {
+                Some(next) => form = folded(&next).into_owned(),
+                None => return false,
+            }
+        }
+        false
     }
 
     fn pattern(&self, form: &str, here: Option<&[String]>, left: &mut usize) -> Option<&Path> {
@@ -320,7 +353,7 @@ const PARTING: &str = "'\"`=<>:;|&()#";
 /// Texts of which one stands in every JSON text that names a place, in any of the forms looked for.
 fn hints(places: &[Place]) -> Vec<String> {
     let mut hints: Vec<String> =
-        ["\\u", "\\x", "~", "$home", "${home", "%home", "userprofile", "toolwarden", "/proc", "/dev/"]
+        ["\\u", "\\x", "~", "$home", "${home", "%home", "userprofile", "toolwarden", "proc/", "dev/"]
             .map(str::to_owned)
             .to_vec();
     // Percent-encoded letters, digits and dots.
@@ -329,6 +362,8 @@ fn hints(places: &[Place]) -> Vec<String> {
     hints.extend(('0'..='7').map(|digit| format!("\\{digit}")));
     // Patterns whose first name says nothing, and those that leave the directory tools work in.
     hints.extend(["\"/*", "\"/?", "\"/[", "\"/{", "\"..", "\"file:"].map(str::to_owned));
+    // And extended ones.
+    hints.extend(["@(", "+(", "!(", "?(", "*("].map(str::to_owned));
     for place in places {
         hints.extend(place.parts.last().cloned());
         for name in place.parts.split_last().map(|(_, above)| above).unwrap_or_default() {

@@ -71,6 +71,37 @@ fn is_bundle_with(text: &str, letters: &str) -> bool {
         .is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|letter| letters.contains(letter)))
 }
 
+/// Readers that show what is in the files they are given.
+const SHOWS: &str = "cat head tail more grep egrep fgrep rg diff cmp";
+
+/// Whether the program shows contents of files, rather than their names, sizes or digests.
+pub(super) fn shows_contents(program: &str) -> bool {
+    listed(SHOWS, program)
+}
+
+/// Whether a reader may go through whole trees. Wide: abbreviated options count, and so do others that look like them.
+pub(super) fn is_recursive(program: &str, arguments: &[Word]) -> bool {
+    let has_modes = listed("grep egrep fgrep diff", program);
+    let may_recurse = |word: &Word| match (word.text.strip_prefix("--"), word.text.strip_prefix('-')) {
+        (Some(long), _) => long.contains("recurs") || (has_modes && long.starts_with(['r', 'd'])),
+        (None, Some(bundle)) => bundle.contains(['r', 'R']) || (has_modes && bundle.contains('d')),
+        (None, None) => false,
+    };
+    matches!(program, "rg" | "du") || arguments.iter().any(may_recurse)
+}
+
+/// Whether a word is nothing but a variable as loops have them (`$f`, `"${file}"`): the words a loop gives it are looked
+/// at by themselves. Those of the environment have capital letters, and `$_` is the last word of another command.
+pub(super) fn is_loop_variable(word: &Word) -> bool {
+    let text = word.text.trim_matches('"');
+    let braced = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_lowercase())
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    braced.or_else(|| text.strip_prefix('$')).is_some_and(is_name)
+}
+
 /// Whether a word is what a command prints: names that come from programs.
 pub(super) fn is_substituted(word: &Word) -> bool {
     !word.literal && (word.text.contains("$(") || word.text.contains('`'))

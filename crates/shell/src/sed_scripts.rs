@@ -77,6 +77,9 @@ fn behind_substitution(text: &str) -> Option<&str> {
     Some(rest.trim_start_matches(|flag: char| matches!(flag, 'g' | 'p' | 'i' | 'I') || flag.is_ascii_digit()))
 }
 
+/// Brackets that end elsewhere than at the first `]`: `[]x]`, `[^]x]`, `[[:digit:]]`.
+const NESTED: [&str; 5] = ["[]", "[^]", "[:", "[.", "[="];
+
 /// The text up to a delimiter and what stands behind it. Some implementations do not end a pattern inside of brackets.
 fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
     let mut is_escaped = false;
@@ -88,7 +91,8 @@ fn delimited(text: &str, delimiter: char) -> Option<(&str, &str)> {
             is_escaped = true;
         } else if letter == delimiter {
             let inner = text.get(..at)?;
-            return if is_bracketed { None } else { Some((inner, text.get(at.saturating_add(letter.len_utf8())..)?)) };
+            let is_doubtful = is_bracketed || NESTED.iter().any(|opening| inner.contains(opening));
+            return if is_doubtful { None } else { Some((inner, text.get(at.saturating_add(letter.len_utf8())..)?)) };
         } else if letter == '[' {
             is_bracketed = true;
         } else if letter == ']' {
@@ -154,6 +158,10 @@ mod tests {
             "p;e",
             "s/[/]/e;/x",
             "s/[/w x]/b/",
+            "s/[]/]*.*/g;a;touch pwned/e",
+            "s/[^]/]*.*/g;a;touch pwned/e",
+            "s/[[:digit:]/]x/g;a;id/e",
+            "/[]/]x/e;a/p",
             "/[/]e/p",
             "s/a/b\\/e",
             "sxaxbxe",

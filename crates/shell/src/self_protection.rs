@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use crate::effects::{Effects, effects};
 use crate::facts::{FileFacts, Real};
-use crate::ground::{Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
+use crate::git;
+use crate::ground::{Brought, Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
 use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
 use crate::options;
 use crate::paths::{normalise, resolve};
+use crate::patterns;
 use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
-use crate::readers::is_reader;
+use crate::readers::{is_reader, is_recursive, path_words, shows_contents};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -152,6 +154,14 @@ enum Touched<'a> {
 }
 
 impl Touched<'_> {
+    /// Keys and data that would be read, or what may lead to them.
+    fn is_read(self) -> String {
+        match self {
+            Self::Place(path) => reads(path),
+            Self::Unresolved(path) => format!("reads {}, and it cannot be told where that leads", path.display()),
+        }
+    }
+
     fn said(&self, what: &str) -> String {
         match self {
             Self::Place(path) => format!("{what} {}, which belongs to toolwarden", path.display()),
@@ -180,9 +190,13 @@ impl Ground<'_> {
         match redirection.direction {
             _ if redirection.is_harmless() => None,
             Direction::Duplicates => None,
-            Direction::Reads => self.keys.as_deref()?.place(&redirection.target, Trees::Named).map(reads),
+            Direction::Reads => {
+                let through = || self.through_brought(&redirection.target, own);
+                let touched = self.keys.as_deref()?.touched(&redirection.target, Trees::Named);
+                touched.or_else(through).map(Touched::is_read)
+            }
             Direction::Writes => {
-                let through = self.through_unpacked(&redirection.target, own);
+                let through = self.through_brought(&redirection.target, own);
                 let touched = self.touched(&redirection.target, Trees::Used).or(through);
                 touched.map(|touched| touched.said("writes to"))
             }
@@ -195,8 +209,17 @@ impl Ground<'_> {
             let verb = changing_verb(invocation.arguments).filter(|verb| self.given == Given::AsLine || is_ours(verb));
             return verb.map(|verb| format!("runs `toolwarden {verb}`"));
         }
+        let directories = git::directories(invocation.name, invocation.arguments);
+        if !directories.is_empty() {
+            return self.inside(&directories).used(&program, invocation);
+        }
+        self.used(&program, invocation)
+    }
+
+    fn used(&self, program: &str, invocation: Invocation<'_>) -> Option<String> {
+        let program = program.to_owned();
         if is_reader(&program) {
-            return self.reading(&program, invocation.arguments);
+            return self.reading(&program, invocation);
         }
         if let Some(entered) = self.entered() {
             return Some(Touched::Place(entered).said(&format!("`{program}` touches")));
@@ -211,7 +234,10 @@ impl Ground<'_> {
         if known.reads_the_rest || only_finds(&program, invocation.arguments) {
             return self.known_writer(&program, invocation, &known);
         }
-        let writes_unnamed = writes_unnamed(&program, invocation.arguments);
+        // `git grep --no-index` and `git diff --no-index` read any tree.
+        let reads_anything =
+            program == "git" && invocation.arguments.iter().any(|word| word.text.starts_with("--no-i"));
+        let writes_unnamed = writes_unnamed(&program, invocation.arguments) || reads_anything;
         let trees =
             if TREE_CHANGERS.contains(&program.as_str()) || writes_unnamed { Trees::Changed } else { Trees::Used };
         let joined = known.joined();
@@ -221,7 +247,7 @@ impl Ground<'_> {
         let found = words().chain(unnamed).find_map(|word| self.touched(word, trees));
         let found = found.or_else(|| words().filter(|_| program == "ln").find_map(|word| self.linked(word)));
         let is_writer = listed(WRITERS, &program);
-        let through = || words().filter(|_| is_writer).find_map(|word| self.through_unpacked(word, invocation.text));
+        let through = || words().filter(|_| is_writer).find_map(|word| self.through_brought(word, invocation.text));
         let found = found.or_else(through);
         found.map(|touched| touched.said(&format!("`{program}` touches")))
     }
@@ -233,7 +259,7 @@ impl Ground<'_> {
         let changed = filled.iter().map(|word| (word, if known.moves_trees { Trees::Changed } else { Trees::Used }));
         let named = known.written.iter().map(|word| (word, Trees::Used));
         let written = changed.chain(named).find_map(|(word, trees)| {
-            self.touched(word, trees).or_else(|| self.through_unpacked(word, invocation.text))
+            self.touched(word, trees).or_else(|| self.through_brought(word, invocation.text))
         });
         if let Some(touched) = written {
             return Some(touched.said(&format!("`{program}` touches")));
@@ -242,7 +268,7 @@ impl Ground<'_> {
         // `find` shows names only.
         let trees = if only_finds(program, invocation.arguments) { Trees::Named } else { Trees::Changed };
         let sources = invocation.arguments.iter().chain(&known.sources);
-        sources.into_iter().find_map(|word| keys.place(word, trees)).map(reads)
+        sources.into_iter().find_map(|word| keys.touched(word, trees)).map(Touched::is_read)
     }
 
     /// Links below a tree that is read through them, or that is written.
@@ -274,7 +300,8 @@ impl Ground<'_> {
     }
 
     /// A reader may read what is ours, but no keys and data.
-    fn reading(&self, program: &str, arguments: &[Word]) -> Option<String> {
+    fn reading(&self, program: &str, invocation: Invocation<'_>) -> Option<String> {
+        let arguments = invocation.arguments;
         let speaks = listed("echo printf true false pwd dirname basename cd", program);
         if let Some(why) = self.through_trees(program, &effects(program, arguments).unwrap_or_default()) {
             return Some(why);
@@ -283,29 +310,37 @@ impl Ground<'_> {
             return Some(why);
         }
         let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty() && !speaks)?;
-        let is_recursive = |word: &Word| {
-            let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
-            bundle.is_some_and(|bundle| bundle.contains(['r', 'R'])) || word.text.contains("recurs")
-        };
-        let is_deep = matches!(program, "rg" | "du") || arguments.iter().any(is_recursive);
+        let is_deep = is_recursive(program, arguments);
         let trees = if is_deep { Trees::Changed } else { Trees::Named };
-        let named = || arguments.iter().find_map(|word| keys.place(word, trees));
-        keys.entered().or_else(named).map(reads)
+        let words = path_words(program, arguments);
+        let here = Word::literal(".");
+        // Without a path they go through the directory they run in.
+        let implied = Some(&here).filter(|_| is_deep && words.iter().all(|word| word.text.starts_with('-')));
+        let named = || arguments.iter().chain(implied).find_map(|word| keys.touched(word, trees));
+        let processes = || words.iter().filter(|_| is_deep).find_map(|word| self.process_tree(word));
+        let brought = || {
+            let shown = words.iter().filter(|_| shows_contents(program));
+            shown.into_iter().find_map(|word| self.through_brought(word, invocation.text)).map(Touched::is_read)
+        };
+        keys.entered().map(reads).or_else(|| named().map(Touched::is_read)).or_else(processes).or_else(brought)
     }
 
-    /// The place a word names. One whose way cannot be told is not read either.
-    fn place(&self, word: &Word, trees: Trees) -> Option<&Path> {
-        match self.touched(word, trees)? {
-            Touched::Place(place) => Some(place),
-            Touched::Unresolved(_) => None,
-        }
+    /// `/` and `/proc` as trees.
+    fn process_tree(&self, word: &Word) -> Option<String> {
+        let spots = forms(word).into_iter().flat_map(|form| self.spots(&form));
+        let found = spots.into_iter().map(|spot| normalise(&spot)).find(|spot| {
+            let reals = self.facts.real(spot).elsewhere();
+            std::iter::once(spot).chain(reals).any(|path| *path == Path::new("/") || path.starts_with("/proc"))
+        })?;
+        Some(format!("{} holds memory, environment or open files of processes, toolwarden among them", found.display()))
     }
 
-    /// A word that is written below a tree which another command of the line unpacks.
-    fn through_unpacked(&self, word: &Word, own: &str) -> Option<Touched<'_>> {
+    /// A word that is used at or below a path to which another command of the line brings trees or links.
+    fn through_brought(&self, word: &Word, own: &str) -> Option<Touched<'_>> {
         let spots = forms(word).into_iter().flat_map(|form| self.spots(&form)).map(|path| normalise(&path));
         let is_below = |path: &PathBuf| {
-            self.unpacked.iter().any(|(other, tree)| other != own && path != tree && path.starts_with(tree))
+            let reaches = |one: &Brought| path.starts_with(&one.path) && (one.is_link || *path != one.path);
+            self.brought.iter().any(|one| one.by != own && reaches(one))
         };
         let mut below = spots.filter(is_below);
         below.next().map(Touched::Unresolved)
@@ -418,11 +453,14 @@ impl Ground<'_> {
         let literal = cut_at_expansion(&expanded);
         let is_pattern = literal.len() != expanded.len();
         let paths: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(literal, base)).collect();
+        let patterns: Vec<PathBuf> =
+            self.bases.iter().filter(|_| is_pattern).map(|base| base.join(&expanded)).collect();
         self.protected.iter().map(PathBuf::as_path).find(|protected| {
-            paths.iter().any(|path| {
+            let lands = paths.iter().any(|path| {
                 let may_become = is_pattern && starts_like(protected, path);
                 path.starts_with(protected) || may_become || self.takes_tree(path, protected, trees)
-            })
+            });
+            lands || patterns.iter().any(|pattern| expands_to(&normalise(pattern), protected, trees))
         })
     }
 
@@ -458,6 +496,21 @@ const WRITERS: &str = "tee cp mv install dd truncate sed gsed sort touch rsync l
 /// `find` without actions that write or execute shows names only.
 fn only_finds(program: &str, arguments: &[Word]) -> bool {
     listed("find gfind", program) && options::executing(program, arguments).is_none()
+}
+
+/// Whether a shell may expand a pattern to a protected path, to something inside of it or, for whole trees, to a
+/// directory above it. A wild character at the beginning of a name stands for no dot.
+fn expands_to(pattern: &Path, protected: &Path, trees: Trees) -> bool {
+    let names = |path: &Path| -> Vec<String> {
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    let (pattern, place) = (names(pattern), names(protected));
+    let is_long_enough = pattern.len() >= place.len() || trees == Trees::Changed;
+    let fits = |(name, own): (&String, &String)| {
+        let is_blind = own.starts_with('.') && name.starts_with(['*', '?', '[']);
+        name == own || (!is_blind && patterns::fits(name, own))
+    };
+    is_long_enough && pattern.iter().zip(&place).all(fits)
 }
 
 /// Whether `protected` could be an expansion of a pattern that begins with `path`.

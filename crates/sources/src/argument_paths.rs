@@ -2,7 +2,7 @@
 //!
 //! Takes a call; gives facts of every text that may be a path, of the words of texts that may be command lines, of their
 //! decoded forms, and of directories joined with the other texts (`{"dir": "a", "name": "b"}`). Bounded: a call
-//! with more is not looked up, and therefore held.
+//! with more is not looked up, and therefore held. Texts of more than 64 KiB are contents, and are not looked at.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use toolwarden_core::json::Kind;
 use toolwarden_policy::Query;
 use toolwarden_policy::shell::{self, FileFacts, Places, Position};
 
-use crate::lookup::look_up;
+use crate::lookup::{LookedUp, look_up};
 
 /// Most paths of one call that are followed, and most that are looked for at all.
 const MOST_PATHS: usize = 20_000;
@@ -24,6 +24,8 @@ const LONGEST_PATH: usize = 4_096;
 const MOST_LINES: usize = 64 * 1024;
 /// How often a text is decoded.
 const MOST_DECODINGS: usize = 3;
+/// Commands that change the directory.
+const ENTERS: [&str; 3] = ["cd", "pushd", "chdir"];
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
 /// Most directories that are joined with the other texts.
 const MOST_DIRECTORIES: usize = 32;
@@ -35,9 +37,15 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
     if query.workspace().is_none() && !arguments.raw().contains(['/', '~', '%', '\\']) {
         return FileFacts::default();
     }
-    let (paths, pieces) = (BTreeSet::new(), BTreeSet::new());
-    let (lines_left, looks_left) = (Some(MOST_LINES), MOST_LOOKS);
-    let mut found = Found { places, workspace: query.workspace(), paths, pieces, lines_left, looks_left };
+    let mut found = Found {
+        places,
+        workspace: query.workspace(),
+        paths: BTreeSet::new(),
+        pieces: BTreeSet::new(),
+        entered: BTreeSet::new(),
+        lines_left: Some(MOST_LINES),
+        looks_left: MOST_LOOKS,
+    };
     let mut wholes: BTreeSet<String> = BTreeSet::new();
     let mut waiting = vec![arguments.value()];
     while let Some(value) = waiting.pop() {
@@ -56,10 +64,14 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
             return FileFacts::too_many();
         }
     }
+    wholes.append(&mut found.entered);
     if !found.join(&wholes) {
         return FileFacts::too_many();
     }
-    let (paths, present) = look_up(places, found.paths);
+    let LookedUp { paths, present, is_cut } = look_up(places, found.paths);
+    if is_cut {
+        return FileFacts::too_many();
+    }
     FileFacts::looked_up(paths, HashMap::new(), present)
 }
 
@@ -69,7 +81,9 @@ struct Found<'a> {
     paths: BTreeSet<PathBuf>,
     /// Words that may be names in a directory.
     pieces: BTreeSet<String>,
-    /// Bytes that may still be read as command lines; none where there were too many.
+    /// Words behind `cd` and the like in texts that are not read as command lines.
+    entered: BTreeSet<String>,
+    /// Bytes that may still be read as command lines; none where there were too many, or a line names too much.
     lines_left: Option<usize>,
     looks_left: usize,
 }
@@ -109,7 +123,9 @@ impl Found<'_> {
         if text.len() <= LONGEST_PATH {
             let whole = self.word(text);
             self.paths.extend(whole);
-            self.line(text);
+        }
+        if self.workspace.is_some() && !self.line(text) {
+            self.enter(text);
         }
         // Quotes and backslashes inside a name mean nothing to a shell: `su''b/k`.
         let unquoted = if text.contains(QUOTES) { text.replace(QUOTES, "") } else { String::new() };
@@ -131,19 +147,40 @@ impl Found<'_> {
     }
 
     /// A text that can be read as a command line names paths like one: seen from each directory it changes to, and by
-    /// patterns and braces. The words of other texts are looked at without reading them.
-    fn line(&mut self, text: &str) {
+    /// patterns and braces. False where it is too long or cannot be read; its words are looked at all the same.
+    fn line(&mut self, text: &str) -> bool {
         let has_parts = text.contains([' ', '\t', '\n', ';']);
-        let says_more = text.contains(['*', '?', '[', '{', '\\'])
-            || ["cd", "pushd", "chdir"].iter().any(|name| text.contains(name));
-        let Some(workspace) = self.workspace.filter(|_| has_parts && says_more) else { return };
+        let says_more = text.contains(['*', '?', '[', '{', '\\']) || ENTERS.iter().any(|name| text.contains(name));
+        let Some(workspace) = self.workspace.filter(|_| has_parts && says_more) else { return true };
+        if text.len() > LONGEST_PATH {
+            return false;
+        }
         self.lines_left = self.lines_left.and_then(|left| left.checked_sub(text.len()));
         if self.lines_left.is_none() {
-            return;
+            return true;
         }
+        let Ok(line) = shell::read(text) else { return false };
         let position = Position { cwd: workspace, workspace: Some(workspace), home: self.places.home() };
-        let asked = shell::read(text).ok().and_then(|line| shell::questions(&line, position));
-        self.paths.extend(asked.into_iter().flat_map(|asked| asked.paths));
+        match shell::questions(&line, position) {
+            Some(asked) => self.paths.extend(asked.paths),
+            // It changes to too many directories, or names too many paths.
+            None => self.lines_left = None,
+        }
+        true
+    }
+
+    /// The directories that a text may change to, as far as single words show it.
+    fn enter(&mut self, text: &str) {
+        let unquoted = if text.contains(QUOTES) { text.replace(QUOTES, "") } else { String::new() };
+        for form in [text, &unquoted] {
+            let mut is_behind = false;
+            for word in form.split(is_delimiter).filter(|word| !word.is_empty()) {
+                if is_behind && !word.starts_with('-') {
+                    self.entered.insert(word.to_owned());
+                }
+                is_behind = ENTERS.contains(&word) || (is_behind && word.starts_with('-'));
+            }
+        }
     }
 
     /// The path a text may mean.

@@ -17,7 +17,7 @@ const MOST_FILES: usize = 32;
 /// Most paths that are kept.
 const MOST_PLACES: usize = 1_000;
 /// Sections whose values are never run or read as files.
-const PLAIN: [&str; 8] = ["user", "remote", "branch", "color", "push", "pull", "submodule", "init"];
+const PLAIN: [&str; 5] = ["user", "branch", "color", "push", "pull"];
 
 /// The places of the repository that a workspace lies in.
 pub(crate) fn named_by_git(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use toolwarden_core::{CallKind, Operation};
+use toolwarden_core::CallKind;
 use toolwarden_policy::shell::{self, FileFacts, Places, Position, Real};
 use toolwarden_policy::{PolicySet, Query};
 
@@ -27,6 +27,39 @@ const MOST_LINKS: usize = 40;
 const MOST_ENTRIES: usize = 10_000;
 /// Most paths a pattern may stand for, with the names behind it.
 const MOST_MATCHES: usize = 256;
+/// Most names and entries of directories that are looked at for all paths of a call, and for a single path.
+const MOST_STEPS: usize = 100_000;
+const MOST_STEPS_OF_ONE: usize = 4_096;
+
+/// How much may still be looked at. Patterns multiply, and links lead back, so that all paths of a call share one.
+#[derive(Debug)]
+struct Steps {
+    left: usize,
+    /// A pattern was given up, or nothing was left.
+    is_cut: bool,
+}
+
+impl Steps {
+    fn new(left: usize) -> Self {
+        Self { left, is_cut: false }
+    }
+
+    /// Takes one; `None` where none is left.
+    fn take(&mut self) -> Option<()> {
+        let left = self.left.checked_sub(1);
+        self.is_cut |= left.is_none();
+        self.left = left?;
+        Some(())
+    }
+}
+
+/// What was found of many paths.
+pub(crate) struct LookedUp {
+    pub(crate) paths: HashMap<PathBuf, Real>,
+    pub(crate) present: BTreeSet<PathBuf>,
+    /// Whether something was given up because there was too much of it.
+    pub(crate) is_cut: bool,
+}
 
 /// The facts for a call: of a command line every path it names and every directory git would run in; of a tool's
 /// arguments those that may be paths. None for lines that cannot be read or name too many paths.
@@ -35,8 +68,8 @@ pub fn files(policy: &PolicySet, query: &Query) -> FileFacts {
     let places = policy.contents().places();
     match &query.call.kind {
         CallKind::Shell { command, directory } => line(places, query.workspace(), command, directory.as_deref()),
-        CallKind::Mcp { operation: Operation::CallTool } => argument_paths::facts(places, query),
-        CallKind::Mcp { .. } | CallKind::Fetch { .. } => FileFacts::default(),
+        CallKind::Mcp { .. } => argument_paths::facts(places, query),
+        CallKind::Fetch { .. } => FileFacts::default(),
     }
 }
 
@@ -56,12 +89,14 @@ fn line(places: &Places, workspace: Option<&Path>, command: &str, directory: Opt
         repositories.insert(directory, found);
     }
     let trees = asked.trees.into_iter().map(|path| (path.clone(), trees::below(&path, &mut budget))).collect();
-    let (paths, present) = look_up(places, asked.paths);
+    // What was given up is not resolved, and held.
+    let LookedUp { paths, present, .. } = look_up(places, asked.paths);
     let executed = workspace.map(|workspace| git_places::named_by_git(&workspace, places.home())).unwrap_or_default();
     FileFacts::looked_up(paths, repositories, present).with_trees(trees).with_executed(executed)
 }
 
-pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> (HashMap<PathBuf, Real>, BTreeSet<PathBuf>) {
+pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> LookedUp {
+    let mut steps = Steps::new(MOST_STEPS);
     // Looked up only for a file of several names, because most calls name none.
     let own = LazyCell::new(|| {
         let found = |path| Some((fs::metadata(path).ok()?, path));
@@ -70,19 +105,19 @@ pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> (HashMap<Pat
     let mut paths = HashMap::new();
     let mut present = BTreeSet::new();
     for path in asked {
-        let found = follow(&path, MOST_LINKS);
+        let found = follow(&path, MOST_LINKS, &mut steps);
         if found.is_present {
             present.insert(path.clone());
         }
         let real = same_file(&path, || &own).map_or(found.real, Real::Elsewhere);
         paths.insert(path, real);
     }
-    (paths, present)
+    LookedUp { paths, present, is_cut: steps.is_cut }
 }
 
 /// A path with its links followed as far as it exists; itself where that cannot be told.
 pub(crate) fn real(path: &Path) -> PathBuf {
-    match follow(path, MOST_LINKS).real {
+    match followed(path).real {
         Real::Elsewhere(real) => real,
         Real::AsWritten => lexical(path),
         Real::Several(_) | Real::Unresolved => path.to_path_buf(),
@@ -103,11 +138,11 @@ pub(crate) struct Followed {
 
 /// Follows the links of a path.
 pub(crate) fn followed(path: &Path) -> Followed {
-    follow(path, MOST_LINKS)
+    follow(path, MOST_LINKS, &mut Steps::new(MOST_STEPS_OF_ONE))
 }
 
 /// Follows a path name by name, as the system would: `..` behind a link is the parent of what the link leads to.
-fn follow(path: &Path, links: usize) -> Followed {
+fn follow(path: &Path, links: usize, steps: &mut Steps) -> Followed {
     const LOST: Followed = Followed { real: Real::Unresolved, is_present: true };
     let mut waiting: VecDeque<OsString> = names(path).collect();
     let mut reached = PathBuf::from("/");
@@ -117,6 +152,9 @@ fn follow(path: &Path, links: usize) -> Followed {
         if name == ".." {
             reached.pop();
             continue;
+        }
+        if steps.take().is_none() {
+            return LOST;
         }
         let next = reached.join(&name);
         match fs::symlink_metadata(&next) {
@@ -131,8 +169,11 @@ fn follow(path: &Path, links: usize) -> Followed {
             Ok(_) => reached = next,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 if is_pattern(&name) {
-                    match matches(&reached, &name, &waiting, links_left) {
-                        Matches::Unknown => return LOST,
+                    match matches(&reached, &name, &waiting, links_left, steps) {
+                        Matches::Unknown => {
+                            steps.is_cut = true;
+                            return LOST;
+                        }
                         Matches::Led(reals) => return Followed { real: Real::Several(reals), is_present: true },
                         Matches::AsWritten => {}
                     }
@@ -181,7 +222,13 @@ enum Matches {
 }
 
 /// Follows whatever a pattern matches, with the names behind it.
-fn matches(directory: &Path, pattern: &OsString, behind: &VecDeque<OsString>, links: usize) -> Matches {
+fn matches(
+    directory: &Path,
+    pattern: &OsString,
+    behind: &VecDeque<OsString>,
+    links: usize,
+    steps: &mut Steps,
+) -> Matches {
     let pattern = pattern.to_string_lossy();
     let start = pattern.split(['*', '?', '[']).next().unwrap_or_default();
     let end = pattern.rsplit(['*', '?', ']']).next().unwrap_or_default();
@@ -190,7 +237,8 @@ fn matches(directory: &Path, pattern: &OsString, behind: &VecDeque<OsString>, li
     let mut count = 0_usize;
     let mut led = Vec::new();
     for (position, entry) in entries.enumerate() {
-        let Some(entry) = entry.ok().filter(|_| position < MOST_ENTRIES) else { return Matches::Unknown };
+        let within = position < MOST_ENTRIES && steps.take().is_some();
+        let Some(entry) = entry.ok().filter(|_| within) else { return Matches::Unknown };
         let name = entry.file_name();
         let text = name.to_string_lossy();
         if !text.starts_with(start) || !text.ends_with(end) {
@@ -210,7 +258,7 @@ fn matches(directory: &Path, pattern: &OsString, behind: &VecDeque<OsString>, li
             return Matches::Unknown;
         }
         let further: PathBuf = std::iter::once(entry.path().into_os_string()).chain(behind.iter().cloned()).collect();
-        match follow(&further, left).real {
+        match follow(&further, left, steps).real {
             Real::AsWritten => {}
             Real::Unresolved => return Matches::Unknown,
             Real::Elsewhere(real) => led.push(real),

@@ -10,7 +10,7 @@ use toolwarden_conversations::{Failure, Scope};
 use toolwarden_core::Outbound;
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_mcp::eras::asks_of_clients;
-use toolwarden_mcp::fitting_meta::{Answered, fitting_meta, plain_capabilities};
+use toolwarden_mcp::fitting_meta::{fitting_capabilities, fitting_meta};
 use toolwarden_mcp::ladder::META_CAPABILITIES;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Message, compose};
 
@@ -159,10 +159,8 @@ fn cut_capabilities(asked: &Asked, outbound: &Outbound) -> Option<String> {
         // A task belongs to the server that made it, and behind the common door nobody could ask that for it.
         cut = following::without_tasks(&cut).unwrap_or(cut);
     }
-    if asked.answered() == Answered::Yes {
-        let plain = Document::parse(cut.as_str(), Limits::again(cut.len()));
-        cut = plain.map_or("{}".to_owned(), |cut| plain_capabilities(cut.root()));
-    }
+    let bounded = Document::parse(cut.as_str(), Limits::again(cut.len()));
+    cut = bounded.map_or("{}".to_owned(), |cut| fitting_capabilities(cut.root(), asked.answered()));
     (cut != declared.raw()).then_some(cut)
 }
 

@@ -94,6 +94,35 @@ pub enum Resolved {
     Foreign(&'static str),
 }
 
+/// Longest address of a resource that is watched, and most that one message asks for (WORK-1).
+const LONGEST_URI: usize = 8 * 1024;
+const MOST_WATCHED: usize = 1_000;
+
+/// Refuses a message that asks to watch too much: each address is judged, kept and told to the server.
+pub fn refuse_oversized(message: &Message) -> Result<(), Refusal> {
+    let Message::Request(request) = message else { return Ok(()) };
+    let Some(params) = &request.params else { return Ok(()) };
+    let is_long = |uri: Value<'_>| uri.raw().len() > LONGEST_URI;
+    let too_long = || Refusal::Params(format!("an address that is watched has at most {LONGEST_URI} bytes"));
+    match &*request.method {
+        "resources/subscribe" if params.value().get("uri").is_some_and(is_long) => Err(too_long()),
+        "subscriptions/listen" => {
+            let filter = params.value().get("notifications");
+            for key in ["resourceSubscriptions", "taskIds"] {
+                let Some(wanted) = filter.and_then(|filter| filter.get(key)) else { continue };
+                if wanted.items().nth(MOST_WATCHED).is_some() {
+                    return Err(Refusal::Params(format!("`{key}` has at most {MOST_WATCHED} entries")));
+                }
+                if wanted.items().any(is_long) {
+                    return Err(too_long());
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 pub fn resolve(gateway: &Gateway, arrival: Arrival, server: &Arc<str>) -> Result<Resolved, Refusal> {
     let Some(upstream) = gateway.upstreams.get(server).filter(|upstream| upstream.is_for(&arrival.caller)) else {
         return Err(Refusal::UnknownServer(server.to_string()));

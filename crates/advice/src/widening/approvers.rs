@@ -23,7 +23,10 @@ pub(super) fn compare(before: &PolicySet, after: &PolicySet, found: &mut Found) 
     }
     let mut said = BTreeSet::new();
     for (server, tool) in servers.iter().flat_map(|server| tools.iter().map(move |tool| (server, tool))) {
-        for what in no_longer_needed(&old.approval_needs(server, tool), &new.approval_needs(server, tool)) {
+        let is_left = old.names_approvers(server, tool) && !new.names_approvers(server, tool);
+        let left = is_left.then_some("the classifier may give them");
+        let needs = no_longer_needed(&old.approval_needs(server, tool), &new.approval_needs(server, tool));
+        for what in needs.into_iter().chain(left) {
             if said.insert(what) {
                 found.add("approvers", format!("answers to calls of {server}:{tool}: {what}"), None);
             }

@@ -144,7 +144,7 @@ pub fn naive(world: &World, query: &Query) -> Naive {
     }
     if matches!(case.kind, Kind::Mcp(Operation::GetPrompt | Operation::Complete)) {
         // Nobody can be asked, so what would ask denies.
-        let asks = [Reason::MandatoryAsk, Reason::HumanReview, Reason::RuleHold];
+        let asks = [Reason::SelfProtection, Reason::MandatoryAsk, Reason::HumanReview, Reason::RuleHold];
         return match naive_holds::mandatory(&case).iter().any(|reason| asks.contains(reason)) {
             true => plain(Decision::Deny, Stage::MandatoryHold, Reason::CannotBeHeld),
             false => plain(Decision::Allow, Stage::AutoRun, Reason::NeverHeld),

@@ -77,8 +77,8 @@ pub fn needs_another_person(case: &Case<'_>) -> bool {
 fn changes_us(case: &Case<'_>) -> bool {
     let command = match &case.kind {
         Kind::Shell(command) => command,
-        Kind::Mcp(Operation::CallTool) => return naive_places::changes_us(case),
-        Kind::Mcp(_) | Kind::Fetch(_) => return false,
+        Kind::Mcp(Operation::ReadResource) | Kind::Fetch(_) => return false,
+        Kind::Mcp(_) => return naive_places::changes_us(case),
     };
     line_changes_us(command, Path::new(&directory(case)), case)
 }

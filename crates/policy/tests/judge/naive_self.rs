@@ -20,14 +20,17 @@ pub fn line_changes_us(text: &str, directory: &Path, case: &Case<'_>) -> bool {
 
 /// Whether a text changes us if some tool takes it for a command line.
 pub fn text_changes_us(text: &str, directory: &Path, case: &Case<'_>) -> bool {
-    match read(text) {
-        Some(line) => is_telling(&line, text) && changes_us(&line, text, directory, case, Given::Text),
-        None => {
-            let bare = |word: &'_ str| word.trim_matches(|next| "'\"`;|&(){}[]<>,".contains(next)).to_owned();
-            let words: Vec<String> = text.split_whitespace().map(bare).collect();
-            (0..words.len()).any(|at| words.get(at..).is_some_and(words_run_us))
-        }
-    }
+    let by_line =
+        read(text).is_some_and(|line| is_telling(&line, text) && changes_us(&line, text, directory, case, Given::Text));
+    // Our name with a changing verb behind it counts anywhere, also in quotes and in programs.
+    let plain: String = text.chars().filter(|next| !"'\"\\".contains(*next)).collect();
+    by_line || names_us_with_a_verb(text) || names_us_with_a_verb(&plain)
+}
+
+fn names_us_with_a_verb(text: &str) -> bool {
+    let parts = |next: char| next.is_whitespace() || "'\"`;|&(){}[]<>,=$".contains(next);
+    let words: Vec<String> = text.split(parts).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    (0..words.len()).any(|at| words.get(at..).is_some_and(words_run_us))
 }
 
 /// Whether words are our program with a verb that is known to change something.

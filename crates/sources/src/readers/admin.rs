@@ -14,7 +14,7 @@ use super::known::Section;
 use super::permissions::{warn_mcp, warn_terminal};
 use crate::files::{self, FileError};
 use crate::report::{Reading, Report};
-use crate::tree::{Format, LARGEST_FILE, Node};
+use crate::tree::{Format, LARGEST_FILE, Node, Value};
 
 /// Why an admin record does not count.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,23 @@ fn read(report: &mut Report, root: &Node) -> AdminInput {
             _ => report.unread(key),
         }
     }
+    say_when_off(report, root, &admin);
     admin
+}
+
+/// A record that nobody switched on controls nothing, which whoever wrote it must have said.
+fn say_when_off(report: &mut Report, root: &Node, admin: &AdminInput) {
+    let is_said = root.get("enabled").is_some();
+    let has_controls = matches!(&root.value, Value::Table(keys) if keys.len() > usize::from(is_said));
+    if admin.enabled || !has_controls {
+        return;
+    }
+    if is_said {
+        report.warning(root.place, "admin_off", "`enabled` is false: none of these controls acts");
+    } else {
+        report.error(root.place, "missing_key", "the record does not say `enabled`, so none of its controls would act");
+        report.help("add `enabled = true`, or `enabled = false` to keep them switched off");
+    }
 }
 
 fn terminal(report: &mut Report, what: &str, node: &Node) -> Vec<Sourced<String>> {

@@ -26,10 +26,15 @@ const RESTRICTING: &str = "\
     redact redaction reject require required requires restrict restrictions review role roles root roots safe \
     safety sandbox scope scopes secure security throttle toolset toolsets trust untrusted users vault verify \
     warn whitelist writable write";
-/// Words that make such a key a grant, which nobody has to keep: ignoring it is safe.
+/// Words that make such a key a grant, which nobody has to keep: ignoring it is safe. One of each list is needed.
 const GRANTING: &str = "always auto bypass skip yolo";
+const GRANTED: &str = "accept allow allowed allowlist approve approval approvals confirm confirmation permission permissions run trust yolo";
 /// Words that make even such a key a restriction: `alwaysAsk`, `autoDeny`.
-const REFUSING: &str = "ask block confirm deny disable forbid hold prevent prompt refuse reject review";
+const REFUSING: &str = "\
+    ask block confirm deny disable forbid hold only prevent prompt readonly refuse reject require required requires \
+    restrict review safe sandbox";
+/// Words that take a restriction back: `skipConfirmation`, `bypassPermissions`.
+const BYPASSING: &str = "bypass skip";
 /// Keys of other clients that are often misspelt.
 const RESTRICTIONS: [&str; 9] = [
     "disabledtools",
@@ -44,7 +49,7 @@ const RESTRICTIONS: [&str; 9] = [
 ];
 
 /// Whether an unknown key means to restrict something.
-fn restricts(key: &str, value: &Node) -> bool {
+pub(super) fn restricts(key: &str, value: &Node) -> bool {
     let words = words(key);
     let joined = words.concat();
     let has = |known: &str| {
@@ -54,7 +59,7 @@ fn restricts(key: &str, value: &Node) -> bool {
     };
     let is_like = |known: &&str| strsim::damerau_levenshtein(known, &joined) <= usize::from(known.len() > 8);
     let is_trust = joined == "trust" && Unless::True.covers(value);
-    let is_grant = is_trust || (has(GRANTING) && !has(REFUSING));
+    let is_grant = is_trust || (has(GRANTING) && has(GRANTED) && (!has(REFUSING) || has(BYPASSING)));
     // A list of tools is a list of those that may be used, unless it says all.
     let is_every = |items: &[Node]| items.iter().any(|item| matches!(&item.value, Value::String(text) if text == "*"));
     let names_tools = joined == "tools" && !matches!(&value.value, Value::List(items) if is_every(items));

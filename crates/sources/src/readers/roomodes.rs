@@ -10,6 +10,7 @@ use toolwarden_core::{Layer, name};
 use toolwarden_policy::input::ModeInput;
 
 use super::known::{Section, Standing};
+use super::mcp_json::restricts;
 use super::mode::{Draft, Field, Spelling};
 use crate::report::{Reading, Report};
 use crate::tree::{Format, Key, Node, Place, Value};
@@ -73,7 +74,7 @@ fn read_mode(report: &mut Report, node: &Node) -> Option<ModeInput> {
             (Some(_), None) if key.text == "mcpRestrictions" => read_restrictions(report, key, value, &mut draft),
             (Some(_), None) if key.text == "slug" => {}
             (Some(_), None) => report.unread(key),
-            (None, _) => unknown_mode_key(report, key),
+            (None, _) => unknown_mode_key(report, key, value),
         }
     }
     if !draft.has(Field::Groups) && !draft.has(Field::Extends) {
@@ -87,12 +88,12 @@ fn read_mode(report: &mut Report, node: &Node) -> Option<ModeInput> {
 }
 
 /// Restrictions written one level too high would silently restrict nothing.
-fn unknown_mode_key(report: &mut Report, key: &Key) {
+fn unknown_mode_key(report: &mut Report, key: &Key, node: &Node) {
     if Spelling::Camel.field(&key.text).is_some() {
         report.error(key.place, "misplaced_key", format!("`{}` belongs into `mcpRestrictions`", key.text));
         return;
     }
-    if looks_like_restriction(&key.text) {
+    if looks_like_restriction(&key.text) || restricts(&key.text, node) {
         // Read as an unknown key it would leave the mode open.
         report.error(key.place, "unknown_key", format!("`{}` restricts nothing as written", name::shown(&key.text)));
         report.help(

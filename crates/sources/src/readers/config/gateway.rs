@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use toolwarden_core::{ApprovalNeeds, ApprovalState, Secret, Sourced};
+use toolwarden_core::{ApprovalNeeds, ApprovalState, Secret, Sourced, name};
 use toolwarden_policy::input::LimitsInput;
+use toolwarden_policy::known_methods;
 
 use super::Standing;
 use super::servers::read_limits;
 use super::webhooks;
 use crate::readers::known::Section;
 use crate::report::Report;
-use crate::tree::Node;
+use crate::tree::{Node, Place};
 
 /// `[gateway]`.
 #[derive(Debug, Clone, Default)]
@@ -93,13 +94,29 @@ pub(super) fn read_gateway(report: &mut Report, node: &Node) -> GatewaySection {
             "anonymous_loopback" => section.anonymous_loopback = report.boolean(what, value),
             "hold" => section.hold = report.word(what, value, &["wait", "return", "deny"]),
             "hold_time" => section.hold_time = report.duration(what, value),
-            "methods" => section.methods = report.plain_texts(what, value).unwrap_or_default(),
+            "methods" => section.methods = read_methods(report, value),
             "limits" => section.limits = read_limits(report, value),
             "grace" => section.grace = report.duration(what, value),
             _ => report.unread(key),
         }
     }
     section
+}
+
+/// Methods of other revisions that pass with their server. One that the gateway knows is judged by its own row.
+fn read_methods(report: &mut Report, node: &Node) -> Vec<String> {
+    let methods = report.texts("methods", node).unwrap_or_default();
+    for method in &methods {
+        let text = method.value.as_str();
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/_-.".contains(letter);
+        let is_known = known_methods().any(|known| known.eq_ignore_ascii_case(text.trim()));
+        if is_known || text.is_empty() || !text.chars().all(is_plain) {
+            let place = Place { line: method.origin.line, column: method.origin.column };
+            report.error(place, "bad_method", format!("`{}` cannot be added to `methods`", name::shown(text)));
+            report.help("name methods that Toolwarden does not know, without patterns");
+        }
+    }
+    methods.into_iter().map(|method| method.value).collect()
 }
 
 fn read_tls(report: &mut Report, node: &Node) -> TlsFiles {

@@ -1,6 +1,6 @@
 //! `[control.webhooks.NAME]`: who is told of held calls elsewhere.
 
-use toolwarden_core::{ApprovalState, Secret};
+use toolwarden_core::{ApprovalState, Secret, name};
 
 use super::gateway::WebhookSection;
 use crate::readers::known::Section;
@@ -28,8 +28,11 @@ pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
                 "url" => url = report.text(what, value).map(Secret::new),
                 "secret" => section.secret = report.text(what, value).map(Secret::new),
                 "format" => section.format = report.word(what, value, &["json", "slack"]).unwrap_or(section.format),
-                "user" => section.user = report.text(what, value),
-                "groups" => section.groups = report.plain_texts(what, value).unwrap_or_default(),
+                "user" => section.user = report.text(what, value).filter(|user| is_person(report, value, user)),
+                "groups" => {
+                    let groups = report.plain_texts(what, value).unwrap_or_default();
+                    section.groups = groups.into_iter().filter(|group| is_person(report, value, group)).collect();
+                }
                 "states" => section.states = states(report, value),
                 "arguments" => section.arguments = report.boolean(what, value) == Some(true),
                 "answers" => section.answers = report.boolean(what, value) == Some(true),
@@ -50,6 +53,15 @@ pub(super) fn read(report: &mut Report, node: &Node) -> Vec<WebhookSection> {
         }
     }
     webhooks
+}
+
+/// Answers are given in this name: one that nobody can read, or that looks like another, is refused.
+fn is_person(report: &mut Report, node: &Node, text: &str) -> bool {
+    if let Err(fault) = name::check_written(text) {
+        report.error(node.place, "bad_name", format!("`{}` is no user or group: {fault}", name::shown(text)));
+        return false;
+    }
+    true
 }
 
 fn states(report: &mut Report, node: &Node) -> Vec<ApprovalState> {
