@@ -96,6 +96,7 @@ impl Clerk {
             refuse_faulty_modes(&draft, &after)?;
             done.widens = widens(&before.policy, &after.policy).iter().map(ToString::to_string).collect();
             done.findings = after.remarks();
+            done.findings.extend(after.new_findings(before));
         }
         if terms.dry_run {
             draft.abandon().await?;

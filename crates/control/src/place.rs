@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::{Layer, Origin, Records};
 use toolwarden_pins::{self as pins, Changes};
 use toolwarden_policy::input::{RuleFile, ServerInput};
-use toolwarden_policy::{PolicySet, Severity, shipped};
+use toolwarden_policy::{Finding, PolicySet, Severity, shipped};
 use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, WorkspaceTrust, load, records};
 
@@ -75,6 +75,17 @@ impl Opened {
     pub(crate) fn changes_of(&self, server: &str) -> Changes {
         let found = self.loaded.definitions.iter().find(|one| one.input.name == server);
         if found.is_some_and(|one| one.follows_changes) { Changes::Follow } else { Changes::Wait }
+    }
+
+    /// What `lint` finds here and did not find before.
+    pub(crate) fn new_findings(&self, before: &Self) -> Vec<Remark> {
+        let known = toolwarden_advice::lint(&before.loaded.input);
+        let is_known = |finding: &Finding| {
+            known.iter().any(|known| known.code == finding.code && known.message == finding.message)
+        };
+        let found = toolwarden_advice::lint(&self.loaded.input);
+        let is_new = |finding: &&Finding| finding.severity != Severity::Note && !is_known(finding);
+        found.iter().filter(is_new).map(Remark::from).collect()
     }
 
     /// What is wrong with files that are used all the same.

@@ -51,8 +51,9 @@ where
         let page = observing::page(gateway, &parts.method, path).await;
         return page.unwrap_or_else(|| if is_of_oauth(path) { no_oauth() } else { nothing_here() });
     };
-    let mode = parts.uri.query().and_then(mode_of);
-    let caller = match identify(gateway, &credential(&parts.headers), mode.as_deref()) {
+    let mode = mode_of(parts.uri.query().unwrap_or_default());
+    let identified = mode.and_then(|mode| identify(gateway, &credential(&parts.headers), mode.as_deref()));
+    let caller = match identified {
         Ok(caller) => caller,
         Err(refusal) => return refused(gateway, &refusal),
     };
@@ -94,8 +95,22 @@ fn scope_of(path: &str, door: &str) -> Option<Scope> {
 }
 
 /// The mode a person chose: `?mode=slug` (MODE-8). Nothing else in a URL counts.
-fn mode_of(query: &str) -> Option<String> {
-    query.split('&').find_map(|pair| decoded(pair.strip_prefix("mode=")?))
+///
+/// # Errors
+/// A mode is meant and cannot be told: in another spelling, twice, or as no text. Without one, less is restricted.
+fn mode_of(query: &str) -> Result<Option<String>, Refusal> {
+    let mut found = None;
+    for pair in query.split('&') {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let key = decoded(key).unwrap_or_default();
+        if !["mode", "modes"].contains(&key.trim().to_ascii_lowercase().as_str()) {
+            continue;
+        }
+        let is_plain = key == "mode" && found.is_none();
+        let mode = decoded(value).filter(|_| is_plain).ok_or_else(|| Refusal::UnknownMode(pair.to_owned()))?;
+        found = Some(mode);
+    }
+    Ok(found)
 }
 
 /// Percent-decoding; none for what is no text.
@@ -213,3 +228,7 @@ pub(crate) fn legacy_version(headers: &HeaderMap) -> Result<Option<Version>, Ref
         headers::Single::Unusable => Err(Refusal::VersionHeader("given twice".to_owned())),
     }
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

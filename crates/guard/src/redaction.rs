@@ -74,11 +74,11 @@ const SHAPES: [&str; 4] = [
     r#"(?i)\b(?:authorization|(?:set-)?cookie)["']?\s*[:=]\s*["']?(?P<value>[^\r\n"']+)"#,
     r#"(?i)(?:^|\s)(?:-u|--user)[= ]\s*['"]?[^\s:'"]+:(?P<value>[^\s'"]+)"#,
     r#"(?i)\b(?:sshpass\s+-p\s*|(?:mysql|mysqldump|mariadb)\b[^\n|;]*?\s-p)(?P<value>[^\s]+)"#,
-    r#"<(?P<name>[A-Za-z][\w:.-]{0,60})[^<>]*>(?P<value>[^<]+)<"#,
+    r#"<(?P<name>[A-Za-z][A-Za-z0-9_:.-]{0,60})[^<>]*>(?P<value>[^<]+)<"#,
 ];
 
 /// A name with a value behind `=` or `:`. The value is the whole word.
-const ASSIGNED: &str = r#"(?P<name>[A-Za-z][\w.-]{0,80})["']?\s*[=:]\s*(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"#;
+const ASSIGNED: &str = r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,60})["']?\s*[=:]\s*(?P<value>"[^"]*"|'[^']*'|[^\s"']+)"#;
 
 /// Hides parts of arguments.
 #[derive(Debug)]

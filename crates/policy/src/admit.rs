@@ -106,8 +106,10 @@ fn watching(subject: &Subject<'_>) -> Option<(Stage, Step)> {
     })
 }
 
-/// In any spelling: a server may forgive case.
-fn is_call(method: &str) -> bool {
+/// Whether a method is decided whole, as a call or as the right to read, and never passes as a plain message. In any
+/// spelling: a server may forgive case.
+#[must_use]
+pub fn is_call(method: &str) -> bool {
     CALLS.iter().chain(&WATCHING).any(|call| call.eq_ignore_ascii_case(method.trim()))
 }
 

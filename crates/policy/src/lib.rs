@@ -40,7 +40,7 @@ pub mod shipped;
 mod subject;
 mod verdict;
 
-pub use admit::{METHODS as ADMITTED_METHODS, Message, WATCHING as WATCHING_METHODS, admit, known_methods};
+pub use admit::{METHODS as ADMITTED_METHODS, Message, WATCHING as WATCHING_METHODS, admit, is_call, known_methods};
 pub use contents::{AdminContents, Contents, ListContents, LocalContents, UserContents};
 pub use decide::{decide, is_visible, needs_labels_met};
 pub use finding::{Finding, Severity};

@@ -119,6 +119,15 @@ impl<'a> Ground<'a> {
         targets.flat_map(|word| spots(&word)).map(|path| normalise(&path)).collect()
     }
 
+    /// A path that a word means and to which another command of the line brings trees or links, or that lies below one.
+    pub(super) fn brought_at(&self, word: &Word, own: &str) -> Option<PathBuf> {
+        let mut spots = forms(word).into_iter().flat_map(|form| self.spots(&form)).map(|path| normalise(&path));
+        let reaches = |path: &PathBuf, one: &Brought| {
+            one.by != own && path.starts_with(&one.path) && (one.is_link || *path != one.path)
+        };
+        spots.find(|path| self.brought.iter().any(|one| reaches(path, one)))
+    }
+
     /// Where a command brings trees, in which links may be. Git brings them into the whole work tree.
     fn unpacked_by(&self, program: &str, arguments: &[Word]) -> Vec<PathBuf> {
         if writes_unnamed(program, arguments) || (program == "git" && git::changes_tree(arguments)) {

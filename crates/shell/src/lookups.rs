@@ -14,7 +14,7 @@ use crate::interpreters;
 use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
 use crate::paths::normalise;
 use crate::reach::{Reached, visit};
-use crate::readers::{is_reader, path_words};
+use crate::readers::{is_reader, path_words, shows_contents};
 use crate::wrappers::{self, listed, program};
 
 /// Most paths that are looked up for one line.
@@ -112,6 +112,9 @@ impl Bounds<'_> {
     /// A redirection through a link must stay inside like any other.
     fn redirected_astray(&self, redirection: &Redirection) -> Option<String> {
         let how = if redirection.writes() { Use::Written } else { Use::Any };
+        if let Some(path) = self.ground.brought_at(&redirection.target, "").filter(|_| how == Use::Any) {
+            return Some(brought(&path));
+        }
         let spots = self.ground.spots(&redirection.target.text);
         let written = spots.iter().filter(|_| how == Use::Written).find_map(|spot| self.run_by_git(spot, Reach::Named));
         written.or_else(|| spots.iter().find_map(|spot| self.led_out(spot, how)))
@@ -159,7 +162,15 @@ impl Bounds<'_> {
         let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot));
         let known = || effects(&program, &command.arguments).ok();
         let written = || known().and_then(|known| self.written_astray(&program, &known));
-        reached.or_else(written).or_else(|| self.changed_by_any(&program, command))
+        let changed = || self.changed_by_any(&program, command);
+        reached.or_else(written).or_else(changed).or_else(|| self.reads_brought(&program, command))
+    }
+
+    /// Why a reader must not show what another command of the line brings: links may be among it.
+    fn reads_brought(&self, program: &str, command: &SimpleCommand) -> Option<String> {
+        let words = path_words(program, &command.arguments);
+        let mut shown = words.into_iter().filter(|_| shows_contents(program));
+        shown.find_map(|word| self.ground.brought_at(word, &command.text)).map(|path| brought(&path))
     }
 
     /// Why a program that is not known to only read is given a path that the workspace's own git executes, or `git mv`
@@ -296,6 +307,10 @@ impl Bounds<'_> {
             Some(format!("a link below {} leads to {}", spot.display(), astray.display()))
         })
     }
+}
+
+fn brought(path: &Path) -> String {
+    format!("another command of the line brings {}, which may be a link by then", path.display())
 }
 
 /// The texts a written word may stand for. What is behind `=` or glued to an option was cut off before.

@@ -127,11 +127,6 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
         "cd .. && patch -p1 <<EOF\n--- a/.cursor/mcp.json\nEOF",
         "cd .. && cpio -i < x",
         "ln -s a b && cp x b",
-        "ln -s ../home x/l && cat x/l/.config/toolwarden/master.key",
-        "ln -s a b && cat < b",
-        "git pull && cat l",
-        "git clone https://example.com/x q && head q/notes.txt",
-        "cp -a tree out && cat out/l",
     ] {
         assert!(held(text, &[]), "{text}");
     }
@@ -141,11 +136,24 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
         "git apply --check x.patch",
         "git checkout -b new && echo x > f && git add f && git commit -m f",
         "git pull && ls l",
+        "git pull && cat l",
         "mkdir -p out && cp a out/b",
-        "mkdir -p out && cp a out/b && cat out/b",
-        "mv a b && cat b",
     ] {
         assert!(!held(text, &[]), "{text}");
+    }
+    // No entry allows reading what the line itself brings.
+    for text in [
+        "ln -s ../home x/l && cat x/l/.config/toolwarden/master.key",
+        "ln -s a b && cat < b",
+        "git pull && cat l",
+        "git clone https://example.com/x q && head q/notes.txt",
+        "cp -a tree out && cat out/l",
+    ] {
+        assert!(is_astray(text, &[]), "{text}");
+    }
+    assert!(is_astray("mv x/l y && cat y", &[("/w/sub/x/l", "/w/other")]));
+    for text in ["mkdir -p out && cp a out/b && cat out/b", "mv a b && cat b", "git status && cat l"] {
+        assert!(!is_astray(text, &[]), "{text}");
     }
 }
 

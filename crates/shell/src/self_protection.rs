@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::effects::{Effects, effects};
 use crate::facts::{FileFacts, Real};
 use crate::git;
-use crate::ground::{Brought, Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
+use crate::ground::{Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
 use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
 use crate::options;
 use crate::paths::{normalise, resolve};
 use crate::patterns;
 use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
-use crate::readers::{is_reader, is_recursive, path_words, shows_contents};
+use crate::readers::{is_reader, is_recursive, path_words};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -155,7 +155,7 @@ enum Touched<'a> {
 
 impl Touched<'_> {
     /// Keys and data that would be read, or what may lead to them.
-    fn is_read(self) -> String {
+    fn said_read(&self) -> String {
         match self {
             Self::Place(path) => reads(path),
             Self::Unresolved(path) => format!("reads {}, and it cannot be told where that leads", path.display()),
@@ -191,9 +191,8 @@ impl Ground<'_> {
             _ if redirection.is_harmless() => None,
             Direction::Duplicates => None,
             Direction::Reads => {
-                let through = || self.through_brought(&redirection.target, own);
                 let touched = self.keys.as_deref()?.touched(&redirection.target, Trees::Named);
-                touched.or_else(through).map(Touched::is_read)
+                touched.map(|touched| touched.said_read())
             }
             Direction::Writes => {
                 let through = self.through_brought(&redirection.target, own);
@@ -268,7 +267,7 @@ impl Ground<'_> {
         // `find` shows names only.
         let trees = if only_finds(program, invocation.arguments) { Trees::Named } else { Trees::Changed };
         let sources = invocation.arguments.iter().chain(&known.sources);
-        sources.into_iter().find_map(|word| keys.touched(word, trees)).map(Touched::is_read)
+        sources.into_iter().find_map(|word| keys.touched(word, trees)).map(|touched| touched.said_read())
     }
 
     /// Links below a tree that is read through them, or that is written.
@@ -318,11 +317,8 @@ impl Ground<'_> {
         let implied = Some(&here).filter(|_| is_deep && words.iter().all(|word| word.text.starts_with('-')));
         let named = || arguments.iter().chain(implied).find_map(|word| keys.touched(word, trees));
         let processes = || words.iter().filter(|_| is_deep).find_map(|word| self.process_tree(word));
-        let brought = || {
-            let shown = words.iter().filter(|_| shows_contents(program));
-            shown.into_iter().find_map(|word| self.through_brought(word, invocation.text)).map(Touched::is_read)
-        };
-        keys.entered().map(reads).or_else(|| named().map(Touched::is_read)).or_else(processes).or_else(brought)
+        let named = || named().map(|touched| touched.said_read());
+        keys.entered().map(reads).or_else(named).or_else(processes)
     }
 
     /// `/` and `/proc` as trees.
@@ -337,13 +333,7 @@ impl Ground<'_> {
 
     /// A word that is used at or below a path to which another command of the line brings trees or links.
     fn through_brought(&self, word: &Word, own: &str) -> Option<Touched<'_>> {
-        let spots = forms(word).into_iter().flat_map(|form| self.spots(&form)).map(|path| normalise(&path));
-        let is_below = |path: &PathBuf| {
-            let reaches = |one: &Brought| path.starts_with(&one.path) && (one.is_link || *path != one.path);
-            self.brought.iter().any(|one| one.by != own && reaches(one))
-        };
-        let mut below = spots.filter(is_below);
-        below.next().map(Touched::Unresolved)
+        self.brought_at(word, own).map(Touched::Unresolved)
     }
 
     /// The target of a link is seen from where the link is, which may be anywhere: it counts by its last name.

@@ -16,8 +16,9 @@ use crate::repositories::{LARGEST_CONFIG, linked_state};
 const MOST_FILES: usize = 32;
 /// Most paths that are kept.
 const MOST_PLACES: usize = 1_000;
-/// Sections whose values are never run or read as files.
-const PLAIN: [&str; 5] = ["user", "branch", "color", "push", "pull"];
+/// Sections whose values are not run or read as files, and the keys of them whose values are.
+const PLAIN: [&str; 8] = ["user", "remote", "branch", "color", "push", "pull", "submodule", "init"];
+const RUN_ALL_THE_SAME: [&str; 5] = ["uploadpack", "receivepack", "vcs", "update", "templatedir"];
 
 /// The places of the repository that a workspace lies in.
 pub(crate) fn named_by_git(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
@@ -101,7 +102,7 @@ impl Found<'_> {
             }
             return;
         }
-        if PLAIN.contains(&section) {
+        if PLAIN.contains(&section) && !RUN_ALL_THE_SAME.contains(&key) {
             return;
         }
         for word in

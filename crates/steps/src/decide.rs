@@ -22,8 +22,8 @@ use crate::review;
 use toolwarden_refusals::{Denial, Refusal};
 
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
-/// Arguments of more bytes are judged away from the threads that serve.
-const LARGE: usize = 64 * 1024;
+/// Arguments of more bytes are judged away from the threads that serve: they may name many paths, which are looked up.
+const LARGE: usize = 8 * 1024;
 
 /// What may leave, and why.
 #[derive(Debug)]

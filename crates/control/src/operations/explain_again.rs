@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolwarden_core::name::shown;
-use toolwarden_core::{Call, Caller, Decision, Door, Entry, Operation, Side};
+use toolwarden_core::{BUILTIN_SERVER, Call, Caller, Decision, Door, Entry, Operation, Side};
 use toolwarden_pins::{self as pins, Kind as PinKind, ServerPins};
+use toolwarden_policy::servers::Server;
 use toolwarden_policy::{NarrowEntry, Transport, decide};
 use toolwarden_sources::{List, Locations, lookup};
 
@@ -89,7 +90,9 @@ fn tool_calls(opened: &Opened, user: &str, entry: &str) -> Vec<Example> {
     if let (Side::Name(server), Side::Name(tool)) = (&entry.server, &entry.tool) {
         return vec![Example::Real(Call::mcp(server.as_str(), tool.as_str(), None))];
     }
-    let known = opened.policy.servers().sorted().into_iter().filter(|server| server.is_for(Some(user)));
+    // Commands and fetches are not for these entries to allow.
+    let is_meant = |server: &&Arc<Server>| server.is_for(Some(user)) && &*server.name != BUILTIN_SERVER;
+    let known = opened.policy.servers().sorted().into_iter().filter(is_meant);
     let mut examples = Vec::new();
     for server in known {
         let covered = |tool: &str| {

@@ -9,7 +9,7 @@ use toolwarden_mcp::headers::{LAST_EVENT, SESSION};
 
 use super::doors::{Entrance, Reach, SPEECHES, Speech, send};
 use super::house::{Given, House};
-use super::recorder::ALL_KINDS;
+use super::recorder::{ALL_KINDS, Speaks};
 use crate::{AnswerBody, serve_request};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -166,6 +166,29 @@ async fn gate_19_only_permitted_resources_are_listened_to() {
     let sent: Vec<_> = house.recorder.calls().into_iter().map(|(_, text)| text).collect();
     assert!(sent.len() == 1 && sent.iter().all(|text| text.contains(r#"["note://a"]"#)), "{sent:?}");
     assert!(sent.iter().all(|text| !text.contains("secret") && text.contains("toolsListChanged")), "{sent:?}");
+}
+
+/// What one message asks to watch is bounded: each address is judged, kept and told to the server (WORK-1).
+#[tokio::test]
+async fn work_1_messages_that_ask_to_watch_too_much_reach_nobody() {
+    let Some(house) = House::before(&open_policy(), Speaks::Modern).await else { unreachable!("a port is free") };
+    let many: Vec<String> = (0..1_001).map(|number| format!("\"note://{number}\"")).collect();
+    let many = format!(r#""notifications":{{"resourceSubscriptions":[{}]}}"#, many.join(","));
+    let long = "a".repeat(9_000);
+    let one = format!(r#""notifications":{{"resourceSubscriptions":["note://{long}"]}}"#);
+    let watch = format!(r#""uri":"note://{long}""#);
+    for reach in [Reach::One, Reach::All] {
+        for (speech, method, params) in [
+            (Speech::Modern, "subscriptions/listen", &many),
+            (Speech::Modern, "subscriptions/listen", &one),
+            (Speech::Legacy, "resources/subscribe", &watch),
+        ] {
+            let before = house.recorder.calls().len();
+            let said = send(&house, Entrance::Http(reach), speech, method, params).await;
+            assert!(said.contains("at most"), "{method}: {said}");
+            assert_eq!(house.recorder.calls().len(), before, "{method}");
+        }
+    }
 }
 
 /// Under keys of the gateway only the gateway speaks, whatever the method.

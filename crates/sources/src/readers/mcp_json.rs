@@ -31,8 +31,8 @@ const GRANTING: &str = "always auto bypass skip yolo";
 const GRANTED: &str = "accept allow allowed allowlist approve approval approvals confirm confirmation permission permissions run trust yolo";
 /// Words that make even such a key a restriction: `alwaysAsk`, `autoDeny`.
 const REFUSING: &str = "\
-    ask block confirm deny disable forbid hold only prevent prompt readonly refuse reject require required requires \
-    restrict review safe sandbox";
+    ask block confirm deny disable forbid hold prevent prompt refuse reject require required requires restrict review \
+    sandbox";
 /// Words that take a restriction back: `skipConfirmation`, `bypassPermissions`.
 const BYPASSING: &str = "bypass skip";
 /// Keys of other clients that are often misspelt.

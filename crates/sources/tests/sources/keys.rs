@@ -448,6 +448,18 @@ fn self_6_a_restriction_that_nobody_could_have_meant_is_refused() -> Outcome {
         "[settings]\n\"mcp.tools.disabled\" = [\"up:held \"]",
         "[settings]\n\"mcp.tool. web.fetch.enabled\" = false",
         "[servers.up]\ncommand = \"a\"\ntools.\"held \" = { review = \"human\" }",
+        "[settings]\n\"auto_run.mode\" = \"ask_every_time\"",
+        "[settings]\n\"auto_run.ask\" = [\"up:held\"]",
+        "[settings]\n\"auto_run.protections.mcp\" = true",
+        "[settings]\n\"MCP.tools.disabled\" = [\"danger\"]",
+        "[settings]\n\"mcp.server.rec.enabled\" = false",
+        "[settings]\n\"mcp.servers.disabled\" = [\"rec\"]",
+        "[gateway]\nmethods = [\"Tools/Call\"]",
+        "[gateway]\nmethods = [\"*\"]",
+        "[gateway]\nmethods = [\"resources/subscribe\"]",
+        "[gateway]\nmethods = [\" tools/call\"]",
+        "[control.webhooks.w]\nurl = \"https://h/\"\nuser = \"\"",
+        "[control.webhooks.w]\nurl = \"https://h/\"\nuser = \" root\"",
     ] {
         let home = Home::new()?;
         home.write("config/toolwarden.toml", format!("{written}\n"))?;
@@ -457,6 +469,15 @@ fn self_6_a_restriction_that_nobody_could_have_meant_is_refused() -> Outcome {
         };
         assert!(is_refused, "{written}");
     }
+    for written in [r#""allowedMcpServers": []"#, r#""disabled": true"#, r#""readOnly": true"#, r#""enabled": false"#] {
+        let home = Home::new()?;
+        let mode = format!(r#"{{"slug": "m", "name": "M", "groups": ["mcp"], {written}}}"#);
+        home.write("work/.roomodes", format!(r#"{{"customModes": [{mode}]}}"#))?;
+        home.trust()?;
+        let loaded = home.load()?;
+        let mode = loaded.input.base.modes.iter().find(|mode| mode.slug == "m");
+        assert!(mode.is_none_or(|mode| !mode.faults.is_empty()), "{written}");
+    }
     for list in ["disallowed_servers = [\"up \"]", "disallowed_tools = [\"up:held \"]"] {
         let home = Home::new()?;
         home.write("config/toolwarden.toml", format!("[modes.m]\nname = \"M\"\ngroups = [\"mcp\"]\n{list}\n"))?;
@@ -465,4 +486,14 @@ fn self_6_a_restriction_that_nobody_could_have_meant_is_refused() -> Outcome {
         assert!(loaded.as_ref().map_or(true, is_off), "{list}");
     }
     Ok(())
+}
+
+#[test]
+fn self_6_an_admin_record_says_whether_it_is_on() {
+    let read = |text: &str| toolwarden_sources::readers::admin::read_bytes("admin.json", text.as_bytes());
+    assert!(read(r#"{"disable_mcp_auto_run": true, "blocked": ["curl"]}"#).broken);
+    let off = read(r#"{"enabled": false, "blocked": ["curl"]}"#);
+    assert!(!off.broken && off.findings.iter().any(|finding| finding.code == "admin_off"));
+    assert!(read(r#"{"enabled": true, "blocked": ["curl"]}"#).findings.is_empty());
+    assert!(read("{}").findings.is_empty());
 }

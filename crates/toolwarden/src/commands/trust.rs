@@ -42,6 +42,12 @@ fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit
         format!("these files count from now on, until they change: {}", trusted.files.join(", "))
     };
     output::text(&format!("trusted {}: {what}\n", shown(&trusted.directory)))?;
+    if trusted.files.iter().any(|file| file.ends_with("toolwarden.toml")) {
+        output::text(
+            "its toolwarden.toml is used there instead of your own config: what your own restricts does not count in \
+             this directory\n",
+        )?;
+    }
     Ok(exit)
 }
 

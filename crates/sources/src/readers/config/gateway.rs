@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolwarden_core::{ApprovalNeeds, ApprovalState, Secret, Sourced, name};
 use toolwarden_policy::input::LimitsInput;
-use toolwarden_policy::known_methods;
+use toolwarden_policy::{is_call, known_methods};
 
 use super::Standing;
 use super::servers::read_limits;
@@ -109,8 +109,10 @@ fn read_methods(report: &mut Report, node: &Node) -> Vec<String> {
     for method in &methods {
         let text = method.value.as_str();
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/_-.".contains(letter);
-        let is_known = known_methods().any(|known| known.eq_ignore_ascii_case(text.trim()));
-        if is_known || text.is_empty() || !text.chars().all(is_plain) {
+        // In another spelling, a server may take it for the one that is known.
+        let is_misspelt = known_methods().any(|known| known != text && known.eq_ignore_ascii_case(text.trim()));
+        let is_decided = is_call(text) || is_misspelt;
+        if is_decided || text.is_empty() || !text.chars().all(is_plain) {
             let place = Place { line: method.origin.line, column: method.origin.column };
             report.error(place, "bad_method", format!("`{}` cannot be added to `methods`", name::shown(text)));
             report.help("name methods that Toolwarden does not know, without patterns");
