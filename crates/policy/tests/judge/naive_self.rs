@@ -229,6 +229,16 @@ impl Ground {
             if text.is_empty() || text.starts_with('-') || text.contains('$') {
                 return false;
             }
+            // The only pattern among the generated lines stands for every name without a dot in front.
+            let stands_for = |path: &String| {
+                let below = path.strip_suffix('*').and_then(|above| place.strip_prefix(above));
+                let names: Vec<&str> = below.into_iter().flat_map(|below| below.split('/')).collect();
+                let first = names.first().filter(|first| !first.starts_with('.'));
+                first.is_some() && (names.len() == 1 || takes_trees)
+            };
+            if self.meanings(&text).iter().any(stands_for) {
+                return true;
+            }
             self.meanings(&text).iter().any(|path| {
                 let works_here =
                     self.directories.iter().any(|here| format!("{here}/").starts_with(&format!("{path}/")));

@@ -17,13 +17,13 @@ use crate::home::{Home, Outcome};
 /// Entries for everything these lines use.
 const ENTRIES: &str = r#"{"terminalAllowlist": ["git", "ls", "cat", "echo", "cp", "tee", "mkdir", "cd", "sed", "tar", "grep", "mv", "head", "diff", "rg", "find"]}"#;
 
-struct Judge {
+pub struct Judge {
     home: Home,
     policy: PolicySet,
 }
 
 impl Judge {
-    fn new(home: Home) -> Result<Self, Box<dyn std::error::Error>> {
+    pub fn new(home: Home) -> Result<Self, Box<dyn std::error::Error>> {
         let mut input = home.load()?.input;
         input.base.rules.push(RuleFile {
             origin: Origin::new(Layer::Shipped, shipped::RULES_SOURCE, 1, 1),
@@ -33,7 +33,7 @@ impl Judge {
         Ok(Self { home, policy })
     }
 
-    fn judged(&self, call: Call) -> (Decision, Reason) {
+    pub fn judged(&self, call: Call) -> (Decision, Reason) {
         let caller = Arc::new(Caller::local_person("me"));
         let transport = Transport::new(Door::Explain, Some(self.home.path("work")));
         let query = transport.query(caller, call, Timestamp::UNIX_EPOCH);
@@ -52,7 +52,7 @@ impl Judge {
     }
 }
 
-fn home() -> Result<Home, Box<dyn std::error::Error>> {
+pub fn home() -> Result<Home, Box<dyn std::error::Error>> {
     let home = Home::new()?;
     home.write("home/.cursor/permissions.json", ENTRIES)?;
     home.write("config/master.key", "key")?;
@@ -582,47 +582,5 @@ fn shell_3_a_state_directory_elsewhere_is_gits_own() -> Outcome {
     // One that cannot be read holds every writer.
     fs::write(work.join(".git"), "nonsense\n")?;
     assert_eq!(judge.line("cp notes.txt copy.txt").0, Decision::Hold);
-    Ok(())
-}
-
-#[test]
-fn self_1_every_kind_of_call_is_followed_to_keys() -> Outcome {
-    let home = home()?;
-    symlink(home.path("config/master.key"), home.path("work/lnk"))?;
-    let link = home.path("work/lnk").display().to_string();
-    let key = home.path("config/master.key").display().to_string();
-    let judge = Judge::new(home)?;
-    let judged = |operation: Operation, params: &str| {
-        let document = Document::parse(params, Limits::DEFAULT).ok().map(Arc::new);
-        assert!(document.is_some(), "{params}");
-        judge.judged(Call::operation("files", operation, document)).1
-    };
-    for path in [&key, &link] {
-        let uri = format!("{{\"uri\": \"file://{path}\"}}");
-        assert_eq!(judged(Operation::ReadResource, &uri), Reason::SelfProtection, "{uri}");
-        let prompt = format!("{{\"name\": \"p\", \"arguments\": {{\"x\": \"{path}\"}}}}");
-        assert_eq!(judged(Operation::GetPrompt, &prompt), Reason::CannotBeHeld, "{prompt}");
-        let value = format!("{{\"ref\": {{\"type\": \"ref/prompt\"}}, \"argument\": {{\"value\": \"{path}\"}}}}");
-        assert_eq!(judged(Operation::Complete, &value), Reason::CannotBeHeld, "{value}");
-    }
-    let approves = "{\"name\": \"p\", \"arguments\": {\"x\": \"toolwarden approvals approve abc\"}}";
-    assert_eq!(judged(Operation::GetPrompt, approves), Reason::CannotBeHeld);
-    assert_eq!(judged(Operation::GetPrompt, "{\"name\": \"p\"}"), Reason::NeverHeld);
-    Ok(())
-}
-
-#[test]
-fn work_1_patterns_through_links_that_lead_back_end() -> Outcome {
-    let home = home()?;
-    for name in ["a", "b", "c"] {
-        symlink(".", home.path("work").join("sub").join(name))?;
-    }
-    let judge = Judge::new(home)?;
-    let stars = "sub/".to_owned() + &"*/".repeat(24) + "*";
-    let arguments = format!("{{\"command\": \"cat {stars}\"}}");
-    let document = Document::parse(arguments.as_str(), Limits::DEFAULT).ok().map(Arc::new);
-    // Nobody waits for three to the power of twenty-four paths; the call is held.
-    assert_eq!(judge.judged(Call::mcp("files", "read", document)).1, Reason::SelfProtection);
-    assert_eq!(judge.judged(Call::shell(format!("cat {stars}"), None)).1, Reason::SelfProtection);
     Ok(())
 }

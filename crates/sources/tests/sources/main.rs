@@ -3,6 +3,7 @@
 mod broken;
 mod editing;
 mod following;
+mod following_calls;
 mod granting;
 mod home;
 mod keys;
