@@ -21,7 +21,8 @@ impl Pipe {
         let (gateway, scope) = (house.gateway.clone(), Scope::One(server.into()));
         tokio::spawn(async move {
             let (input, output) = split(far);
-            stdio::serve(&gateway, scope, &Credential::Local, None, input, output, std::future::pending()).await
+            let client = stdio::Client { scope, credential: &Credential::Local, mode: None };
+            stdio::serve(&gateway, client, (input, output), std::future::pending(), stdio::nothing_to_catch_up).await
         });
         let (read, write) = split(near);
         Self { write, read: BufReader::new(read).lines() }

@@ -15,7 +15,7 @@ use crate::naive_names::{is_valid, same};
 use crate::naive_narrow;
 use crate::naive_payers::payers_of;
 use crate::naive_reader::{Line, read};
-use crate::naive_self::writers_stay_inside;
+use crate::naive_self::{readers_stay_known, writers_stay_inside};
 use crate::naive_shell::{self, is_entry};
 
 /// What auto-run says.
@@ -129,6 +129,7 @@ fn shell(case: &Case<'_>, command: &str) -> Auto {
     let directory = directory(case);
     let inside = naive_shell::stays_inside(&line, case.query.workspace(), Path::new(&directory));
     let inside = inside && writers_stay_inside(&line, Path::new(&directory), case);
+    let inside = inside && readers_stay_known(&line, Path::new(&directory), case);
     let at_home = case.query.workspace().is_some_and(|workspace| workspace.join(&directory) == *workspace);
     let is_relative = |name: &str| name.contains('/') && !name.starts_with('/');
     let inside = inside && (at_home || !line.commands.iter().any(|command| command.name().is_some_and(is_relative)));

@@ -142,11 +142,6 @@ pub fn writers_stay_inside(line: &Line, directory: &Path, case: &Case<'_>) -> bo
 /// A command writes below a directory into which another command of the line may have brought links. What a command
 /// writes to by itself is opened before it runs.
 fn writes_where_links_may_come(line: &Line, ground: &Ground) -> bool {
-    let brings = |command: &Command| {
-        let runs = reached_by(command).runs;
-        runs.iter()
-            .any(|run| matches!(run, Run::Known(name, arguments) if program(name) == "git" && brings_files(arguments)))
-    };
     let is_doubtful = |one: &Redirection| {
         let names_a_file = one.writes && one.target.text != "/dev/null" && !one.target.text.contains('$');
         let paths = ground.meanings(&one.target.text);
@@ -159,6 +154,31 @@ fn writes_where_links_may_come(line: &Line, ground: &Ground) -> bool {
         command.redirections.iter().any(is_doubtful) && others().any(brings)
     });
     of_groups || of_commands
+}
+
+/// A command brings files, among which links may be.
+fn brings(command: &Command) -> bool {
+    let runs = reached_by(command).runs;
+    runs.iter()
+        .any(|run| matches!(run, Run::Known(name, arguments) if program(name) == "git" && brings_files(arguments)))
+}
+
+/// SHELL-3 for readers: nothing is shown that another command of the line may have brought. The only such reader with
+/// a path among the generated lines is `cat`.
+pub fn readers_stay_known(line: &Line, directory: &Path, case: &Case<'_>) -> bool {
+    let ground = Ground::new(&reached(line).runs, directory, case);
+    let is_below = |word: &Word| {
+        let is_in = |path: &String| ground.directories.iter().any(|here| path.starts_with(&format!("{here}/")));
+        !word.text.contains('$') && ground.meanings(&word.text).iter().any(is_in)
+    };
+    let is_read = |one: &&Redirection| !one.writes && one.target.text != "/dev/null" && is_below(&one.target);
+    let of_redirections = line.all_redirections().filter(is_read).count() > 0 && line.commands.iter().any(brings);
+    let of_words = line.commands.iter().enumerate().any(|(at, command)| {
+        let others = || line.commands.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
+        let is_cat = command.name().is_some_and(|name| program(name) == "cat");
+        is_cat && command.arguments().iter().any(is_below) && others().any(brings)
+    });
+    !of_redirections && !of_words
 }
 
 /// Whether git may bring other files into the work tree. A few verbs are known not to, and without a verb it does nothing.
