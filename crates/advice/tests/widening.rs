@@ -27,6 +27,9 @@ fn policy() -> PolicyInput {
     input.base.approvers.second_person = sourced(&["db:drop"]);
     let needs = ApprovalNeeds { approvers: vec!["bob".to_owned()], reason: true, ..ApprovalNeeds::default() };
     input.base.approvers.rules = sourced(&["web:*"]).into_iter().map(|entry| (entry, needs.clone())).collect();
+    // It says nothing of persons, and keeps the classifier out.
+    let silent = sourced(&["mail:*"]).into_iter().map(|entry| (entry, ApprovalNeeds::default()));
+    input.base.approvers.rules.extend(silent);
     input.base.protected_paths = vec!["/home/ada/.config/toolwarden".into(), "/w/.roomodes".into()];
     input
         .base
@@ -194,8 +197,9 @@ const WIDENINGS: &[(&str, Edit)] = &[
     ("approvers", |input| input.base.approvers.everywhere.clear()),
     ("approvers", |input| input.base.approvers.everywhere.push("eve".to_owned())),
     ("approvers", |input| {
-        input.base.approvers.rules.iter_mut().for_each(|(_, needs)| needs.approvers.push("ada".to_owned()))
+        input.base.approvers.rules.iter_mut().take(1).for_each(|(_, needs)| needs.approvers.push("ada".to_owned()))
     }),
+    ("approvers", |input| input.base.approvers.rules.truncate(1)),
     ("approvers", |input| input.base.approvers.rules.iter_mut().for_each(|(_, needs)| needs.reason = false)),
     ("limit_raised", |input| with_database(input, |server| server.limits.request_bytes = None)),
     ("limit_raised", |input| with_database(input, |server| server.limits.per_minute = None)),

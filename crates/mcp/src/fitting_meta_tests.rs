@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::{Digest, LEFT_OUT_OF_META};
 
-use super::{Answered, fitting_meta};
+use super::{Answered, fitting_capabilities, fitting_meta};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -27,6 +27,19 @@ fn member(name: &str, value: &Value, answered: Answered) -> Option<Value> {
     let travelled = travels(&meta.to_string(), answered);
     assert_eq!(travelled.get("own"), Some(&json!(1)));
     travelled.get(name).cloned()
+}
+
+#[test]
+fn review_5_capabilities_are_bounded_wherever_they_are_cut() {
+    let many: Vec<String> = (0..100).map(|number| format!("\"{}{number}\":{{}}", "x".repeat(60))).collect();
+    let many = format!("{{{}}}", many.join(","));
+    let fitting = |text: &str, answered| {
+        let document = Document::parse(text, Limits::again(text.len()));
+        document.map(|document| fitting_capabilities(document.root(), answered)).unwrap_or_default()
+    };
+    assert_eq!(fitting(&many, Answered::No), many);
+    assert_eq!(fitting(&many, Answered::Yes), "{}");
+    assert_eq!(fitting("{\"a\":{\"b\":\"text\",\"c\":true}}", Answered::Yes), "{\"a\":{\"c\":true}}");
 }
 
 #[test]

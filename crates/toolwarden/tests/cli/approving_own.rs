@@ -319,6 +319,15 @@ fn self_5_a_token_does_not_answer_its_call_by_changing_the_policy() {
 }
 
 #[test]
+fn self_5_a_token_changes_no_policy_unseen_while_files_are_broken() {
+    let scene = scene(&["admin"]);
+    scene.house.write("home/.config/toolwarden/toolwarden.toml", "[auto_run\n");
+    let controls = json!({ "controls": { "enabled": true, "enable_run_everything": true } });
+    let answer = scene.post(&scene.token.1, "admin/set", &controls);
+    assert!(answer.0 == "403" && answer.1.contains("not permitted"), "{answer:?}");
+}
+
+#[test]
 fn gate_3_held_calls_of_a_revoked_token_wait_for_nobody() {
     let scene = scene(&[]);
     let other = issue(&scene.house, &["--person"]);
