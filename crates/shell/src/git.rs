@@ -88,14 +88,14 @@ pub(super) fn directories<'a>(name: &str, arguments: &'a [Word]) -> Vec<&'a str>
     arguments.windows(2).filter(is_told).filter_map(|pair| pair.last()).map(|word| word.text.as_str()).collect()
 }
 
-/// The directory that `git clone` makes: the one it is given, or the last name of the address.
-pub(super) fn cloned(arguments: &[Word]) -> Option<Word> {
-    let tail = possible_verb_tails(arguments).find(|tail| tail.first().is_some_and(|verb| verb.text == "clone"))?;
-    let at = tail.iter().position(|word| is_address(&word.text))?;
-    match tail.get(at.saturating_add(1)..).unwrap_or_default().iter().find(|word| !word.text.starts_with('-')) {
-        Some(directory) => Some(directory.clone()),
-        None => tail.get(at).map(|address| Word::raw(made_from(&address.text))),
-    }
+/// The directories that `git clone` may make: the last name of the address, and every word behind it, any of which may
+/// be the directory rather than the value of an option.
+pub(super) fn cloned(arguments: &[Word]) -> Vec<Word> {
+    let mut tails = possible_verb_tails(arguments);
+    let tail = tails.find(|tail| tail.first().is_some_and(|verb| verb.text == "clone")).unwrap_or_default();
+    let mut words = tail.iter().skip_while(|word| !is_address(&word.text));
+    let made = words.next().map(|address| Word::raw(made_from(&address.text)));
+    made.into_iter().chain(words.filter(|word| !word.text.starts_with('-')).cloned()).collect()
 }
 
 /// The operands of `git mv`, which are written; none for other subcommands.

@@ -55,10 +55,10 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
             Reached::Invocation(invocation) => {
                 let known = effects(&program(invocation.name), invocation.arguments).unwrap_or_default();
                 asked_trees.extend(known.trees());
-                let elsewhere = git::directories(invocation.name, invocation.arguments);
-                if !elsewhere.is_empty() {
-                    let ground = ground.inside(&elsewhere);
-                    let forms = invocation.arguments.iter().flat_map(forms);
+                if program(invocation.name) == "git" {
+                    let ground = ground.inside(&git::directories(invocation.name, invocation.arguments));
+                    let cloned = git::cloned(invocation.arguments);
+                    let forms = invocation.arguments.iter().chain(&cloned).flat_map(forms);
                     inside.extend(forms.flat_map(|form| ground.spots(&form)));
                 }
                 invocation.arguments.iter().chain(&known.joined()).chain(&known.sources).all(&mut ask)
@@ -181,15 +181,16 @@ impl Bounds<'_> {
         if is_reader(program) || is_known {
             return None;
         }
-        let cloned = git::cloned(&command.arguments).filter(|_| program == "git");
-        if let Some(why) = cloned.as_ref().and_then(|target| self.cloned_astray(target)) {
+        let ground = self.ground.inside(&git::directories(program, &command.arguments));
+        let cloned = if program == "git" { git::cloned(&command.arguments) } else { Vec::new() };
+        if let Some(why) = cloned.iter().find_map(|target| self.cloned_astray(&ground, target)) {
             return Some(why);
         }
         let words: Vec<&Word> = match program {
             "git" => git::moved(&command.arguments).unwrap_or_default().into_iter().chain(&cloned).collect(),
             _ => path_words(program, &command.arguments),
         };
-        let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
+        let spots = words.into_iter().flat_map(forms).flat_map(|form| ground.spots(&form));
         spots.into_iter().find_map(|spot| {
             let led_out = || self.led_out(&spot, Use::Written).filter(|_| program == "git");
             let reach = if program == "git" { Reach::Below } else { Reach::Named };
@@ -200,11 +201,11 @@ impl Bounds<'_> {
     }
 
     /// Why a repository must not be cloned to a place: what it brings is not known.
-    fn cloned_astray(&self, target: &Word) -> Option<String> {
-        if self.ground.is_adrift(target) {
+    fn cloned_astray(&self, ground: &Ground<'_>, target: &Word) -> Option<String> {
+        if ground.is_adrift(target) {
             return Some(format!("it cannot be told where `git clone` writes to by `{}`", target.text));
         }
-        let mut spots = forms(target).into_iter().flat_map(|form| self.ground.spots(&form));
+        let mut spots = forms(target).into_iter().flat_map(|form| ground.spots(&form));
         let is_inside = |path: &Path| {
             let roots = self.written.into_iter().chain(self.workspace);
             roots.into_iter().any(|workspace| path.starts_with(workspace))

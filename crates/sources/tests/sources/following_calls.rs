@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use toolwarden_core::json::{Document, Limits};
-use toolwarden_core::{Call, Operation, Reason};
+use toolwarden_core::{Call, Decision, Operation, Reason};
 
 use crate::following::{Judge, home};
 use crate::home::Outcome;
@@ -48,5 +48,31 @@ fn work_1_patterns_through_links_that_lead_back_end() -> Outcome {
     // Nobody waits for three to the power of twenty-four paths; the call is held.
     assert_eq!(judge.judged(Call::mcp("files", "read", document)).1, Reason::SelfProtection);
     assert_eq!(judge.judged(Call::shell(format!("cat {stars}"), None)).1, Reason::SelfProtection);
+    Ok(())
+}
+
+#[test]
+fn shell_3_clones_stay_inside_and_out_of_executed_places() -> Outcome {
+    let judge = Judge::new(home()?)?;
+    let decided = |line: &str| judge.judged(Call::shell(line, None)).0;
+    for line in [
+        "git clone https://example.com/x",
+        "git clone https://example.com/x y",
+        "git clone --depth 1 https://example.com/x",
+        "git clone https://example.com/x --depth 1",
+    ] {
+        assert_eq!(decided(line), Decision::Allow, "{line}");
+    }
+    for line in [
+        "git clone https://example.com/node_modules",
+        "git clone https://example.com/node_modules --depth 1",
+        "git clone https://example.com/x --depth 1 venv",
+        "git clone https://example.com/x ../y",
+        "git clone https://example.com/x /usr/local/bin/q",
+        "git -C .. clone https://example.com/x y",
+        "git -C / clone https://example.com/x",
+    ] {
+        assert_eq!(decided(line), Decision::Hold, "{line}");
+    }
     Ok(())
 }
