@@ -8,5 +8,5 @@ mod lint;
 mod widening;
 
 pub use describe::describe;
-pub use lint::lint;
+pub use lint::{LABELS, annotations, lint};
 pub use widening::{Widening, widens};

@@ -1,17 +1,22 @@
 //! Findings about a policy that is not broken but does not do what it seems to: entries and rules
 //! that can never match, are shadowed, match no known tool, or open more than was meant.
 
+mod annotations;
 mod entries;
 mod modes;
 mod roles;
 mod servers;
 
-use toolwarden_core::{Layer, Origin};
+use std::collections::HashSet;
+
+pub use annotations::annotations;
+pub use servers::LABELS;
+use toolwarden_core::{Layer, Origin, name};
 use toolwarden_policy::input::AutoRunMode;
 use toolwarden_policy::modes::Modes;
 use toolwarden_policy::rules::Rules;
 use toolwarden_policy::servers::Servers;
-use toolwarden_policy::{Finding, PolicyInput, Settings, Severity};
+use toolwarden_policy::{Finding, PolicyInput, Settings, Severity, shipped};
 
 /// Every finding about a policy, by place. Works on policies that would be refused, too.
 #[must_use]
@@ -22,9 +27,13 @@ pub fn lint(input: &PolicyInput) -> Vec<Finding> {
     findings.extend(roles::lint(&input.base.roles, &servers));
     findings.extend(servers::lint(input, &servers));
     findings.extend(settings(input));
+    findings.extend(unread(input));
     findings.extend(instructions(input));
     match Rules::compile(&input.base.rules) {
-        Ok(rules) => findings.extend(rules.validate(&servers)),
+        Ok(rules) => {
+            findings.extend(rules.validate(&servers));
+            findings.extend(annotations(&rules));
+        }
         Err(faults) => findings.extend(faults),
     }
     if let Err(faults) = Settings::compile(&input.base.settings) {
@@ -95,6 +104,25 @@ fn settings(input: &PolicyInput) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Settings that nothing reads: whoever wrote one relies on it (SELF-6).
+fn unread(input: &PolicyInput) -> Vec<Finding> {
+    let of_tools = input.servers.iter().flat_map(|server| server.tools.values());
+    let of_roles = shipped::ROLES.iter().flat_map(|role| role.settings).map(|(_, setting)| *setting);
+    let asked_for: HashSet<&str> =
+        of_tools.filter_map(|tool| tool.requires_setting.as_deref()).chain(of_roles).collect();
+    let unread = Settings::unread(&input.base.settings, &asked_for);
+    unread
+        .map(|(key, origin)| {
+            let message = format!("nothing reads the setting `{}` yet", name::shown(key));
+            let finding = Finding::warning("unused_setting", origin.clone(), message);
+            match nearest(key, asked_for.iter().copied()) {
+                Some(close) => finding.suggesting(format!("did you mean `{}`?", name::shown(close))),
+                None => finding.suggesting("a tool asks for it with `requires_setting`"),
+            }
+        })
+        .collect()
 }
 
 /// REVIEW-2: instructions steer a classifier; what must hold belongs elsewhere.

@@ -142,6 +142,11 @@ fn mode_6_shapes() {
         let found = codes(&input);
         assert!(found.iter().any(|code| code == expected), "{expected}: {found:?}");
     }
+    let named = tools(&[("github", "get_me")]);
+    let mut input = with_list(&[], &[]);
+    input.base.modes =
+        vec![ModeInput { disallowed_servers: texts(&["gitlab"]), allowed_tools: Some(named), ..base.clone() }];
+    assert!(!codes(&input).iter().any(|code| code.contains("deny_list_on_open_mode")), "it lists what it may use");
     let mut input = with_list(&[], &[]);
     input.servers.push(server("admin-server", &[]));
     input.base.modes = vec![base];
@@ -208,6 +213,58 @@ fn self_6_an_ask_entry_that_protects_nothing_is_a_finding() {
 }
 
 #[test]
+fn self_6_switches_that_name_no_tool_are_findings() {
+    let found = |key: &str, value: serde_json::Value, is_listed: bool| {
+        let mut input = with_list(&[], &[]);
+        if !is_listed {
+            input.servers.push(ServerInput { catalog: None, ..server("other", &[]) });
+        }
+        input.base.settings.insert(key.to_owned(), Sourced::new(value, at(1)));
+        codes(&input)
+    };
+    let list = |name: &str, is_listed| found("mcp.tools.disabled", serde_json::json!([name]), is_listed);
+    let switch =
+        |name: &str, is_listed| found(&format!("mcp.tool.{name}.enabled"), serde_json::json!(false), is_listed);
+    for name in ["github:get_mee", "get_mee", "raed_note", "github_get_me", "gihub__get_me", "nosuch:pay", "nosuch.pay"]
+    {
+        let expected = if name.starts_with("nosuch:") { UNKNOWN_SERVER } else { UNKNOWN_TOOL };
+        assert_eq!(list(name, true), [expected], "{name}");
+        assert_eq!(switch(name, true), [expected], "{name}");
+    }
+    for name in ["get_me", "GET_ME", "github__get_me", "GitHub.get_me", "github:GET_ME", "shell.run", "web.fetch"] {
+        assert_eq!([list(name, true), switch(name, true)].concat(), Vec::<String>::new(), "{name}");
+    }
+    // A server that nobody asked yet may have it, unless it is a slip.
+    assert_eq!(list("pay", false), Vec::<String>::new());
+    assert_eq!(list("get_mee", false), [UNKNOWN_TOOL]);
+    // What is switched on restricts nothing.
+    assert_eq!(found("mcp.tool.raed_note.enabled", serde_json::json!(true), true), Vec::<String>::new());
+}
+
+const UNKNOWN_TOOL: &str = "warning unknown_tool file:1";
+const UNKNOWN_SERVER: &str = "warning unknown_server file:1";
+
+#[test]
+fn self_6_settings_that_nothing_reads_are_findings() {
+    let found = |key: &str| {
+        let mut input = with_list(&[], &[]);
+        let tool = ToolInput { requires_setting: Some("team.may_deploy".to_owned()), ..ToolInput::default() };
+        input.servers.iter_mut().for_each(|server| {
+            server.tools.insert("get_me".to_owned(), tool.clone());
+        });
+        input.base.settings.insert(key.to_owned(), Sourced::new(serde_json::json!(true), at(1)));
+        codes(&input)
+    };
+    for key in ["team.may_deply", "gateway.hold", "protections.mcp", "disabled_tools"] {
+        assert_eq!(found(key), ["warning unused_setting file:1"], "{key}");
+    }
+    for key in ["team.may_deploy", "auto_run.auto_review", "agents.project_manager.sandbox.allow_add_to_allowed_images"]
+    {
+        assert_eq!(found(key), Vec::<String>::new(), "{key}");
+    }
+}
+
+#[test]
 fn self_6_restrictions_of_tools_that_nobody_lists_are_findings() {
     let unknown = "warning unknown_tool file:1";
     let mut input = with_list(&[], &[]);
@@ -222,7 +279,7 @@ fn self_6_restrictions_of_tools_that_nobody_lists_are_findings() {
         texts(&["github:get_mee"]).into_iter().map(|text| (text, Default::default())).collect();
     assert_eq!(codes(&input), [unknown]);
     let mut input = with_list(&[], &[]);
-    let off = serde_json::json!(["github:get_mee", "github:get_me", "get_anything"]);
+    let off = serde_json::json!(["github:get_mee", "github:get_me"]);
     input.base.settings.insert("mcp.tools.disabled".to_owned(), Sourced::new(off, at(1)));
     assert_eq!(codes(&input), [unknown]);
     let mut input = with_list(&[], &[]);

@@ -1,7 +1,7 @@
 //! The arguments of `grants`.
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::Format;
 use super::audit::When;
@@ -34,12 +34,13 @@ pub enum GrantsCommand {
 
 /// What a grant is for.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("how_far").args(["calls", "run"]).required(true).multiple(true))]
 pub struct GrantArguments {
     /// server:tool, or server:*
     #[arg(value_name = "ENTRY", value_parser = NonEmptyStringValueParser::new())]
     pub entry: String,
     /// For so many calls
-    #[arg(long, value_name = "N", required_unless_present = "run")]
+    #[arg(long, value_name = "N")]
     pub calls: Option<u64>,
     /// For the calls of one run
     #[arg(long, value_name = "ID")]

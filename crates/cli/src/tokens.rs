@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::Format;
 use super::audit::When;
@@ -47,9 +47,10 @@ pub enum TokensCommand {
 
 /// What a token is good for.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("bearer").args(["role", "person"]).required(true))]
 pub struct IssueArguments {
     /// The role of the agent: worker, pm, pa, or one of the config's
-    #[arg(long, value_name = "NAME", required_unless_present = "person")]
+    #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
     /// For a person's client, not for an agent
     #[arg(long, conflicts_with = "role")]

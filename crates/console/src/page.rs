@@ -4,6 +4,7 @@
 //! A login is for one call, and lies in its form: cookies would be sent to every port of this machine, where agents
 //! serve pages too.
 
+mod form;
 mod html;
 
 use http::header::{
@@ -14,11 +15,12 @@ use toolwarden_control::operations::{
     ApprovalsApprove, ApprovalsDeny, ApprovalsShow, approvals_approve, approvals_deny, approvals_show,
 };
 use toolwarden_control::{Actor, ApprovalView, Clerk, ControlError, LINK_MARK};
-use toolwarden_core::AnswerScope;
+use toolwarden_core::{AnswerScope, ApprovalState};
 
 use axum::body::Bytes;
 
-use self::html::{Carried, Form, Who};
+use self::form::{Form, Narrowed, Said};
+use self::html::{Carried, Who};
 use crate::peer::Peer;
 
 /// Where it begins, at the address of the gateway.
@@ -51,7 +53,8 @@ pub(crate) async fn answer(clerk: &Clerk, visitors: &dyn Visitors, request: Requ
         "login" if is_post => log_in(clerk, visitors, &body).await,
         "login" | "" => shown(StatusCode::OK, html::notice("Open the page of a held call: /approve/ID.")),
         place if is_read || is_post => {
-            let form = if is_post { Form::read(&body) } else { Form::default() };
+            let form = if is_post { Form::read(&body) } else { Ok(Form::default()) };
+            let Ok(form) = form else { return misread() };
             let Some((visitor, id)) = visitor(clerk, visitors, form.login.as_deref(), place) else {
                 if place.starts_with(LINK_MARK) {
                     return shown(StatusCode::NOT_FOUND, html::notice("This link is not good (any more)."));
@@ -62,6 +65,13 @@ pub(crate) async fn answer(clerk: &Clerk, visitors: &dyn Visitors, request: Requ
         }
         _ => shown(StatusCode::METHOD_NOT_ALLOWED, html::notice("This page is looked at, or answered by its form.")),
     }
+}
+
+/// What no form of ours says: which answer was meant is not guessed.
+fn misread() -> Response<Bytes> {
+    let why =
+        "Something was said twice, or is nothing that this page offers. Nothing was answered: look at the call again.";
+    shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice(why))
 }
 
 /// Whoever a link was given to, or who is logged in; and the held call the page is of.
@@ -80,7 +90,7 @@ fn logged_in(clerk: &Clerk, visitors: &dyn Visitors, login: &str, id: &str) -> O
 
 async fn looked_at(clerk: &Clerk, visitor: &Visitor, id: &str) -> Response<Bytes> {
     match viewed(clerk, visitor, id).await {
-        Ok(view) => page_of(clerk, visitor, &view, None),
+        Ok(view) => page_of(clerk, visitor, &view, (StatusCode::OK, None)),
         Err(error) => refused(&error),
     }
 }
@@ -100,14 +110,17 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
         let why = "This answer was not given by the form of this page. Look at the call again.";
         return shown(StatusCode::FORBIDDEN, html::notice(why));
     }
+    if visitor.who == Who::Linked && form.scope.is_some_and(|scope| scope != AnswerScope::Once) {
+        let why = "A link answers its one call, once. Nothing was answered.";
+        return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice(why));
+    }
     let (id, note) = (id.to_owned(), form.note);
-    let outcome = match form.answer.as_deref() {
-        Some("approve") => {
-            let scope = if visitor.who == Who::Linked { Some(AnswerScope::Once) } else { form.scope };
-            let html::Narrowed { conditions, free } = form.narrowed;
+    let outcome = match form.answer {
+        Some(Said::Approve) => {
+            let Narrowed { conditions, free } = form.narrowed;
             let request = approvals_approve::Request {
                 id: id.clone(),
-                scope,
+                scope: form.scope,
                 note,
                 conditions,
                 free,
@@ -115,21 +128,29 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
             };
             clerk.perform::<ApprovalsApprove>(&visitor.actor, request).await
         }
-        Some("deny") => {
+        Some(Said::Deny) => {
             let request = approvals_deny::Request { id: id.clone(), note, ..approvals_deny::Request::default() };
             clerk.perform::<ApprovalsDeny>(&visitor.actor, request).await
         }
-        _ => return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice("Neither yes nor no was said.")),
+        None => return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice("Neither yes nor no was said.")),
     };
     match outcome {
         Ok(outcome) => {
             let said = outcome.not_done.or(outcome.besides);
-            page_of(clerk, &visitor, &outcome.approval, said.as_deref())
+            page_of(clerk, &visitor, &outcome.approval, (StatusCode::OK, said.as_deref()))
         }
         Err(error @ (ControlError::BadInput(_) | ControlError::Forbidden(_))) => {
             // What it lacks, or who was faster: beside the call itself.
             match viewed(clerk, &visitor, &id).await {
-                Ok(view) => page_of(clerk, &visitor, &view, Some(&error.to_string())),
+                Ok(view) => {
+                    let status = match (&error, view.state) {
+                        (ControlError::Forbidden(_), _) => StatusCode::FORBIDDEN,
+                        (_, ApprovalState::Held) => StatusCode::UNPROCESSABLE_ENTITY,
+                        // Somebody was faster, or it waits no longer.
+                        _ => StatusCode::CONFLICT,
+                    };
+                    page_of(clerk, &visitor, &view, (status, Some(&error.to_string())))
+                }
                 Err(error) => refused(&error),
             }
         }
@@ -137,12 +158,17 @@ async fn answered(clerk: &Clerk, visitor: Visitor, id: &str, form: Form) -> Resp
     }
 }
 
-fn page_of(clerk: &Clerk, visitor: &Visitor, view: &ApprovalView, said: Option<&str>) -> Response<Bytes> {
+fn page_of(
+    clerk: &Clerk,
+    visitor: &Visitor,
+    view: &ApprovalView,
+    (status, said): (StatusCode, Option<&str>),
+) -> Response<Bytes> {
     let Some(mark) = clerk.form_mark(&visitor.by, &view.id) else {
         return shown(StatusCode::SERVICE_UNAVAILABLE, html::notice("The key cannot be used just now."));
     };
     let carried = Carried { mark: &mark, login: (visitor.who == Who::LoggedIn).then_some(visitor.by.as_str()) };
-    shown(StatusCode::OK, html::call(view, (&visitor.actor.user, visitor.who), carried, said))
+    shown(status, html::call(view, (&visitor.actor.user, visitor.who), carried, said))
 }
 
 fn refused(error: &ControlError) -> Response<Bytes> {
@@ -156,7 +182,7 @@ fn refused(error: &ControlError) -> Response<Bytes> {
 
 /// Shows the call to whoever logs in, with a form that carries the login.
 async fn log_in(clerk: &Clerk, visitors: &dyn Visitors, body: &[u8]) -> Response<Bytes> {
-    let form = Form::read(body);
+    let Ok(form) = Form::read(body) else { return misread() };
     let Some(id) = form.next.as_deref().filter(|next| is_id(next)) else {
         return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice("Open the page of a held call: /approve/ID."));
     };

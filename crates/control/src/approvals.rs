@@ -117,6 +117,16 @@ impl From<Approval> for ApprovalView {
     }
 }
 
+impl ApprovalView {
+    /// With the answers that this one may give: entries are in the lists of whoever calls, which are not everybody's.
+    #[must_use]
+    pub(crate) fn offered_to(mut self, actor: &Actor) -> Self {
+        let may_add = actor.may_add_for(self.caller.user.as_deref());
+        self.offers.retain(|offer| may_add || !matches!(offer.scope, AnswerScope::Tool | AnswerScope::Server));
+        self
+    }
+}
+
 /// Digest of a held call: caller, tool, params, reason, and everything else that is kept of it.
 fn digest(call: &HeldCall) -> String {
     serde_json::to_vec(call).map(|bytes| Digest::of_bytes(&bytes).to_string()).unwrap_or_default()
@@ -163,6 +173,11 @@ impl Actor {
     pub(crate) fn sees_held(&self, call: &HeldCall) -> bool {
         let is_named = !call.needs.approvers.is_empty() && call.needs.names(&self.user, &self.groups);
         self.is(Role::Approver) || self.owns(call) || is_named
+    }
+
+    /// Whether this one may change the lists of whoever made a call.
+    pub(crate) fn may_add_for(&self, caller: Option<&str>) -> bool {
+        caller.is_some_and(|user| self.must_be(user, "lists of others").is_ok())
     }
 
     fn owns(&self, call: &HeldCall) -> bool {

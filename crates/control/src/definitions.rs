@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_pins::{self as pins, Change, How, Kind, Pin, ServerPins, Standing, Told, Version, changes, short};
-use toolwarden_policy::{Schema, read_schema};
+use toolwarden_policy::{Schema, read_input_schema, read_schema};
 
 use crate::seen::Configured;
 
@@ -62,7 +62,9 @@ fn unusable(kind: Kind, text: &str) -> Option<String> {
     let document = Document::parse(text, Limits::again(text.len())).ok().filter(|_| kind == Kind::Tool)?;
     let sides = [("input", "inputSchema"), ("output", "outputSchema")];
     sides.into_iter().find_map(|(side, member)| {
-        let schema = Schema::compile(&read_schema(document.root().get(member)?));
+        let given = document.root().get(member);
+        let schema = if side == "input" { read_input_schema(given) } else { read_schema(given?) };
+        let schema = Schema::compile(&schema);
         schema.fault().map(|fault| format!("{side} schema: {fault}"))
     })
 }

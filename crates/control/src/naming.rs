@@ -1,4 +1,9 @@
-//! What a tool's name lets expect. Only for suggestions: nothing is permitted because of a name.
+//! What a tool's name lets expect, and what a misspelt one may mean. Only for suggestions: nothing is permitted because
+//! of a name.
+
+use toolwarden_core::name::shown;
+use toolwarden_policy::input::ServerInput;
+use toolwarden_sources::{misspelt, nearest};
 
 const READING: [&str; 16] = [
     "get", "list", "read", "search", "find", "show", "view", "describe", "fetch", "query", "count", "status", "help",
@@ -30,6 +35,26 @@ const DANGEROUS: [&str; 24] = [
     "uninstall",
     "transfer",
 ];
+
+/// The known `SERVER:TOOL` that an unknown one is most like, of servers that this user sees.
+#[must_use]
+pub fn most_alike(servers: &[ServerInput], user: Option<&str>, (server, tool): (&str, &str)) -> Option<String> {
+    let visible = || servers.iter().filter(|one| one.owner.as_deref().is_none_or(|owner| Some(owner) == user));
+    let Some(found) = visible().find(|one| one.name == server) else {
+        let names: Vec<&str> = visible().map(|one| one.name.as_str()).collect();
+        return misspelt(server, &names).map(|name| format!("{}:{}", shown(name), shown(tool)));
+    };
+    let tools: Vec<&str> = found.catalog.iter().flatten().map(|definition| definition.name.as_str()).collect();
+    let name = misspelt(tool, &tools).or_else(|| nearest(tool, &tools))?;
+    Some(format!("{}:{}", shown(server), shown(name)))
+}
+
+/// Whether a known server lists it, or one whose tools nobody saw yet may.
+pub(crate) fn may_be_listed(servers: &[ServerInput], (server, tool): (&str, &str)) -> bool {
+    servers.iter().filter(|one| one.name.eq_ignore_ascii_case(server)).any(|one| {
+        one.catalog.as_ref().is_none_or(|listed| listed.iter().any(|known| known.name.eq_ignore_ascii_case(tool)))
+    })
+}
 
 /// Its words, in lower case: `createIssue`, `create_issue` and `create.issue` have the same.
 fn words(tool: &str) -> Vec<String> {

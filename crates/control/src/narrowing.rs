@@ -97,7 +97,10 @@ pub(crate) fn choose(call: &HeldCall, chosen: &Narrowing) -> Result<NarrowEntry,
     let none = || ControlError::BadInput("the arguments of the call cannot be read".to_owned());
     let document = arguments(call).ok_or_else(none)?;
     NarrowEntry::choose((&call.server, &call.tool), document.root(), chosen)
-        .map_err(|fault| ControlError::BadInput(format!("`narrowed` cannot be answered so: {fault}")))
+        .map_err(|fault| ControlError::BadInput(format!(
+            "`narrowed` cannot be answered so: {fault}. Name every argument of the call, with `--where NAME=KIND:VALUE` or \
+             `--free NAME`"
+        )))
 }
 
 /// What suggests itself for a held call.

@@ -30,12 +30,29 @@ pub(crate) fn redacted(kind: Kind, content: &Value) -> Value {
     content
 }
 
-/// A value that only refers to a secret says nothing.
+/// What refers to a secret says nothing, and whoever looks for its value must know where; everything else is hidden.
 fn hide(value: &mut Value) {
-    let refers = value.as_str().is_some_and(|text| text.starts_with("${") && text.ends_with('}'));
-    if !refers {
-        *value = Value::String(HIDDEN.to_owned());
+    let text = value.as_str().unwrap_or_default();
+    let (mut told, mut rest) = (String::new(), text);
+    while let Some((before, name, after)) = reference(rest) {
+        if !before.is_empty() {
+            told.push_str(HIDDEN);
+        }
+        told.push_str(&format!("${{{name}}}"));
+        rest = after;
     }
+    if !rest.is_empty() || text.is_empty() {
+        told.push_str(HIDDEN);
+    }
+    *value = Value::String(told);
+}
+
+/// The first `${env:NAME}` of a text, and what stands around it.
+fn reference(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, after) = text.split_once("${")?;
+    let (name, rest) = after.split_once('}')?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_:.-".contains(letter);
+    name.chars().all(is_plain).then_some((before, name, rest))
 }
 
 #[cfg(test)]

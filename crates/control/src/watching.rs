@@ -82,7 +82,8 @@ impl Listening {
             let Ok(found) = found else { return Some(ControlEvent::Missed {}) };
             let Some(approval) = found else { continue };
             if self.actor.sees_held(&approval.call) {
-                return Some(ControlEvent::Approval(Box::new(approval.into())));
+                let view = ApprovalView::from(approval).offered_to(&self.actor);
+                return Some(ControlEvent::Approval(Box::new(view)));
             }
         }
     }

@@ -12,6 +12,7 @@ use toolwarden_gateway::{Answer, Credential, Gateway, Refusal, Reply, Shape, ans
 use toolwarden_mcp::{Era, Version, headers};
 
 use crate::body::AnswerBody;
+use crate::query::{Query, decoded};
 use crate::{hosts, landing, observing, post, sse, streams};
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -51,15 +52,17 @@ where
         let page = observing::page(gateway, &parts.method, path).await;
         return page.unwrap_or_else(|| if is_of_oauth(path) { no_oauth() } else { nothing_here() });
     };
-    let mode = mode_of(parts.uri.query().unwrap_or_default());
-    let identified = mode.and_then(|mode| identify(gateway, &credential(&parts.headers), mode.as_deref()));
-    let caller = match identified {
+    let said = match Query::read(parts.uri.query(), oldest.is_some() && parts.method == Method::POST) {
+        Ok(said) => said,
+        Err(refusal) => return refused(gateway, &refusal),
+    };
+    let caller = match identify(gateway, &credential(&parts.headers), said.mode.as_deref()) {
         Ok(caller) => caller,
         Err(refusal) => return refused(gateway, &refusal),
     };
     let visit = Visit { scope, caller, headers: Arc::new(parts.headers) };
     if oldest.is_some() {
-        return sse::visit(gateway, visit, &parts.method, parts.uri.path(), parts.uri.query(), body).await;
+        return sse::visit(gateway, visit, &parts.method, path, &said, body).await;
     }
     match parts.method {
         Method::POST => post::post(gateway, visit, body).await,
@@ -92,42 +95,6 @@ fn scope_of(path: &str, door: &str) -> Option<Scope> {
             (!server.is_empty() && !server.contains('/')).then(|| Scope::One(server.into()))
         }
     }
-}
-
-/// The mode a person chose: `?mode=slug` (MODE-8). Nothing else in a URL counts.
-///
-/// # Errors
-/// A mode is meant and cannot be told: in another spelling, twice, or as no text. Without one, less is restricted.
-fn mode_of(query: &str) -> Result<Option<String>, Refusal> {
-    let mut found = None;
-    for pair in query.split('&') {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let key = decoded(key).unwrap_or_default();
-        if !["mode", "modes"].contains(&key.trim().to_ascii_lowercase().as_str()) {
-            continue;
-        }
-        let is_plain = key == "mode" && found.is_none();
-        let mode = decoded(value).filter(|_| is_plain).ok_or_else(|| Refusal::UnknownMode(pair.to_owned()))?;
-        found = Some(mode);
-    }
-    Ok(found)
-}
-
-/// Percent-decoding; none for what is no text.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let high = char::from(rest.next()?).to_digit(16)?;
-                let low = char::from(rest.next()?).to_digit(16)?;
-                u8::try_from(high * 16 + low).ok()?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Where clients look for an authorization server once they are refused: each reads JSON there, also when nothing is.
@@ -228,7 +195,3 @@ pub(crate) fn legacy_version(headers: &HeaderMap) -> Result<Option<Version>, Ref
         headers::Single::Unusable => Err(Refusal::VersionHeader("given twice".to_owned())),
     }
 }
-
-#[cfg(test)]
-#[path = "http_tests.rs"]
-mod tests;

@@ -13,6 +13,7 @@ mod listener;
 mod news;
 mod observing;
 mod post;
+mod query;
 mod sse;
 pub mod stdio;
 mod streams;

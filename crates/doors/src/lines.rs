@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use http::HeaderMap;
 use tokio::sync::mpsc;
 use toolwarden_conversations::sessions::ClientSession;
-use toolwarden_gateway::{Answer, Arrival, Course, Gateway, Refusal, Shape, Via, answer, handle};
+use toolwarden_gateway::{Answer, Arrival, Course, Gateway, Refusal, Room, Shape, Via, answer, handle};
 use toolwarden_mcp::ladder::{check_meta, claimed_version};
 use toolwarden_mcp::message::read;
 use toolwarden_mcp::{Era, Incoming, Message, MessageError, Version};
@@ -19,7 +19,7 @@ pub(crate) async fn arrive(
     gateway: &Arc<Gateway>,
     session: &Arc<ClientSession>,
     via: Via,
-    line: &Bytes,
+    (line, room): (&Bytes, Option<Arc<Room>>),
     lines: &mpsc::Sender<Bytes>,
 ) -> Option<Arrival> {
     let message = match read(line, gateway.request_limits()) {
@@ -56,6 +56,7 @@ pub(crate) async fn arrive(
         session: Some(session.clone()),
         version,
         course: Course::default(),
+        room,
     };
     if sets_order {
         say(lines, handle(gateway, arrival).await).await;

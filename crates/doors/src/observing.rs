@@ -94,7 +94,7 @@ pub(crate) fn turn_away(gateway: &Gateway, why: TurnedAway) {
 pub(crate) fn why(refusal: &Refusal) -> TurnedAway {
     match refusal {
         Refusal::Unauthorized(_) | Refusal::TooManyGuesses | Refusal::Unverified => TurnedAway::Credential,
-        Refusal::UnknownMode(_) => TurnedAway::Mode,
+        Refusal::UnknownMode(_) | Refusal::Query(_) => TurnedAway::Mode,
         Refusal::Malformed(_) | Refusal::Batch => TurnedAway::Malformed,
         Refusal::Rung(_) | Refusal::VersionHeader(_) => TurnedAway::Headers,
         Refusal::SessionMissing | Refusal::SessionGone | Refusal::TooManySessions | Refusal::TooManyStreams => {

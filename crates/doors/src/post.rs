@@ -44,13 +44,22 @@ where
             return not_taken(status, text);
         }
     };
-    let incoming = read(&bytes, limits);
-    drop(room);
-    match incoming {
-        Ok(Incoming::One(message)) => one(gateway, visit, message, bytes.len()).await,
-        Ok(Incoming::Batch(messages)) => batch(gateway, &visit, messages, bytes.len()).await,
+    if let Err((status, text)) = room.weigh(&bytes).map_err(full) {
+        turn_away(gateway, TurnedAway::Body);
+        return not_taken(status, text);
+    }
+    let body = Weight { size: bytes.len(), room: Arc::new(room) };
+    match read(&bytes, limits) {
+        Ok(Incoming::One(message)) => one(gateway, visit, message, body).await,
+        Ok(Incoming::Batch(messages)) => batch(gateway, &visit, messages, body).await,
         Err(error) => malformed(gateway, error),
     }
+}
+
+/// What a body takes, for as long as its messages are on their way.
+struct Weight {
+    size: usize,
+    room: Arc<Room>,
 }
 
 /// The whole body, if it comes in time and is not too large.
@@ -103,10 +112,10 @@ pub(crate) fn not_taken(status: StatusCode, text: &str) -> Response<AnswerBody> 
     response
 }
 
-fn full(full: Full) -> (StatusCode, &'static str) {
+pub(crate) fn full(full: Full) -> (StatusCode, &'static str) {
     match full {
-        Full::Caller => (StatusCode::TOO_MANY_REQUESTS, "too many large requests of this caller are being read"),
-        Full::Everybody => (StatusCode::SERVICE_UNAVAILABLE, "too many large requests are being read"),
+        Full::Caller => (StatusCode::TOO_MANY_REQUESTS, "too many large requests of this caller are on their way"),
+        Full::Everybody => (StatusCode::SERVICE_UNAVAILABLE, "too many large requests are on their way"),
     }
 }
 
@@ -158,7 +167,7 @@ fn malformed(gateway: &Gateway, error: MessageError) -> Response<AnswerBody> {
     respond(answer::refuse(&shape, &Refusal::Malformed(error)))
 }
 
-async fn one(gateway: &Arc<Gateway>, visit: Visit, message: Message, size: usize) -> Response<AnswerBody> {
+async fn one(gateway: &Arc<Gateway>, visit: Visit, message: Message, body: Weight) -> Response<AnswerBody> {
     let placed = match &message {
         Message::Request(request) if era_of(&visit.headers, request.params.as_ref()) == Era::Modern => {
             modern(&visit, &message)
@@ -172,14 +181,14 @@ async fn one(gateway: &Arc<Gateway>, visit: Visit, message: Message, size: usize
         Ok(placed) => placed,
         Err(refusal) => return refuse(gateway, &message, &visit, &refusal),
     };
-    let answer = walk(gateway, arrival(&visit, message, size, version, session.clone())).await;
+    let answer = walk(gateway, arrival(&visit, message, &body, version, session.clone())).await;
     respond(resumable(answer, session))
 }
 
 fn arrival(
     visit: &Visit,
     message: Message,
-    size: usize,
+    body: &Weight,
     version: Version,
     session: Option<Arc<ClientSession>>,
 ) -> Arrival {
@@ -188,11 +197,12 @@ fn arrival(
         scope: visit.scope.clone(),
         caller: session.as_ref().map_or_else(|| visit.caller.clone(), |session| session.caller()),
         message,
-        size,
+        size: body.size,
         headers: visit.headers.clone(),
         session,
         version,
         course: Course::default(),
+        room: Some(body.room.clone()),
     }
 }
 
@@ -265,7 +275,7 @@ async fn batch(
     gateway: &Arc<Gateway>,
     visit: &Visit,
     messages: Vec<Result<Message, MessageError>>,
-    size: usize,
+    body: Weight,
 ) -> Response<AnswerBody> {
     let session = match session(gateway, visit) {
         Ok(session) if session.version() == Version::V2025_03_26 || weak::is(Weakness::Ladder) => session,
@@ -273,6 +283,7 @@ async fn batch(
         Err(Refusal::SessionMissing) => return refused(gateway, &Refusal::Batch),
         Err(refusal) => return refused(gateway, &refusal),
     };
+    let body = &body;
     let members = messages.into_iter().map(|message| {
         let session = session.clone();
         async move {
@@ -286,7 +297,7 @@ async fn batch(
                 }
             };
             let version = session.version();
-            last_message(handle(gateway, arrival(visit, message, size, version, Some(session))).await).await
+            last_message(handle(gateway, arrival(visit, message, body, version, Some(session))).await).await
         }
     });
     let answers: Vec<Bytes> = stream::iter(members).buffered(16).filter_map(|bytes| async { bytes }).collect().await;

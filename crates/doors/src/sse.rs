@@ -19,7 +19,8 @@ use crate::body::AnswerBody;
 use crate::http::{Visit, plain, refused, respond};
 use crate::lines::{arrive, say};
 use crate::observing::turn_away;
-use crate::post::{accepts, collected, is_json, not_taken};
+use crate::post::{accepts, collected, full, is_json, not_taken};
+use crate::query::Query;
 
 const LINES_WAITING: usize = 1024;
 
@@ -28,7 +29,7 @@ pub(crate) async fn visit<B>(
     visit: Visit,
     method: &Method,
     path: &str,
-    query: Option<&str>,
+    said: &Query<'_>,
     body: B,
 ) -> Response<AnswerBody>
 where
@@ -36,13 +37,13 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     match *method {
-        Method::GET => open(gateway, &visit, path, query),
-        Method::POST => post(gateway, &visit, query, body).await,
+        Method::GET => open(gateway, &visit, path, said.mode_pair),
+        Method::POST => post(gateway, &visit, said.session, body).await,
         _ => plain(StatusCode::METHOD_NOT_ALLOWED, "use GET for the stream, POST for messages"),
     }
 }
 
-fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, query: Option<&str>) -> Response<AnswerBody> {
+fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, mode: Option<&str>) -> Response<AnswerBody> {
     if !accepts(&visit.headers, "text/event-stream") {
         return plain(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
     }
@@ -52,7 +53,6 @@ fn open(gateway: &Arc<Gateway>, visit: &Visit, path: &str, query: Option<&str>) 
         Err(refusal) => return refused(gateway, &refusal),
     };
     // Whoever posts is identified again, in the same mode.
-    let mode = query.and_then(|query| query.split('&').find(|pair| pair.starts_with("mode=")));
     let mode = mode.map(|mode| format!("&{mode}")).unwrap_or_default();
     let address = Bytes::from(format!("{path}?session={}{mode}", session.id));
     let first = Event { name: Some(Bytes::from_static(b"endpoint")), ..Event::of(address) };
@@ -104,7 +104,7 @@ impl Drop for Stay {
     }
 }
 
-async fn post<B>(gateway: &Arc<Gateway>, visit: &Visit, query: Option<&str>, body: B) -> Response<AnswerBody>
+async fn post<B>(gateway: &Arc<Gateway>, visit: &Visit, session: Option<&str>, body: B) -> Response<AnswerBody>
 where
     B: Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -113,8 +113,7 @@ where
         turn_away(gateway, TurnedAway::Headers);
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
     }
-    let id = query.into_iter().flat_map(|query| query.split('&')).find_map(|pair| pair.strip_prefix("session="));
-    let session = id.and_then(|id| gateway.find_session(id, &visit.caller, &visit.scope).ok());
+    let session = session.and_then(|id| gateway.find_session(id, &visit.caller, &visit.scope).ok());
     // A session of another door has a stream of its own.
     let place = session.and_then(|session| match &session.push {
         Push::Lines(lines) => Some((session.clone(), lines.clone())),
@@ -129,8 +128,12 @@ where
             return not_taken(status, text);
         }
     };
-    drop(room);
-    if let Some(arrival) = arrive(gateway, &session, Via::Events, &body, &lines).await {
+    if let Err((status, text)) = room.weigh(&body).map_err(full) {
+        turn_away(gateway, TurnedAway::Body);
+        return not_taken(status, text);
+    }
+    let body = (&body, Some(Arc::new(room)));
+    if let Some(arrival) = arrive(gateway, &session, Via::Events, body, &lines).await {
         // A client that posts faster than its calls end waits here, with its own connection.
         let Ok(room) = session.room().acquire_owned().await else { return refused(gateway, &Refusal::SessionGone) };
         let gateway = gateway.clone();

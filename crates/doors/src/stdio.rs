@@ -87,7 +87,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
             Ok(None) => break Ok(()),
             Err(error) => break Err(StdioError::Pipe(error.to_string())),
         };
-        let in_order = arrive(gateway, &session, Via::Stdio, &line, &lines).await;
+        let in_order = arrive(gateway, &session, Via::Stdio, (&line, None), &lines).await;
         if let Some(arrival) = in_order {
             // A client that sends far more than ends waits here; answers and cancellations are past it.
             while calls.len() >= MOST_WAITING {

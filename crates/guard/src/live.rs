@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use toolwarden_core::json::Value;
 use toolwarden_core::weak;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
-use toolwarden_policy::{PolicySet, Refused, read_schema};
+use toolwarden_policy::{PolicySet, Refused, read_input_schema, read_schema};
 
 /// So many tools of one server are known; no real server comes near it, and every change of its list
 /// builds the policy of all of them anew.
@@ -235,13 +235,12 @@ fn merge(catalog: &mut Vec<ToolDefinition>, server: &str, listed: &[ToolDefiniti
 #[must_use]
 pub fn definition(tool: Value<'_>) -> Option<ToolDefinition> {
     let name = tool.get("name")?.as_str()?.into_owned();
-    // A schema that is there and cannot be read is kept as that: leaving it out would let calls pass unchecked.
-    let schema = |key: &str| tool.get(key).map(read_schema);
+    // A schema that cannot be read, or is not there, is kept as that: leaving it out would let calls pass unchecked.
     Some(ToolDefinition {
         name,
         description: tool.get("description").and_then(|text| text.as_str()).map(std::borrow::Cow::into_owned),
-        input_schema: schema("inputSchema"),
-        output_schema: schema("outputSchema"),
+        input_schema: Some(read_input_schema(tool.get("inputSchema"))),
+        output_schema: tool.get("outputSchema").map(read_schema),
     })
 }
 

@@ -24,6 +24,7 @@ fn place() -> Place {
     let path = directory.path().to_path_buf();
     let Ok(keyring) = FileKeyring::open(&path.join("keys")) else { unreachable!("a key is made") };
     let locations = Locations {
+        git_configs: Vec::new(),
         home: path.clone(),
         config_dir: path.join("config"),
         data_dir: path.join("data"),

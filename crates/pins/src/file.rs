@@ -124,6 +124,12 @@ pub fn standing(
 }
 
 impl ServerPins {
+    /// Whether anything of that name was ever seen.
+    #[must_use]
+    pub fn has_seen(&self, kind: Kind, name: &str) -> bool {
+        self.section(kind).entries.keys().any(|entry| entry.eq_ignore_ascii_case(name))
+    }
+
     /// The same of pins that are at hand.
     #[must_use]
     pub fn definition(&self, called: Option<(Kind, &str)>, changes: Changes) -> Definition {

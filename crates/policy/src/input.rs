@@ -38,6 +38,8 @@ pub struct BaseInput {
     pub secret_paths: Vec<PathBuf>,
     /// For `~` in command lines.
     pub home: Option<PathBuf>,
+    /// Configurations of git besides those at the home and in a repository.
+    pub git_configs: Vec<PathBuf>,
     /// Directories people work in. A call that names one of them as a whole names no protected file in it.
     pub workspaces: Vec<PathBuf>,
     /// Of every call that no server or tool says otherwise about.

@@ -126,6 +126,16 @@ impl NarrowEntry {
         Entry { server: Side::Name(self.server.clone()), tool: Side::Name(self.tool.clone()) }
     }
 
+    /// Arguments it speaks of that a tool of this input schema does not know: a call that has them is hardly meant.
+    #[must_use]
+    pub fn unknown_arguments(&self, schema: &serde_json::Value) -> Vec<String> {
+        let Some(known) = schema.get("properties").and_then(serde_json::Value::as_object) else { return Vec::new() };
+        let named = self.demands.keys().filter_map(|pointer| pointer.split('/').nth(1));
+        let mut named: Vec<String> = named.map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+        named.retain(|name| !known.contains_key(name));
+        named
+    }
+
     /// The rule in Cedar that decides whether a call is covered.
     #[must_use]
     pub fn rule_text(&self) -> Option<String> {

@@ -92,6 +92,12 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(written)
 }
 
+/// Whether a fraction of 64 bits is this number and no other: the shortest text that means it has the same value.
+pub(crate) fn is_exactly(text: &str, fraction: f64) -> bool {
+    let shortest = canonical(&format!("{fraction:e}"));
+    canonical(text).is_some_and(|written| Some(written) == shortest)
+}
+
 fn parts(text: &str) -> Parts {
     let (is_negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

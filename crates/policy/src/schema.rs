@@ -10,6 +10,8 @@ use serde_json::Value;
 use toolwarden_core::json::{self, Kind};
 use toolwarden_core::{Weakness, weak};
 
+use crate::numbers;
+
 /// The largest schema that is compiled, in values.
 const MOST_SCHEMA_VALUES: usize = 50_000;
 /// The most values that are checked against a schema.
@@ -63,7 +65,7 @@ impl Schema {
     /// # Errors
     /// The place and the rule that is broken, without the value: it may be a secret.
     pub fn check(&self, arguments: Option<json::Value<'_>>) -> Result<(), String> {
-        self.fits(arguments, "the arguments").0
+        self.fits(arguments, "the arguments", Numbers::Exact).0
     }
 
     /// Checks the result of a call: what it has for programs to read.
@@ -73,7 +75,7 @@ impl Schema {
     pub fn check_result(&self, result: json::Value<'_>) -> Result<(), String> {
         match result.get("structuredContent") {
             None => Err("the result has no `structuredContent`".to_owned()),
-            content => self.fits(content, "`structuredContent`").0,
+            content => self.fits(content, "`structuredContent`", Numbers::Near).0,
         }
     }
 
@@ -82,10 +84,10 @@ impl Schema {
     /// # Errors
     /// As `check`.
     pub fn measured(&self, arguments: Option<json::Value<'_>>) -> (Result<(), String>, Work) {
-        self.fits(arguments, "the arguments")
+        self.fits(arguments, "the arguments", Numbers::Exact)
     }
 
-    fn fits(&self, value: Option<json::Value<'_>>, whole: &str) -> (Result<(), String>, Work) {
+    fn fits(&self, value: Option<json::Value<'_>>, whole: &str, numbers: Numbers) -> (Result<(), String>, Work) {
         let mut work = Work { values: 0, steps: 0 };
         let compiled = match &self.0 {
             Ok(compiled) => compiled,
@@ -95,7 +97,7 @@ impl Schema {
         let most = weak::limit(MOST_VALUES.min(MOST_COMPARISONS / compiled.widest.max(1)));
         let instance = match value {
             None => Value::Object(serde_json::Map::new()),
-            Some(value) => match convert(value, most, &mut work.values) {
+            Some(value) => match convert(value, most, numbers, &mut work.values) {
                 Ok(instance) => instance,
                 Err(why) => return (Err(format!("{whole}: {why}")), work),
             },
@@ -172,12 +174,55 @@ pub fn read_schema(schema: json::Value<'_>) -> Value {
         Kind::Null => return Value::Null,
         _ => return Value::String("it is no object".to_owned()),
     }
-    let unreadable = |error: serde_json::Error| Value::String(format!("it cannot be read: {error}"));
-    serde_json::from_str(schema.raw()).unwrap_or_else(unreadable)
+    // The other library says what it cannot read, such as a schema too deep for it; its numbers are not exact.
+    if let Err(error) = serde_json::from_str::<Value>(schema.raw()) {
+        return Value::String(format!("it cannot be read: {error}"));
+    }
+    convert(schema, usize::MAX, Numbers::Exact, &mut 0).unwrap_or_else(Value::String)
+}
+
+/// What a tool's listed definition says its arguments are. MCP demands that it says something: nothing is no "anything", and
+/// a tool without it cannot be called (GATE-12).
+#[must_use]
+pub fn read_input_schema(schema: Option<json::Value<'_>>) -> Value {
+    schema.map_or_else(missing_input_schema, read_schema)
+}
+
+/// The same where there is none.
+#[must_use]
+pub fn missing_input_schema() -> Value {
+    Value::String("its server lists none, and MCP demands one (`inputSchema`)".to_owned())
+}
+
+/// How numbers are taken that the checker, which knows 64 bits, cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Refused: what is compared must be what the server is sent (WORK-2).
+    Exact,
+    /// The nearest one: for results, which were made already.
+    Near,
+}
+
+impl Numbers {
+    fn read(self, text: &str) -> Result<Value, String> {
+        if let Ok(whole) = text.parse::<i64>() {
+            return Ok(whole.into());
+        }
+        if let Ok(whole) = text.parse::<u64>() {
+            return Ok(whole.into());
+        }
+        let fraction = text.parse::<f64>().ok().filter(|fraction| fraction.is_finite());
+        let fraction = fraction.ok_or_else(|| "a number is too large to be checked".to_owned())?;
+        if self == Self::Exact && !numbers::is_exactly(text, fraction) && !weak::is(Weakness::Arguments) {
+            let why = "a number cannot be represented exactly: integers have 64 bits, fractions at most 17 digits";
+            return Err(why.to_owned());
+        }
+        Ok(fraction.into())
+    }
 }
 
 /// The value another library can read; why not, where a number is beyond it or there are too many values.
-fn convert(value: json::Value<'_>, most: usize, taken: &mut usize) -> Result<Value, String> {
+fn convert(value: json::Value<'_>, most: usize, numbers: Numbers, taken: &mut usize) -> Result<Value, String> {
     *taken += 1;
     if *taken > most {
         return Err(format!("it holds more than the {most} values that can be checked against this schema"));
@@ -186,17 +231,15 @@ fn convert(value: json::Value<'_>, most: usize, taken: &mut usize) -> Result<Val
         Kind::Null => Value::Null,
         Kind::True => Value::Bool(true),
         Kind::False => Value::Bool(false),
-        Kind::Number => {
-            serde_json::from_str(value.raw()).map_err(|_| "a number is too large to be checked".to_owned())?
-        }
+        Kind::Number => numbers.read(value.raw())?,
         Kind::String => Value::String(value.as_str().unwrap_or_default().into_owned()),
         Kind::Array => {
-            Value::Array(value.items().map(|item| convert(item, most, taken)).collect::<Result<_, String>>()?)
+            Value::Array(value.items().map(|item| convert(item, most, numbers, taken)).collect::<Result<_, String>>()?)
         }
         Kind::Object => {
             let members = value
                 .entries()
-                .map(|(key, member)| Ok((json::unescape(key).into_owned(), convert(member, most, taken)?)));
+                .map(|(key, member)| Ok((json::unescape(key).into_owned(), convert(member, most, numbers, taken)?)));
             Value::Object(members.collect::<Result<_, String>>()?)
         }
     })

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_core::json::{Document, Limits};
 
 use super::budget::MOST_STEPS;
-use super::{MOST_VALUES, Schema, Work, read_schema};
+use super::{MOST_VALUES, Schema, Work, read_input_schema, read_schema};
 
 fn measured(schema: &Value, arguments: &str) -> (Result<(), String>, Work) {
     let document = Document::parse(arguments, Limits { bytes: 64 << 20, depth: 1024 });
@@ -34,6 +34,10 @@ fn work_1_a_schema_that_cannot_be_used_fits_nothing() {
         pattern.as_str(),
         r#"{"maximum":1e999}"#,
         r#"{"properties":{"n":{"minimum":-1e999}}}"#,
+        r#"{"properties":{"n":{"enum":[18446744073709551616]}}}"#,
+        r#"{"properties":{"n":{"maximum":18446744073709551616}}}"#,
+        r#"{"properties":{"n":{"const":0.1000000000000000000001}}}"#,
+        r#"{"default":9007199254740993.0}"#,
         r#"{"type":"objekt"}"#,
         r#"{"type":7}"#,
         r#"{"required":"a"}"#,
@@ -44,6 +48,14 @@ fn work_1_a_schema_that_cannot_be_used_fits_nothing() {
         r#"{"pattern":"a(?=b)"}"#,
         r#"{"patternProperties":{"[":{}}}"#,
         r#"{"$schema":"https://example.test/unknown"}"#,
+        r#"{"$schema":"","type":"object","required":["a"]}"#,
+        r#"{"$schema":" ","type":"object"}"#,
+        r##"{"$schema":"#","type":"object"}"##,
+        r#"{"$id":"https://example.test/own","$schema":"https://example.test/own","required":["a"]}"#,
+        r#"{"$schema":"json-schema:///","required":["a"]}"#,
+        r#"{"$schema":5,"type":"object"}"#,
+        r#"{"$schema":null,"type":"object"}"#,
+        r#"{"properties":{"a":{"$schema":"","type":"string"}}}"#,
         r#"{"$ref":"https://example.test/schema.json"}"#,
         r#"{"$ref":"file:///etc/passwd"}"#,
         r#"{"$ref":"other.json#/x"}"#,
@@ -64,6 +76,15 @@ fn work_1_a_schema_that_cannot_be_used_fits_nothing() {
         assert!(compiled.fault().is_some(), "{shown}");
         assert!(compiled.check(None).is_err_and(|why| why.contains("cannot be used")), "{shown}");
     }
+}
+
+#[test]
+fn gate_12_a_listed_tool_without_a_schema_fits_nothing() {
+    let listed = Document::parse(r#"{"name":"pay","input_schema":{"type":"object"}}"#.to_owned(), Limits::DEFAULT);
+    let schema = listed.as_ref().map(|tool| read_input_schema(tool.root().get("inputSchema")));
+    let compiled = schema.map(|schema| Schema::compile(&schema));
+    assert!(compiled.is_ok_and(|compiled| compiled.fault().is_some_and(|fault| fault.contains("`inputSchema`"))
+        && compiled.check(None).is_err()));
 }
 
 #[test]
@@ -103,6 +124,77 @@ fn gate_12_schemas_as_servers_write_them_can_be_used() {
             Some(place) => assert!(found.is_some_and(|found| found.starts_with(place)), "{arguments}"),
         }
     }
+}
+
+#[test]
+fn work_2_numbers_that_cannot_be_held_exactly_fit_no_schema() {
+    let limits = json!({ "properties": { "n": { "type": ["integer", "number"], "maximum": 10 } } });
+    let anything = json!({ "type": "object" });
+    for number in [
+        "10.00000000000000000000001",
+        "9.999999999999999999999999",
+        "0.1000000000000000000001",
+        "0.10000000000000001",
+        "18446744073709551616",
+        "18446744073709551617",
+        "-9223372036854775809",
+        "9007199254740993.0",
+        "9007199254740993e0",
+        "1e-400",
+        "1.00000000000000000000000000000000000000001e0",
+        "1e-999999999999999999999",
+        "1e400",
+    ] {
+        for schema in [&limits, &anything] {
+            let arguments = format!("{{\"n\":{number}}}");
+            let found = measured(schema, &arguments).0;
+            let words = ["represented exactly", "too large"];
+            assert!(found.is_err_and(|why| words.iter().any(|word| why.contains(word))), "{arguments} {schema}");
+            assert!(measured(schema, &format!("{{\"m\":[{{\"n\":{number}}}]}}")).0.is_err(), "{number}, deeper");
+        }
+    }
+    for number in [
+        "0.1",
+        "1.5",
+        "1e3",
+        "1E+3",
+        "-0.0",
+        "0.0",
+        "-0",
+        "5.0",
+        "0.30000000000000004",
+        "1e-7",
+        "1.50",
+        "3.0e0",
+        "1e300",
+        "123.4560",
+    ] {
+        let arguments = format!("{{\"n\":{number}}}");
+        assert_eq!(measured(&anything, &arguments).0, Ok(()), "{arguments}");
+    }
+    for number in ["18446744073709551615", "-9223372036854775808", "9007199254740993"] {
+        assert_eq!(measured(&anything, &format!("{{\"n\":{number}}}")).0, Ok(()), "{number}");
+    }
+    // What is compared with is exact, too: neighbours beyond 53 bits are different numbers.
+    let one = from_text(r#"{"properties":{"n":{"enum":[9007199254740993, 0.1, 1e3]}}}"#);
+    for (number, fits) in [
+        ("9007199254740993", true),
+        ("9007199254740992", false),
+        ("9007199254740992.0", false),
+        ("0.1", true),
+        ("1000", true),
+        ("1000.0", true),
+    ] {
+        let text = format!("{{\"n\":{number}}}");
+        let document = Document::parse(text, Limits { bytes: 1 << 20, depth: 64 });
+        assert_eq!(one.check(document.as_ref().ok().map(Document::root)).is_ok(), fits, "{number}");
+    }
+    // Results were made already: the nearest number decides.
+    let document = Document::parse(
+        r#"{"structuredContent":{"n":0.10000000000000001}}"#.to_owned(),
+        Limits { bytes: 1 << 20, depth: 64 },
+    );
+    assert!(document.is_ok_and(|document| from_text(r#"{"type":"object"}"#).check_result(document.root()).is_ok()));
 }
 
 /// `anyOf` over shared references: every level doubles the work of an unbounded check.

@@ -80,7 +80,9 @@ impl Base {
             roles,
             rules,
             settings,
-            places: Places::compile(&input.protected_paths, input.home.as_deref()).with_secret(&input.secret_paths),
+            places: Places::compile(&input.protected_paths, input.home.as_deref())
+                .with_secret(&input.secret_paths)
+                .with_git_configs(&input.git_configs),
             workspaces: input.workspaces.clone(),
             keys: Places::compile(&input.secret_paths, input.home.as_deref()),
             limits: input.limits,

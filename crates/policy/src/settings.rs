@@ -1,6 +1,6 @@
 //! System settings the judge looks at: tool switches (GATE-9) and settings tools depend on (GATE-6).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use hashbrown::HashMap;
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub struct Settings {
     by_entry: Allowlist,
     /// Switches by bare tool name, folded.
     by_name: HashMap<String, RuleRef>,
+    /// Those bare names that may be a server and its tool in one word, as clients see them, by their `one_word`.
+    by_word: HashMap<String, RuleRef>,
 }
 
 impl Settings {
@@ -71,11 +73,10 @@ impl Settings {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let by_name = names
-            .into_iter()
-            .map(|name| (name.value.to_ascii_lowercase(), RuleRef::new(name.value, &name.origin)))
-            .collect();
-        Ok(Self { values: values.clone(), by_entry: Allowlist::compile(&entries), by_name })
+        let rule = |name: &Sourced<String>| RuleRef::new(name.value.clone(), &name.origin);
+        let by_name = names.iter().map(|name| (name.value.to_ascii_lowercase(), rule(name))).collect();
+        let by_word = names.iter().filter_map(|name| Some((as_one_word(&name.value)?, rule(name)))).collect();
+        Ok(Self { values: values.clone(), by_entry: Allowlist::compile(&entries), by_name, by_word })
     }
 
     /// The setting that switches a tool off.
@@ -84,7 +85,8 @@ impl Settings {
             return None;
         }
         let by_name = || self.by_name.get(&*name::folded(tool));
-        self.by_entry.find(server, tool, Twin::None).or_else(by_name)
+        let by_word = || (!self.by_word.is_empty()).then(|| self.by_word.get(&one_word(&[server, tool])))?;
+        self.by_entry.find(server, tool, Twin::None).or_else(by_name).or_else(by_word)
     }
 
     /// What switches tools off by `server:tool`, and by name alone.
@@ -94,6 +96,34 @@ impl Settings {
 
     pub fn names_off(&self) -> impl Iterator<Item = (&str, &RuleRef)> {
         self.by_name.iter().map(|(name, rule)| (name.as_str(), rule))
+    }
+
+    /// Settings that nothing reads: no switches, and asked for by none of these.
+    pub fn unread<'a>(
+        values: &'a BTreeMap<String, Sourced<Value>>,
+        asked_for: &HashSet<&str>,
+    ) -> impl Iterator<Item = (&'a str, &'a Origin)> {
+        let is_read = |key: &str| {
+            key == DISABLED_LIST || key == AUTO_REVIEW || switched_tool(key).is_some() || asked_for.contains(key)
+        };
+        // What is mistaken is refused, which says more.
+        let unread = values.iter().filter(move |(key, _)| !is_read(key) && mistaken(key).is_none());
+        unread.map(|(key, value)| (key.as_str(), &value.origin))
+    }
+
+    /// What switches tools off, as it is written, by whichever setting.
+    #[must_use]
+    pub fn written_off(values: &BTreeMap<String, Sourced<Value>>) -> Vec<Sourced<String>> {
+        let mut written = Vec::new();
+        for (key, value) in values {
+            let push = |name: &str| written.push(Sourced::new(name.to_owned(), value.origin.clone()));
+            match &value.value {
+                Value::Array(names) if key == DISABLED_LIST => names.iter().filter_map(Value::as_str).for_each(push),
+                Value::Bool(false) => switched_tool(key).into_iter().for_each(push),
+                _ => {}
+            }
+        }
+        written
     }
 
     /// The settings that are `true`, but for switches of tools.
@@ -108,6 +138,34 @@ impl Settings {
     pub fn is_on(&self, key: &str) -> bool {
         self.values.get(key).is_some_and(|value| value.value == Value::Bool(true))
     }
+}
+
+/// Whether a bare name in a switch names a tool of a server: by its own name, or in one word with its server's.
+#[must_use]
+pub fn names_tool(written: &str, server: &str, tool: &str) -> bool {
+    written.eq_ignore_ascii_case(tool) || as_one_word(written).is_some_and(|word| word == one_word(&[server, tool]))
+}
+
+/// A bare name that may say its server, too: behind the common door tools are called `server__tool`, and people write
+/// `server.tool`. It is read both ways, because only one of them was meant and a switch may only be too wide.
+fn as_one_word(written: &str) -> Option<String> {
+    (written.contains("__") || written.contains('.')).then(|| one_word(&[written]))
+}
+
+/// Names as one word of letters, digits and dashes, with one underscore for whatever else is between them.
+fn one_word(names: &[&str]) -> String {
+    let mut word = String::new();
+    for name in names {
+        word.push('_');
+        for character in name.chars() {
+            let plain = if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
+            if plain != '_' || !word.ends_with('_') {
+                word.push(plain.to_ascii_lowercase());
+            }
+        }
+        word.truncate(word.trim_end_matches('_').len());
+    }
+    word
 }
 
 /// What a key that nothing reads was meant to be, where its beginning says that it restricts something: left alone, it

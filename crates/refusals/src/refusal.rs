@@ -16,6 +16,8 @@ pub enum Refusal {
     /// Nobody knows at the moment whether the credential still counts.
     Unverified,
     UnknownMode(String),
+    /// The address of an entrance says more than a mode; what nobody reads.
+    Query(String),
     Malformed(MessageError),
     /// Several messages in one text, where the revision knows no batches.
     Batch,

@@ -101,6 +101,13 @@ fn codes(era: Era, refusal: &Refusal) -> (StatusCode, i64, String) {
             (StatusCode::SERVICE_UNAVAILABLE, INTERNAL_ERROR, format!("{}; {}", reason.sentence(), reason.remedy()))
         }
         Refusal::UnknownMode(mode) => (bad, INVALID_REQUEST, format!("no mode is called `{}`", name::shown(mode))),
+        Refusal::Query(what) => {
+            let what = name::shown(what);
+            let words = format!(
+                "`{what}` behind the `?` of this address is not read: nothing may stand there but `mode=SLUG`, once"
+            );
+            (bad, INVALID_REQUEST, words)
+        }
         Refusal::Malformed(error @ (MessageError::NotUtf8 | MessageError::NotJson(_))) => {
             (bad, PARSE_ERROR, error.to_string())
         }

@@ -6,6 +6,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::effects::is_writer;
 use crate::facts::FileFacts;
 use crate::line::{Direction, ShellLine, Word};
 use crate::paths::normalise;
@@ -90,7 +91,7 @@ fn is_command(line: &ShellLine) -> bool {
     let mut is_command = false;
     visit(line, &mut |reached| {
         is_command = match reached {
-            Reached::Invocation(invocation) => is_telling(&program(invocation.name)),
+            Reached::Invocation(invocation) => is_named_like_a_program(&program(invocation.name)),
             Reached::Unknown { .. } => is_single_with_variables(&line.source),
             Reached::Redirection(_) => true,
         };
@@ -98,6 +99,20 @@ fn is_command(line: &ShellLine) -> bool {
     });
     is_command
 }
+
+/// Whether a command begins with this: programs that run others, and those that read or write files.
+fn is_named_like_a_program(program: &str) -> bool {
+    is_telling(program) || is_reader(program) || is_writer(program) || matches!(program, "sed" | "gsed" | "dd" | "sort")
+}
+
+/// Whether some part of a text begins with the name of such a program.
+pub(super) fn begins_like_a_line(text: &str) -> bool {
+    let mut parts = text.split([';', '|', '&', '(', '{', '\n', '`']).take(MOST_PARTS);
+    parts.any(|part| part.split_whitespace().next().is_some_and(|word| is_named_like_a_program(&program(word))))
+}
+
+/// How many parts of a text are looked at.
+const MOST_PARTS: usize = 32;
 
 /// Whether a reader is given a file of a process. Prose seldom begins like that.
 fn reads_process_file(line: &ShellLine) -> bool {
@@ -108,7 +123,7 @@ fn reads_process_file(line: &ShellLine) -> bool {
 }
 
 /// Our name with one of our verbs behind it, anywhere in a text.
-fn spelled(text: &str) -> Option<String> {
+pub(super) fn spelled(text: &str) -> Option<String> {
     let mut rest =
         text.split(|sign: char| sign.is_whitespace() || SIGNS.contains(sign)).filter(|word| !word.is_empty());
     let mut names = 0_usize;
@@ -128,7 +143,7 @@ fn spelled(text: &str) -> Option<String> {
 }
 
 /// Signs that part words in lines and programs.
-const SIGNS: &str = "'\"`;|&(){}[]<>,=$";
+const SIGNS: &str = "'\"`;|&(){}[]<>,=$!:@\\";
 
 #[cfg(test)]
 #[path = "argued_tests.rs"]

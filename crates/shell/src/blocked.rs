@@ -5,11 +5,14 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use crate::effects::is_writer;
 use crate::entry::ShellEntry;
-use crate::line::ShellLine;
-use crate::options::possible_verb_tails;
+use crate::interpreters;
+use crate::line::{Obstacle, ShellLine, SimpleCommand};
+use crate::options::{self, possible_verb_tails};
 use crate::reach::{Invocation, Reached, visit};
-use crate::wrappers::basename;
+use crate::readers::is_reader;
+use crate::wrappers::{self, basename, program};
 
 #[derive(Debug, Clone, Default)]
 pub struct Blocklist {
@@ -45,7 +48,10 @@ impl Blocklist {
         if self.by_command.is_empty() {
             return None;
         }
-        let mut found = None;
+        let mut found = line.commands.iter().find_map(|command| self.in_text(command));
+        if found.is_some() {
+            return found;
+        }
         visit(line, &mut |reached| match reached {
             Reached::Unknown { text } => {
                 found.get_or_insert_with(|| BlockedMatch::Unknown { command: text.to_owned() });
@@ -63,6 +69,27 @@ impl Blocklist {
         found
     }
 
+    /// An entry whose name stands anywhere in a command that may run what its words say: inline code, options that
+    /// execute, variables that name programs, and programs that nobody listed.
+    fn in_text(&self, command: &SimpleCommand) -> Option<BlockedMatch> {
+        let name = command.name.as_deref().map(program);
+        // What these run was found by `visit`.
+        let is_looked_through = name.as_deref().is_some_and(wrappers::is_looked_through);
+        let word = command.command_word.as_ref().map(|word| word.text.as_str()).unwrap_or_default();
+        let text = match &command.obstacle {
+            // What stands before the command word.
+            Some(Obstacle::Assignment) => command.text.rfind(word).and_then(|end| command.text.get(..end))?,
+            Some(Obstacle::Executes { .. }) if !is_looked_through => &command.text,
+            _ if name.is_some_and(|name| !is_known(&name)) => &command.text,
+            _ => return None,
+        };
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "._-+".contains(letter);
+        let own = basename(word);
+        let mut words = text.split(|letter: char| !is_part(letter)).filter(|word| *word != own);
+        let (index, _) = words.find_map(|word| self.by_command.get(word)?.first())?;
+        Some(BlockedMatch::Entry { index: *index, command: command.text.clone() })
+    }
+
     fn find(&self, invocation: Invocation<'_>) -> Option<usize> {
         let written = self.by_command.get(invocation.name);
         let base = self.by_command.get(basename(invocation.name));
@@ -73,6 +100,18 @@ impl Blocklist {
             .find(|(_, entry)| is_match(entry, invocation))
             .map(|(index, _)| *index)
     }
+}
+
+/// Whether it is known what a program does with its words: then only `visit` says what it runs.
+fn is_known(program: &str) -> bool {
+    program == "git"
+        || is_reader(program)
+        || is_writer(program)
+        || options::knows(program)
+        || interpreters::knows(program)
+        || wrappers::is_looked_through(program)
+        || wrappers::changes_shell(program)
+        || wrappers::changes_directory(program)
 }
 
 /// Options before a subcommand do not hide it: `git -C x push` is `git push`.

@@ -44,6 +44,7 @@ impl Reader {
                 "select" => self.object(Obstacle::Construct("`select`")),
                 "variable_name" => {
                     let name = child.text();
+                    self.loop_variables.push(name.to_owned());
                     let is_harmless = LOOP_VARIABLES.contains(&name)
                         || (name.len() == 1 && name.chars().all(|letter| letter.is_ascii_lowercase()));
                     if !is_harmless {

@@ -103,10 +103,11 @@ const WRITER: Writer = Writer { programs: "", letters: "", valued: "", flags: ""
 static WRITERS: &[Writer] = &[
     Writer {
         programs: "cp gcp",
-        letters: "abdfiHlLnPpRrsuvxTZ",
-        flags: "archive attributes-only backup copy-contents debug dereference force interactive link no-clobber \
+        // `-l` and `-s` make links, through which a source would be written later.
+        letters: "abdfiHLnPpRruvxTZ",
+        flags: "archive attributes-only backup copy-contents debug dereference force interactive no-clobber \
             no-dereference no-preserve no-target-directory one-file-system preserve recursive reflink \
-            remove-destination sparse strip-trailing-slashes symbolic-link update verbose help version",
+            remove-destination sparse strip-trailing-slashes update verbose help version",
         written: Written::Last,
         ..WRITER
     },
@@ -223,6 +224,11 @@ pub(super) fn effects<'a>(program: &str, arguments: &'a [Word]) -> Result<Effect
     };
     effects.written.retain(|word| !is_harmless(&word.text));
     Ok(effects)
+}
+
+/// Whether a program is in the table of those that write to files they are given, and do nothing else.
+pub(super) fn is_writer(program: &str) -> bool {
+    WRITERS.iter().any(|row| listed(row.programs, program))
 }
 
 /// Standard output and devices that keep nothing.
@@ -353,25 +359,18 @@ const DECOMPRESSORS: &str =
 
 /// The files `sed` changes in place: its operands but the script.
 fn sed_files(arguments: &[Word]) -> Vec<Word> {
-    let in_place = |text: &str| {
-        let bundle = text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
-        let letters = bundle.map(|bundle| bundle.split(['e', 'l', 'f']).next().unwrap_or(bundle));
-        text.starts_with("--in-place") || letters.is_some_and(|letters| letters.contains('i'))
-    };
-    if !arguments.iter().any(|word| in_place(&word.text)) {
+    let options = || arguments.iter().filter_map(|word| sed_option(&word.text));
+    if !options().any(|option| option.in_place) {
         return Vec::new();
     }
-    let gives_script =
-        |text: &str| text.starts_with("--expression") || is_bundle_ending(text, "e") || text.starts_with("-e");
-    let mut has_script = arguments.iter().any(|word| gives_script(&word.text));
+    let mut has_script = options().any(|option| option.gives_script);
     let mut files = Vec::new();
     let mut is_value = false;
     for word in arguments {
-        let text = word.text.as_str();
         if is_value {
             is_value = false;
-        } else if text.starts_with('-') && text.len() > 1 {
-            is_value = is_bundle_ending(text, "el") || text == "--expression";
+        } else if let Some(option) = sed_option(&word.text) {
+            is_value = option.takes_next;
         } else if has_script {
             files.push(word.clone());
         } else {
@@ -381,10 +380,43 @@ fn sed_files(arguments: &[Word]) -> Vec<Word> {
     files
 }
 
-/// A bundle of short options whose last letter takes the next word.
-fn is_bundle_ending(text: &str, letters: &str) -> bool {
-    let bundle = text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
-    bundle.and_then(|bundle| bundle.chars().last()).is_some_and(|last| letters.contains(last))
+/// What one option of `sed` says.
+#[derive(Debug, Default)]
+struct SedOption {
+    in_place: bool,
+    /// It brings a script, so that no operand is one.
+    gives_script: bool,
+    /// Its value is the next word.
+    takes_next: bool,
+}
+
+/// Reads `-n`, `-i.bak`, `-ne p`, `-nep`, `--expression=p` and abbreviations; none for a word that is no option.
+fn sed_option(text: &str) -> Option<SedOption> {
+    let mut option = SedOption::default();
+    if let Some(long) = text.strip_prefix("--") {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        let is_named = |whole: &str| !name.is_empty() && whole.starts_with(name);
+        option.in_place = is_named("in-place");
+        option.gives_script = is_named("expression") || is_named("file");
+        option.takes_next = value.is_none() && (option.gives_script || is_named("line-length"));
+        return Some(option);
+    }
+    let bundle = text.strip_prefix('-').filter(|bundle| !bundle.is_empty())?;
+    for (at, letter) in bundle.char_indices() {
+        match letter {
+            'i' => {
+                option.in_place = true;
+                break;
+            }
+            'e' | 'f' | 'l' => {
+                option.gives_script = letter != 'l';
+                option.takes_next = at.saturating_add(1) == bundle.len();
+                break;
+            }
+            _ => {}
+        }
+    }
+    Some(option)
 }
 
 /// Long options of other programs whose value is a file or directory they write.
@@ -392,8 +424,6 @@ const OUTPUT_OPTIONS: &str = "\
     output output-dir output-directory output-document output-file outfile out-dir outdir out dump-header cookie-jar \
     trace trace-ascii stderr etag-save append-output directory-prefix save-cookies libcurl hsts alt-svc hsts-file \
     warc-file rejected-log log-file";
-/// An abbreviation of such an option has so many letters at least.
-const SHORTEST_OPTION: usize = 3;
 /// Programs whose long options have one dash: `-count` is no bundle with `-o`.
 const SINGLE_DASH: &str = "go java javac terraform tofu kotlinc scala scalac ghc";
 
@@ -411,7 +441,7 @@ fn outputs(program: &str, arguments: &[Word]) -> Vec<Word> {
         let text = unquoted(word);
         if let Some(long) = text.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let is_meant = |option: &str| option == name || (name.len() >= SHORTEST_OPTION && option.starts_with(name));
+            let is_meant = |option: &str| option == name || (!name.is_empty() && option.starts_with(name));
             if OUTPUT_OPTIONS.split_ascii_whitespace().any(is_meant) {
                 found.extend(value.map(Word::raw).or_else(|| words.peek().map(|next| (*next).clone())));
             }

@@ -70,13 +70,45 @@ const STILL_VERBS: &str = "\
 
 /// Whether git may bring other files into the work tree.
 pub(super) fn changes_tree(arguments: &[Word]) -> bool {
-    let mut tails = possible_verb_tails(arguments);
-    let leaves = tails.any(|tail| {
+    let leaves = |tail: &&[Word]| {
         let words: Vec<&str> = tail.iter().map(|word| word.text.as_str()).collect();
         let is_new_branch = matches!(words.as_slice(), ["checkout", "-b", _] | ["switch", "-c", _]);
         is_new_branch || words.first().is_some_and(|verb| listed(STILL_VERBS, verb))
-    });
-    !arguments.is_empty() && !leaves
+    };
+    !subcommands(arguments).iter().all(leaves)
+}
+
+/// What git may take for its subcommand, with the words behind it: the one word behind known options, or else any word
+/// behind an option, because an unknown option may take the next word or not.
+fn subcommands(arguments: &[Word]) -> Vec<&[Word]> {
+    let mut rest = arguments;
+    while let Some((word, behind)) = rest.split_first() {
+        rest = match word.text.as_str() {
+            option if listed(VALUED_GLOBALS, option) => behind.get(1..).unwrap_or_default(),
+            option if listed(GLOBALS, option) || listed(OTHER_GLOBALS, option) => behind,
+            option if option.starts_with("--") && option.contains('=') => behind,
+            option if option.starts_with('-') => return possible_verb_tails(arguments).collect(),
+            _ => return vec![rest],
+        };
+    }
+    Vec::new()
+}
+
+/// Options before the subcommand whose value is the next word.
+const VALUED_GLOBALS: &str = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source";
+/// Others, which `read` refuses.
+const OTHER_GLOBALS: &str = "-p --paginate --bare --exec-path --html-path --man-path --info-path";
+
+/// The subcommand with one of these names that git may be given, with the words behind it.
+fn subcommand<'a>(arguments: &'a [Word], names: &str) -> Option<&'a [Word]> {
+    subcommands(arguments).into_iter().find(|tail| tail.first().is_some_and(|verb| listed(names, &verb.text)))
+}
+
+/// The operands of `git diff`, which shows any two paths where one of them is outside of the work tree; none for other
+/// subcommands.
+pub(super) fn compared(arguments: &[Word]) -> Vec<&Word> {
+    let tail = subcommand(arguments, "diff").unwrap_or_default();
+    tail.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect()
 }
 
 /// The directories that git is told to run in by `-C`, whatever else is given; none for other programs.
@@ -91,8 +123,7 @@ pub(super) fn directories<'a>(name: &str, arguments: &'a [Word]) -> Vec<&'a str>
 /// The directories that `git clone` may make: the last name of the address, and every word behind it, any of which may
 /// be the directory rather than the value of an option.
 pub(super) fn cloned(arguments: &[Word]) -> Vec<Word> {
-    let mut tails = possible_verb_tails(arguments);
-    let tail = tails.find(|tail| tail.first().is_some_and(|verb| verb.text == "clone")).unwrap_or_default();
+    let tail = subcommand(arguments, "clone").unwrap_or_default();
     let mut words = tail.iter().skip_while(|word| !is_address(&word.text));
     let made = words.next().map(|address| Word::raw(made_from(&address.text)));
     made.into_iter().chain(words.filter(|word| !word.text.starts_with('-')).cloned()).collect()
@@ -100,14 +131,13 @@ pub(super) fn cloned(arguments: &[Word]) -> Vec<Word> {
 
 /// The operands of `git mv`, which are written; none for other subcommands.
 pub(super) fn moved(arguments: &[Word]) -> Option<Vec<&Word>> {
-    let tail = possible_verb_tails(arguments).find(|tail| tail.first().is_some_and(|verb| verb.text == "mv"))?;
+    let tail = subcommand(arguments, "mv")?;
     Some(tail.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect())
 }
 
 /// What `git add` takes into the index. Pathspecs with patterns or magic count as everything.
 pub(super) fn gathered(arguments: &[Word]) -> Option<Gathered> {
-    let mut tails = possible_verb_tails(arguments);
-    let tail = tails.find(|tail| tail.first().is_some_and(|verb| matches!(verb.text.as_str(), "add" | "stage")))?;
+    let tail = subcommand(arguments, "add stage")?;
     let operands: Vec<&Word> = tail.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
     let is_plain =
         |word: &&Word| word.literal && !word.text.starts_with(':') && !word.text.contains(['*', '?', '[', '\\']);
@@ -247,7 +277,8 @@ fn check_shape<'a>(verb: &'a str, words: &[&str], parsed: &Parsed<'a>) -> Result
         |name: &'static str| parsed.options.iter().filter(move |(own, _)| own == name).map(|(_, value)| *value);
     // Placeholders that run the program for signatures.
     let runs_signing = |(name, value): &&(String, &str)| {
-        listed("format pretty sort", name) && (value.contains("%G") || value.contains("signature"))
+        let shows_signature = ["%G", "%+G", "%-G", "% G"].iter().any(|sign| value.contains(sign));
+        listed("format pretty sort group", name) && (shows_signature || value.contains("signature"))
     };
     let is_odd = match verb {
         "commit" => {
@@ -257,7 +288,13 @@ fn check_shape<'a>(verb: &'a str, words: &[&str], parsed: &Parsed<'a>) -> Result
             !has_message
         }
         "tag" => parsed.has("a annotate") && !parsed.has("m F message file"),
-        "revert" => !parsed.has("n no-commit no-edit abort quit"),
+        // Going on after a conflict opens the editor for the message.
+        "rebase" | "merge" => parsed.has("continue"),
+        "cherry-pick" => parsed.has("continue") && !parsed.has("no-edit"),
+        "revert" => {
+            let leaves_message = parsed.has("n no-commit") && !parsed.options.iter().any(|(name, _)| name == "commit");
+            !(leaves_message || parsed.has("no-edit abort quit"))
+        }
         "stash" => parsed.has("p patch") && !matches!(first, "show" | "list"),
         "pull" => values_of("rebase").any(|value| !matches!(value, "" | "true" | "false" | "merges")),
         // Otherwise they write files whose names come from patches and commits.

@@ -102,11 +102,27 @@ impl<'a> Ground<'a> {
 
     /// Where a command makes links, or moves what may be one: a relative link leads elsewhere from its new place.
     fn linked_by(&self, program: &str, arguments: &[Word]) -> Vec<PathBuf> {
-        let makes = listed("ln gln", program);
-        let keeps = |word: &Word| matches!(word.text.as_str(), "--no-dereference") || is_bundle_with(word, 'P');
-        let moves = listed("mv gmv", program) || (listed("cp gcp", program) && arguments.iter().any(keeps));
-        let Some(known) = effects(program, arguments).ok().filter(|_| makes || moves) else { return Vec::new() };
+        let is_copy = listed("cp gcp", program);
+        let has = |letters: &str, longs: &str| {
+            arguments.iter().any(|word| match word.text.strip_prefix("--") {
+                Some(long) => {
+                    let name = long.split('=').next().unwrap_or(long);
+                    !name.is_empty() && longs.split_ascii_whitespace().any(|known| known.starts_with(name))
+                }
+                None => letters.chars().any(|letter| is_bundle_with(word, letter)),
+            })
+        };
+        let makes = listed("ln gln", program) || (is_copy && has("sl", "symbolic-link link"));
+        let keeps = || has("PdaRr", "no-dereference archive recursive preserve");
+        let moves = listed("mv gmv", program) || (is_copy && keeps());
+        if !makes && !moves {
+            return Vec::new();
+        }
         let spots = |word: &Word| forms(word).into_iter().flat_map(|form| self.spots(&form)).collect::<Vec<_>>();
+        // With an option that is not known any word may be the target.
+        let Ok(known) = effects(program, arguments) else {
+            return arguments.iter().flat_map(spots).map(|path| normalise(&path)).collect();
+        };
         let may_be_link = |spot: &PathBuf| {
             let tree = self.facts.tree(spot);
             *self.facts.real(spot) != Real::AsWritten
@@ -193,7 +209,10 @@ impl<'a> Ground<'a> {
     pub(super) fn expand_home(&self, text: &str) -> String {
         let home = self.home.map(|home| home.display().to_string());
         let here = Some(".".to_owned());
-        let forms = [("~+", &here), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
+        let own = self.home.and_then(Path::file_name).map(|name| format!("~{}", name.to_string_lossy()));
+        let own = own.unwrap_or_else(|| "~".to_owned());
+        let forms =
+            [("~+", &here), (own.as_str(), &home), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
         let braced = [("${HOME:-", &home), ("${HOME-", &home), ("${PWD}", &here), ("${PWD:-", &here)];
         for (prefix, value) in forms.into_iter().chain(braced) {
             let Some(rest) = text.strip_prefix(prefix) else { continue };

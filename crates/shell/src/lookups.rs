@@ -330,7 +330,10 @@ fn git_strays(line: &ShellLine, ground: &Ground<'_>, facts: &FileFacts) -> Optio
         line.commands.iter().enumerate().filter(|(_, one)| may_shape_a_repository(one)).map(|(at, _)| at).collect();
     runs.iter().find_map(|run| {
         // What a command does itself comes too late for it.
-        let changes = shaping.iter().any(|at| *at != run.command) || writes_shape(&line.redirections);
+        let mut others = line.commands.iter().enumerate().filter(|(at, _)| *at != run.command);
+        let changes = shaping.iter().any(|at| *at != run.command)
+            || writes_shape(&line.redirections)
+            || others.any(|(_, one)| moves_onto(one, &run.directory, ground));
         let place = run.directory.display();
         if run.sources().iter().any(|source| facts.is_present(source)) {
             return Some(format!("git would take a directory in {place} for the repository it is given"));
@@ -410,6 +413,17 @@ fn may_shape_a_repository(command: &SimpleCommand) -> bool {
     listed(TREE_MOVERS, &program)
         || effects(&program, &command.arguments).is_ok_and(|known| known.copies_trees)
         || command.arguments.iter().any(|word| shapes(&word.text))
+}
+
+/// Whether a command puts another directory in the place of this one, or of one above it.
+fn moves_onto(command: &SimpleCommand, directory: &Path, ground: &Ground<'_>) -> bool {
+    let Some(known) = command.name.as_deref().and_then(|name| effects(&program(name), &command.arguments).ok()) else {
+        return false;
+    };
+    let joined = known.joined();
+    let put = known.targets.iter().chain(&joined).filter(|_| known.moves_trees);
+    let mut spots = put.flat_map(unquoted_forms).flat_map(|form| ground.spots(&form));
+    spots.any(|spot| normalise(directory).starts_with(normalise(&spot)))
 }
 
 fn writes_shape(redirections: &[Redirection]) -> bool {

@@ -161,6 +161,19 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
 fn self_1_keys_and_data_are_not_read() {
     for text in [
         "cat ~/.config/toolwarden/master.key",
+        "cp -r ~bob/../u x",
+        "grep -r . ~bob/../u",
+        "cp -r ~u x",
+        "cat ~u/.config/*/*",
+        "cat ~bob/../u/.config/t*/m*",
+        "head ~-/.config/*/*",
+        "git diff src ../..",
+        "git diff src /home/u",
+        "git diff /dev/null ~",
+        "git -C src diff ../x ../../..",
+        "git diff --stat src /",
+        "for f in '-r . ../../home'; do grep -a $f; done",
+        "for f in '-drecurse x ..' '/home/u -r'; do grep $f; done",
         "cd ~/.config && cat */*",
         "cd ~/.config && tail -n+1 */*",
         "cd ~/.config && grep -r \"\"",
@@ -298,6 +311,45 @@ fn shell_3_git_runs_where_its_repository_is_known() {
         "cargo test && git commit -am x",
         "git -C .. pull && git -C .. status",
     ] {
+        assert!(!is_astray(text, &[]), "{text}");
+    }
+}
+
+#[test]
+fn shell_3_git_is_told_by_its_subcommand_alone_what_it_does() {
+    // The value of an option may be called like a subcommand.
+    for text in [
+        "git -C status checkout evil && git -C plain status",
+        "git -C status stash pop && git -C plain log",
+        "mv -T nest/b plain && git -C plain status",
+        "mv nest/b plain && git -C plain status",
+    ] {
+        assert!(is_astray(text, &[]), "{text}");
+    }
+    for text in ["git -C log checkout evil && echo x | tee lnk", "git -C status stash pop && echo x > lnk"] {
+        assert!(held(text, &[]), "{text}");
+    }
+    for text in ["git -C plain status", "git -C plain log && git -C plain status"] {
+        assert!(!is_astray(text, &[]), "{text}");
+    }
+}
+
+#[test]
+fn shell_3_options_that_name_what_is_written_are_known_in_every_form() {
+    for text in [
+        "sort --o=/tmp/x a",
+        "sort --ou /tmp/x a",
+        "sort --output=/usr/local/bin/git a",
+        "sed -nep -i /tmp/v",
+        "sed -sep -i /usr/local/bin/git",
+        "sed -Eep -i.bak /tmp/v",
+        "sed --exp=p -i /tmp/v",
+        "sed -n -i p /tmp/v",
+        "sed --in -e p /tmp/v",
+    ] {
+        assert!(is_astray(text, &[]), "{text}");
+    }
+    for text in ["sort --o=x a", "sed -nep -i v", "sed -n p /tmp/v"] {
         assert!(!is_astray(text, &[]), "{text}");
     }
 }

@@ -242,7 +242,7 @@ static TABLE: &[Row] = &[
         ..ROW
     },
     Row { programs: "go", sequence: "generate", ..ROW },
-    Row { programs: "go", sequence: "env", starts: "-w", verbs: "env", ..ROW },
+    Row { programs: "go", verbs: "env", starts: "-w --w -u --u", ..ROW },
     Row {
         programs: "gcc g++ c++ cc clang clang++ gfortran ld cpp",
         starts: "-wrapper -fplugin -specs --specs -B -Xclang -fuse-ld -plugin --plugin @ -load --config --ld-path",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 
-use crate::argued::names_us;
+use crate::argued::{begins_like_a_line, names_us};
 use crate::encodings::decoded;
 use crate::folded::{folded, may_stand_for_ascii};
 use crate::paths::normalise;
@@ -29,6 +29,8 @@ pub struct Places {
     /// Those that hold keys and data.
     secret: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// Configurations of git besides those at the home and in the repository.
+    git_configs: Vec<PathBuf>,
     home_parts: Option<Vec<String>>,
     places: Vec<Place>,
     /// What a JSON text must hold to be worth a look; none where it could not be built: then all are.
@@ -92,6 +94,7 @@ impl Places {
             paths: paths.to_vec(),
             secret: Vec::new(),
             home: home.map(Path::to_path_buf),
+            git_configs: Vec::new(),
             home_parts: home.map(|home| parts_of(&normalise(home))),
             hints: any_case(hints(&places)),
             run_directories: any_case(["~", "$home", "${home"].map(str::to_owned).into_iter().chain(hidden).collect()),
@@ -116,6 +119,18 @@ impl Places {
         self
     }
 
+    /// The same places, with configurations of git that lie elsewhere.
+    #[must_use]
+    pub fn with_git_configs(mut self, configs: &[PathBuf]) -> Self {
+        self.git_configs = configs.to_vec();
+        self
+    }
+
+    #[must_use]
+    pub fn git_configs(&self) -> &[PathBuf] {
+        &self.git_configs
+    }
+
     /// What command lines are compared with.
     #[must_use]
     pub fn belongings(&self) -> Belongings<'_> {
@@ -136,12 +151,35 @@ impl Places {
             || (!json.is_ascii() && (self.is_wide || json.chars().any(stands_for_ascii)))
     }
 
+    /// Whether a text may end in the name of a place.
+    #[must_use]
+    pub fn holds_last_name(&self, text: &str) -> bool {
+        self.last_names.as_ref().is_none_or(|names| names.is_match(&*folded(text)))
+    }
+
+    /// The directory a text is, seen from `here`, if it lies above `here`: no place is named by it, but whatever else
+    /// the arguments say may be seen from there.
+    #[must_use]
+    pub fn directory_above(&self, text: &str, here: &Path) -> Option<PathBuf> {
+        let own = here.to_string_lossy();
+        let parts = parts_of(&normalise(here));
+        let form = folded(text).replace("${home}", "$home");
+        let path = file_path(&form);
+        let pointed = self.pointed(path, Some(&parts))?;
+        let is_path = pointed.is_rooted || path.starts_with('.');
+        let is_above = is_path && pointed.names.len() < parts.len() && starts_with(&parts, &pointed.names);
+        let depth = parts.len().checked_sub(pointed.names.len())?;
+        // As it is written there: names were folded.
+        Path::new(&*own).ancestors().nth(depth).filter(|_| is_above).map(Path::to_path_buf)
+    }
+
     /// Whether a text that names no place is worth reading as a command line: it has our name, the last name
     /// of a place, or, where it is short, a hidden directory above one or the home.
     #[must_use]
     pub fn may_be_run_in(&self, text: &str) -> bool {
         let has = |hints: &Option<AhoCorasick>| hints.as_ref().is_none_or(|hints| hints.is_match(text));
-        has(&self.run_names) || names_us(text) || (text.len() <= LONGEST_UNNAMED && has(&self.run_directories))
+        let is_short = text.len() <= LONGEST_UNNAMED;
+        has(&self.run_names) || names_us(text) || (is_short && (has(&self.run_directories) || begins_like_a_line(text)))
     }
 
     /// The place a text names. `here` is the directory that relative paths are seen from, where it is known.
@@ -361,7 +399,7 @@ fn hints(places: &[Place]) -> Vec<String> {
     // Octal escapes; JSON itself has none.
     hints.extend(('0'..='7').map(|digit| format!("\\{digit}")));
     // Patterns whose first name says nothing, and those that leave the directory tools work in.
-    hints.extend(["\"/*", "\"/?", "\"/[", "\"/{", "\"..", "\"file:"].map(str::to_owned));
+    hints.extend([" ..", "=..", "\"/*", "\"/?", "\"/[", "\"/{", "\"..", "\"file:"].map(str::to_owned));
     // And extended ones.
     hints.extend(["@(", "+(", "!(", "?(", "*("].map(str::to_owned));
     for place in places {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
+use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Word};
 use crate::read::read;
 use crate::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
 
@@ -56,6 +56,14 @@ pub fn command_names(line: &ShellLine) -> BTreeSet<String> {
         }
         ControlFlow::Continue(())
     });
+    // Options that execute, inline code and variables that name programs run what no word is.
+    let executes = |command: &SimpleCommand| {
+        let is_looked_through = command.name.as_deref().is_some_and(|name| wrappers::is_looked_through(&program(name)));
+        matches!(command.obstacle, Some(Obstacle::Executes { .. } | Obstacle::Assignment)) && !is_looked_through
+    };
+    if line.commands.iter().any(executes) {
+        names.insert(UNKNOWN_NAME.to_owned());
+    }
     names
 }
 
@@ -90,7 +98,7 @@ impl Search<'_> {
         loop {
             self.invocation(name, arguments, text)?;
             let program = program(&name.text);
-            let runs_others = wrappers::reach(&program).is_some() || wrappers::starts_programs(&program);
+            let runs_others = wrappers::is_looked_through(&program);
             if runs_others && arguments.len() > MOST_WORDS {
                 return (self.see)(Reached::Unknown { text });
             }
@@ -157,10 +165,11 @@ impl Search<'_> {
                 let rest = words.get(position.saturating_add(1)..).unwrap_or(&[]);
                 self.invocation(&Word::literal(glued), rest, text)?;
             }
+            let rest = words.get(position.saturating_add(1)..).unwrap_or(&[]);
             if word.literal && (word.text.starts_with('-') || is_assignment(&word.text) || word.text.is_empty()) {
+                self.option_value(word, rest, text)?;
                 continue;
             }
-            let rest = words.get(position.saturating_add(1)..).unwrap_or(&[]);
             self.invocation(word, rest, text)?;
             // Tails of tails are tails already; only inner text has to be looked at once more.
             let program = program(&word.text);
@@ -171,6 +180,29 @@ impl Search<'_> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// An option's value may be a program as well: `docker run --entrypoint=dd image if=/dev/zero`. Its arguments
+    /// begin behind some later word.
+    fn option_value(&mut self, option: &Word, rest: &[Word], text: &str) -> ControlFlow<()> {
+        let (name, value, rest) = match option.text.split_once('=') {
+            Some((name, value)) if name.starts_with('-') => (name, value, rest),
+            _ => match rest.split_first() {
+                Some((value, rest)) if option.text == "--entrypoint" => {
+                    (option.text.as_str(), value.text.as_str(), rest)
+                }
+                _ => return ControlFlow::Continue(()),
+            },
+        };
+        if value.is_empty() || value.contains(char::is_whitespace) {
+            return ControlFlow::Continue(());
+        }
+        let value = Word::literal(value);
+        self.invocation(&value, rest, text)?;
+        let later = if name == "--entrypoint" { rest } else { &[] };
+        (1..=later.len())
+            .filter_map(|start| later.get(start..))
+            .try_for_each(|rest| self.invocation(&value, rest, text))
     }
 
     /// Words with a blank may be shell text: `env -S 'rm x'`, `env '-Srm x'`, `flock f -c 'rm x'`.

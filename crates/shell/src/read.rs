@@ -5,10 +5,11 @@
 
 use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Unparsable, Word};
 use crate::obstacles;
-use crate::readers::is_substituted;
+use crate::readers::{is_loop_variable, is_one_operand, is_substituted, opens_files};
 use crate::redirections;
 use crate::tree::{Node, Tree};
 use crate::words;
+use crate::wrappers::program;
 
 /// Reads a command line.
 pub fn read(line: &str) -> Result<ShellLine, Unparsable> {
@@ -24,6 +25,7 @@ pub(super) struct Reader {
     commands: Vec<SimpleCommand>,
     redirections: Vec<Redirection>,
     other_words: Vec<Word>,
+    pub(super) loop_variables: Vec<String>,
     obstacle: Option<Obstacle>,
     /// How many pipes and redirections feed the standard input of the node that is being read.
     pub(super) fed: usize,
@@ -171,6 +173,12 @@ impl Reader {
         for command in &mut self.commands {
             if command.obstacle.is_none() {
                 command.obstacle = obstacles::obstacle(command);
+            }
+            let is_split =
+                |word: &Word| is_loop_variable(word) && !is_one_operand(word, &self.loop_variables, &self.other_words);
+            let name = command.name.as_deref().filter(|name| opens_files(&program(name)));
+            if let Some(name) = name.filter(|_| command.obstacle.is_none() && command.arguments.iter().any(is_split)) {
+                command.obstacle = Some(Obstacle::TargetNotKnown(name.to_owned()));
             }
             if command.obstacle.is_none() && changes_directory && obstacles::is_relative(command) {
                 command.obstacle = Some(Obstacle::RelativeAfterDirectoryChange);

@@ -93,13 +93,35 @@ pub(super) fn is_recursive(program: &str, arguments: &[Word]) -> bool {
 /// Whether a word is nothing but a variable as loops have them (`$f`, `"${file}"`): the words a loop gives it are looked
 /// at by themselves. Those of the environment have capital letters, and `$_` is the last word of another command.
 pub(super) fn is_loop_variable(word: &Word) -> bool {
+    variable(word).is_some()
+}
+
+/// The name of the variable that is the whole word.
+fn variable(word: &Word) -> Option<&str> {
     let text = word.text.trim_matches('"');
     let braced = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-    let is_name = |name: &str| {
+    let is_name = |name: &&str| {
         name.starts_with(|first: char| first.is_ascii_lowercase())
             && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
     };
-    braced.or_else(|| text.strip_prefix('$')).is_some_and(is_name)
+    braced.or_else(|| text.strip_prefix('$')).filter(is_name)
+}
+
+/// Whether a variable is one of the loops of its line and stands for exactly one operand each time: a shell parts an
+/// unquoted one at blanks, also in the names of files that a pattern matches.
+pub(super) fn is_one_operand(word: &Word, loops: &[String], values: &[Word]) -> bool {
+    let is_quoted = word.text.starts_with('"');
+    let is_operand = |value: &Word| {
+        let text = value.text.as_str();
+        let is_whole = is_quoted || (value.literal && !text.contains(char::is_whitespace));
+        is_whole && !text.is_empty() && !text.starts_with(['-', '\'', '"', '$'])
+    };
+    variable(word).is_some_and(|name| loops.iter().any(|one| one == name)) && values.iter().all(is_operand)
+}
+
+/// Whether a word begins with `~bob`, `~-` or `~2`: a directory that only the shell knows. `~` and `~+` are known.
+pub(super) fn names_other_home(text: &str) -> bool {
+    text.strip_prefix('~').is_some_and(|rest| !matches!(rest.chars().next(), None | Some('/' | '+')))
 }
 
 /// Whether a word is what a command prints: names that come from programs.
@@ -110,6 +132,9 @@ pub(super) fn is_substituted(word: &Word) -> bool {
 /// Whether a word is expanded to something that cannot be known from the line. The home and the working directory
 /// are known.
 pub(super) fn is_unknowable(word: &Word) -> bool {
+    if names_other_home(&word.text) {
+        return true;
+    }
     if word.literal {
         return false;
     }

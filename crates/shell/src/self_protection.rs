@@ -6,7 +6,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::effects::{Effects, effects};
+use crate::argued::spelled;
+use crate::effects::{Effects, effects, is_writer};
 use crate::facts::{FileFacts, Real};
 use crate::git;
 use crate::ground::{Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
@@ -16,7 +17,7 @@ use crate::paths::{normalise, resolve};
 use crate::patterns;
 use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
-use crate::readers::{is_reader, is_recursive, path_words};
+use crate::readers::{is_reader, is_recursive, names_other_home, path_words};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -122,8 +123,12 @@ pub(super) fn look(
         return Some(why);
     }
     // A variable may carry such a word to any command.
-    if let Some(why) = line.other_words.iter().find_map(|word| ground.touched(word, Trees::Used)) {
-        return Some(why.said("a variable names"));
+    if let Some(why) = line.other_words.iter().find_map(|word| ground.in_variable(word)) {
+        return Some(why);
+    }
+    let told = |one: &&SimpleCommand| given == Given::AsLine && !is_understood(one);
+    if let Some(why) = line.commands.iter().filter(told).find_map(|one| spelled(&one.text)) {
+        return Some(why);
     }
     let is_doubtful = given == Given::AsLine || is_single_with_variables(&line.source);
     let mentions = line.source.to_ascii_lowercase().contains("toolwarden") || ground.is_named_in(&line.source);
@@ -144,6 +149,13 @@ pub(super) fn look(
         if why.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     why
+}
+
+/// Whether nothing in the text of a command is a program or a script, so that our name in it says nothing.
+fn is_understood(command: &SimpleCommand) -> bool {
+    let Some(name) = command.name.as_deref().map(program) else { return false };
+    let is_plain = matches!(name.as_str(), "git" | "sed" | "gsed") || is_writer(&name);
+    is_reader(&name) || name == "toolwarden" || (is_plain && command.obstacle.is_none())
 }
 
 /// Why a word is held.
@@ -171,6 +183,18 @@ impl Touched<'_> {
 }
 
 impl Ground<'_> {
+    /// A value of a variable: a word, or the words a shell makes of it, options among them.
+    fn in_variable(&self, value: &Word) -> Option<String> {
+        if let Some(touched) = self.touched(value, Trees::Used) {
+            return Some(touched.said("a variable names"));
+        }
+        let text = unquoted(value);
+        let keys =
+            self.keys.as_deref().filter(|keys| !keys.protected.is_empty() && text.contains(char::is_whitespace))?;
+        let mut words = text.split_whitespace().map(Word::raw);
+        words.find_map(|word| keys.touched(&word, Trees::Changed)).map(|touched| touched.said_read())
+    }
+
     /// A file in which the system shows the environment, memory or open files of processes, among them Toolwarden's own.
     fn process_file(&self, word: &Word) -> Option<String> {
         let spots = forms(word).into_iter().flat_map(|form| self.spots(&form));
@@ -236,6 +260,13 @@ impl Ground<'_> {
         // `git grep --no-index` and `git diff --no-index` read any tree.
         let reads_anything =
             program == "git" && invocation.arguments.iter().any(|word| word.text.starts_with("--no-i"));
+        let compared =
+            Some(program.as_str()).filter(|program| *program == "git").map(|_| git::compared(invocation.arguments));
+        let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty());
+        let mut shown = compared.iter().flatten().filter_map(|word| keys?.touched(word, Trees::Changed));
+        if let Some(touched) = shown.next() {
+            return Some(touched.said_read());
+        }
         let writes_unnamed = writes_unnamed(&program, invocation.arguments) || reads_anything;
         let trees =
             if TREE_CHANGERS.contains(&program.as_str()) || writes_unnamed { Trees::Changed } else { Trees::Used };
@@ -364,6 +395,12 @@ impl Ground<'_> {
         let text = unquoted(word);
         if let Some(path) = self.spelled(&text) {
             return Some(Touched::Place(path));
+        }
+        // `~bob/..`, `~-`: where that is only the shell knows.
+        let is_elsewhere = names_other_home(&self.expand_home(&text));
+        let is_wide = trees == Trees::Changed || text.contains("..") || cut_at_expansion(&text).len() != text.len();
+        if is_elsewhere && is_wide && !self.protected.is_empty() {
+            return Some(Touched::Unresolved(PathBuf::from(text)));
         }
         let forms = forms(word);
         let lexical = forms.iter().find_map(|form| self.landing(form, trees).or_else(|| self.guessed(form, trees)));

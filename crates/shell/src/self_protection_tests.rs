@@ -221,3 +221,51 @@ fn self_1_what_a_command_brings_is_there_when_it_runs_again() {
         assert!(held(line), "{line}");
     }
 }
+
+#[test]
+fn self_1_our_name_with_a_verb_is_held_in_whatever_may_run_it() {
+    for text in [
+        "awk 'BEGIN{system(\"toolwarden allow --shell aaa\")}'",
+        "x86_64 toolwarden allow --shell bbb",
+        "git rebase -x 'toolwarden allow --shell ccc' --root",
+        "EDITOR='toolwarden allow --shell ddd; true' git commit --allow-empty",
+        "GIT_SSH_COMMAND='toolwarden allow x' git fetch",
+        "git -c alias.x='!toolwarden allow --shell fff' x",
+        "sed '1e toolwarden allow --shell ggg' f",
+        "git bisect run toolwarden allow x",
+        "perl -e 'system(\"toolwarden trust .\")'",
+        "prove -e 'toolwarden settings set a b' t",
+        "make SHELL='toolwarden allow x'",
+        "/usr/bin/x86_64 /usr/bin/toolwarden allow x",
+    ] {
+        assert!(held(text), "{text}");
+    }
+    for text in [
+        "grep -rn 'toolwarden allow' docs",
+        "git commit -m 'toolwarden allow says more'",
+        "git log --grep 'toolwarden allow'",
+        "echo toolwarden allow x",
+        "cargo build -p toolwarden",
+        "make toolwarden",
+        "x86_64 toolwarden allowlist",
+    ] {
+        assert!(!held(text), "{text}");
+    }
+}
+
+#[test]
+fn self_1_links_that_copies_make_or_keep_are_not_written_through() {
+    for text in [
+        "cp -s $HOME/.cursor/hooks.json l; echo x > l",
+        "cp -l /tmp/v l && echo x | tee l",
+        "cp --symbolic-link /tmp/v l && echo x > l",
+        "cp --sym /tmp/v l && echo x > l",
+        "cp -as /tmp/v l && echo x > l",
+        "cp -sf /tmp/v d/l && echo x | tee d/l",
+    ] {
+        assert!(held(text), "{text}");
+    }
+    for text in ["cp a b && echo x > b", "cp -s a b && echo x > c"] {
+        assert!(!held(text), "{text}");
+    }
+}

@@ -36,6 +36,11 @@ pub(super) fn starts_programs(program: &str) -> bool {
     listed(OPEN_RUNNERS, program)
 }
 
+/// Whether the commands that a program starts are found among its words.
+pub(super) fn is_looked_through(program: &str) -> bool {
+    reach(program).is_some() || starts_programs(program)
+}
+
 /// Whether the builtin evaluates text or changes variables, options, aliases or descriptors of the shell.
 pub(super) fn changes_shell(program: &str) -> bool {
     listed(SHELL_STATE, program)

@@ -21,7 +21,7 @@ const PLAIN: [&str; 8] = ["user", "remote", "branch", "color", "push", "pull", "
 const RUN_ALL_THE_SAME: [&str; 5] = ["uploadpack", "receivepack", "vcs", "update", "templatedir"];
 
 /// The places of the repository that a workspace lies in.
-pub(crate) fn named_by_git(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+pub(crate) fn named_by_git(workspace: &Path, home: Option<&Path>, configs: &[PathBuf]) -> Vec<PathBuf> {
     let Some(top) = workspace.ancestors().find(|place| fs::symlink_metadata(place.join(".git")).is_ok()) else {
         return Vec::new();
     };
@@ -41,6 +41,7 @@ pub(crate) fn named_by_git(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf
     }
     found.waiting.extend([state.join("config"), state.join("config.worktree"), PathBuf::from("/etc/gitconfig")]);
     found.waiting.extend(home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]));
+    found.waiting.extend(configs.iter().cloned());
     let mut read = 0_usize;
     while let Some(config) = found.waiting.pop() {
         read = read.saturating_add(1);

@@ -165,6 +165,7 @@ pub fn load(locations: &Locations, store: &Records) -> Result<Loaded, Refusal> {
             protected_paths: loading.protected_paths(&chosen),
             secret_paths: loading.secret_paths(&chosen),
             home: Some(locations.home.clone()),
+            git_configs: locations.git_configs.clone(),
             workspaces: loading.workspaces(),
             limits: chosen.config.gateway.limits,
             approvers: ApproversInput {

@@ -12,6 +12,8 @@ pub const CONFIG_NAME: &str = "toolwarden.toml";
 pub struct Locations {
     /// The person's home directory.
     pub home: PathBuf,
+    /// Configurations of git that its environment names, besides those at the home and in a repository.
+    pub git_configs: Vec<PathBuf>,
     /// Where the user's `toolwarden.toml` and `modes.yaml` are.
     pub config_dir: PathBuf,
     /// Where the owner-only records are.

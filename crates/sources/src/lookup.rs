@@ -91,7 +91,8 @@ fn line(places: &Places, workspace: Option<&Path>, command: &str, directory: Opt
     let trees = asked.trees.into_iter().map(|path| (path.clone(), trees::below(&path, &mut budget))).collect();
     // What was given up is not resolved, and held.
     let LookedUp { paths, present, .. } = look_up(places, asked.paths);
-    let executed = workspace.map(|workspace| git_places::named_by_git(&workspace, places.home())).unwrap_or_default();
+    let named = |workspace: &Path| git_places::named_by_git(workspace, places.home(), places.git_configs());
+    let executed = workspace.map(|workspace| named(&workspace)).unwrap_or_default();
     FileFacts::looked_up(paths, repositories, present).with_trees(trees).with_executed(executed)
 }
 

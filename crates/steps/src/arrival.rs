@@ -7,6 +7,7 @@ use toolwarden_conversations::Scope;
 use toolwarden_conversations::flight::{Flight, FlightGuard};
 use toolwarden_conversations::sessions::ClientSession;
 use toolwarden_core::{Caller, Secret};
+use toolwarden_guard::Room;
 use toolwarden_mcp::{Message, Trace, Version};
 use toolwarden_refusals::Shape;
 use toolwarden_telemetry::Door;
@@ -64,6 +65,8 @@ pub struct Arrival {
     pub version: Version,
     /// Made by the corridor: what stops it, and where it waits.
     pub course: Course,
+    /// What it takes of memory counts until the last copy is gone.
+    pub room: Option<Arc<Room>>,
 }
 
 impl Arrival {

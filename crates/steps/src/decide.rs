@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use tokio::time::sleep;
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::sessions::identity;
 use toolwarden_core::json::Part;
 use toolwarden_core::{Call, CallKind, Caller, Operation, Outbound, Reason};
 use toolwarden_mcp::compose::quoted;
@@ -18,7 +20,7 @@ use crate::arrival::Arrival;
 use crate::flow::{self, Seen};
 use crate::gateway::Gateway;
 use crate::resolve::{Asked, What, query, text_member};
-use crate::review;
+use crate::{places, review};
 use toolwarden_refusals::{Denial, Refusal};
 
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
@@ -72,7 +74,7 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
     } else {
         Cow::Owned(asked_now.into_owned().with_definition(definition).with_seen(seen))
     };
-    match verdict_on(policy, &query).await? {
+    match verdict_on(gateway, policy, &query).await? {
         Verdict::Deny(why) => Err(refuse(policy, &query, *why)),
         // What is denied whatever was met is denied; everything else waits until somebody knows.
         Verdict::Allow(_) | Verdict::Hold(_) if is_unknown => Err(flow::unknown(policy)),
@@ -89,22 +91,35 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
 
 /// The policy's answer. A large call is decided away from the threads that serve: reading it can take a while, and others
 /// must not wait for that (WORK-1).
-async fn verdict_on(policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, Refusal> {
+async fn verdict_on(gateway: &Gateway, policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, Refusal> {
     if !is_large(query) {
         return Ok(with_links_followed(policy, query));
     }
+    let caller = query.caller.clone();
     let (policy, query) = (policy.clone(), query.clone());
-    elsewhere(move || with_links_followed(&policy, &query)).await
+    elsewhere(gateway, &caller, move || with_links_followed(&policy, &query)).await
 }
 
 pub(crate) fn is_large(query: &Query) -> bool {
     query.call.arguments.as_ref().is_some_and(|arguments| arguments.raw().len() > LARGE)
 }
 
-/// Decides away from the threads that serve.
-pub(crate) async fn elsewhere(decide: impl FnOnce() -> Verdict + Send + 'static) -> Result<Verdict, Refusal> {
+/// Decides away from the threads that serve, a few at a time: what is looked at takes far more memory than its bytes.
+pub(crate) async fn elsewhere(
+    gateway: &Gateway,
+    caller: &Caller,
+    decide: impl FnOnce() -> Verdict + Send + 'static,
+) -> Result<Verdict, Refusal> {
+    let turn = gateway.large.turn(|| identity(caller), sleep(gateway.settings.turn_time)).await;
+    let turn = turn.map_err(|over| places::refuse(gateway, &over))?;
+    let decided = tokio::task::spawn_blocking(move || {
+        let verdict = decide();
+        // Also where nobody waits for the verdict any more, the next one begins only now.
+        drop(turn);
+        verdict
+    });
     // It ended without a word: the gateway is being stopped.
-    tokio::task::spawn_blocking(decide).await.map_err(|_| Refusal::Upstream(Failure::Withdrawn))
+    decided.await.map_err(|_| Refusal::Upstream(Failure::Withdrawn))
 }
 
 /// Decides with what the file system says of the paths a call names at this moment (SELF-1), as `explain` does.

@@ -29,7 +29,7 @@ use crate::runs::Runs;
 use crate::settings::Settings;
 use crate::visible::{Change, announce};
 use crate::watching::Hearing;
-use toolwarden_guard::{Bodies, Closing, Flows, Heads, Limiter, Live, Screens};
+use toolwarden_guard::{Bodies, Closing, Flows, Heads, LargeChecks, Limiter, Live, Screens};
 pub use toolwarden_guard::{Full, Room};
 use toolwarden_pins::Book;
 use toolwarden_review::Desk;
@@ -107,8 +107,10 @@ pub struct Gateway {
     pub limiter: Limiter,
     /// Streams of news by whose they are.
     pub streams: Arc<Heads>,
-    /// Bodies of requests that are being read.
+    /// Requests that are being read or on their way, by what they hold of memory.
     pub bodies: Arc<Bodies>,
+    /// Large calls that are being checked.
+    pub large: LargeChecks,
     pub started: Instant,
     pub closing: Closing,
     pub(crate) desk: Option<Arc<Desk>>,
@@ -150,6 +152,7 @@ impl Gateway {
             limiter,
             streams: Heads::new(parts.settings.most_streams_of_one),
             bodies: Bodies::new(),
+            large: LargeChecks::default(),
             started: Instant::now(),
             closing: Closing::default(),
             states: States::new(&*parts.keyring),

@@ -42,7 +42,7 @@ pub async fn enter(gateway: &Gateway, arrival: &Arrival, call: Option<(&str, &st
     Ok(())
 }
 
-fn refuse(gateway: &Gateway, over: &Over) -> Refusal {
+pub(crate) fn refuse(gateway: &Gateway, over: &Over) -> Refusal {
     let explanation = over.explanation(gateway.live.policy().version());
     Refusal::Denied(Box::new(Denial {
         retry_after: Some(over.retry_after),

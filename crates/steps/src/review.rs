@@ -390,7 +390,7 @@ pub(crate) async fn paid(
             settle(&policy, pending.with_files(files), &payment, now)
         }
     };
-    let verdict = if is_large(&query) { elsewhere(settled).await? } else { settled() };
+    let verdict = if is_large(&query) { elsewhere(gateway, &query.caller, settled).await? } else { settled() };
     match verdict {
         Verdict::Allow(permit) => {
             // Every later step checks by the policy that let it through.

@@ -25,7 +25,10 @@ pub fn locations(places: &Places, workspace: Option<&Path>) -> Result<Locations>
     }
     let user_id = rustix::process::geteuid().as_raw();
     let data_dir = places.data_dir.clone().map(|path| working_directory.join(path));
+    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(variable);
+    let own = below_home("XDG_CONFIG_HOME", ".config").join("git/config");
     Ok(Locations {
+        git_configs: named.map(|path| working_directory.join(path)).chain([own]).collect(),
         config_dir: below_home("XDG_CONFIG_HOME", ".config").join("toolwarden"),
         data_dir: data_dir.unwrap_or_else(|| below_home("XDG_DATA_HOME", ".local/share").join("toolwarden")),
         config: places.config.clone().map(|path| working_directory.join(path)),

@@ -59,12 +59,27 @@ impl fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
-/// Prints an error and says how the program ends.
-pub fn report(error: &anyhow::Error) -> Exit {
+/// An error as scripts read it.
+#[derive(Serialize)]
+struct Failure<'a> {
+    error: &'static str,
+    message: &'a str,
+}
+
+/// Prints an error and says how the program ends. Scripts that read JSON get it there, too.
+pub fn report(error: &anyhow::Error, for_scripts: bool) -> Exit {
     // It may repeat what a file or a server says.
     let said = format!("{error:#}").lines().map(|line| shown(line).into_owned()).collect::<Vec<_>>().join("\n");
     let _ = writeln!(std::io::stderr(), "toolwarden: {said}");
-    if error.downcast_ref::<BadInput>().is_some() { Exit::BadInput } else { Exit::Failed }
+    let (exit, code) = match error.downcast_ref::<BadInput>() {
+        Some(_) => (Exit::BadInput, "bad_input"),
+        None => (Exit::Failed, "failed"),
+    };
+    if for_scripts {
+        // Where it cannot be printed the words and the code say it.
+        let _ = json(&Failure { error: code, message: &said });
+    }
+    exit
 }
 
 /// Prints a value as JSON.

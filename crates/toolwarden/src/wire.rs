@@ -50,7 +50,7 @@ pub fn load_here(desk: &Desk) -> Result<Result<Loaded, Refusal>> {
 }
 
 /// A server that `serve --demo` keeps in memory, as far as it is judged.
-fn demo(name: &str, store: &Records) -> ServerInput {
+pub fn demo(name: &str, store: &Records) -> ServerInput {
     let mut input = ServerInput::new(name, Origin::record(Layer::Config, DEMO), Declared::ByOperator);
     input.launch = Launch::Command { command: "toolwarden".to_owned(), arguments: vec!["demo-server".to_owned()] };
     records::lay_over(store, &mut input);
@@ -117,8 +117,10 @@ pub fn shipped_rules() -> RuleFile {
 }
 
 fn apply_catalog(loaded: &mut Loaded, locations: &Locations, argument: &str) -> Result<()> {
-    catalog::apply(argument, &locations.working_directory, &mut loaded.input)
+    let findings = catalog::apply(argument, &locations.working_directory, &mut loaded.input)
         .map_err(|error| BadInput(error.to_string()))?;
+    let guessed = findings.iter().filter(|finding| finding.code == catalog::GUESSED);
+    guessed.for_each(|finding| output::remark(&finding_text(&finding.of_policy())));
     Ok(())
 }
 

@@ -33,6 +33,7 @@ impl Workspace {
         fs::set_permissions(base.join("data"), Permissions::from_mode(0o700))?;
         let locations = Locations {
             home: base.join("home"),
+            git_configs: Vec::new(),
             config_dir: base.join("config"),
             data_dir: base.join("data"),
             config: None,

@@ -1,9 +1,10 @@
 //! Findings about allowlists, ask lists, blocks and terminal entries.
 
-use toolwarden_core::{Entry, Side, Sourced, name};
+use toolwarden_core::call::{FETCH_TOOL, SHELL_TOOL};
+use toolwarden_core::{BUILTIN_SERVER, Entry, Operation, Side, Sourced, name};
 use toolwarden_policy::servers::{Server, Servers};
 use toolwarden_policy::shell::{self, ShellEntry};
-use toolwarden_policy::{Finding, NarrowEntry, PolicyInput};
+use toolwarden_policy::{Finding, NarrowEntry, PolicyInput, Settings, names_tool};
 
 use super::{is_known_server, nearest};
 
@@ -40,6 +41,7 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     let answered: Vec<Sourced<String>> = input.base.approvers.rules.iter().map(|(entry, _)| entry.clone()).collect();
     check_mcp(&answered);
     check_mcp(&switched_off(input));
+    findings.extend(switched_nowhere(input, servers));
     findings.extend(not_asked(input));
     for file in input.local.here() {
         findings.extend(terminal_list(file.terminal_allowlist.as_deref().unwrap_or_default()));
@@ -56,11 +58,37 @@ pub(super) fn lint(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
     findings
 }
 
-/// The `server:tool` entries of `mcp.tools.disabled`.
+/// The `server:tool` entries of the settings that switch tools off.
 fn switched_off(input: &PolicyInput) -> Vec<Sourced<String>> {
-    let Some(setting) = input.base.settings.get("mcp.tools.disabled") else { return Vec::new() };
-    let texts = setting.value.as_array().into_iter().flatten().filter_map(|value| value.as_str());
-    texts.filter(|text| text.contains(':')).map(|text| Sourced::new(text.to_owned(), setting.origin.clone())).collect()
+    let written = Settings::written_off(&input.base.settings);
+    written.into_iter().filter(|text| text.value.contains(':')).collect()
+}
+
+/// Bare names in those settings that no tool has. Of a server that nobody asked yet nothing can be said, unless a name
+/// is so near to a known one that it is a slip.
+fn switched_nowhere(input: &PolicyInput, servers: &Servers) -> Vec<Finding> {
+    let written = Settings::written_off(&input.base.settings);
+    let own = [SHELL_TOOL, FETCH_TOOL];
+    let known = || upstream(servers).flat_map(|server| server.known_tools().map(move |tool| (&*server.name, tool)));
+    let is_known = |name: &str| {
+        Operation::from_reserved_name(name).is_some()
+            || own.iter().any(|tool| names_tool(name, BUILTIN_SERVER, tool))
+            || known().any(|(server, tool)| names_tool(name, server, tool))
+    };
+    let are_all_listed = upstream(servers).all(|server| server.listed) && upstream(servers).next().is_some();
+    let bare = written.iter().filter(|text| !text.value.contains(':') && !is_known(&text.value));
+    bare.filter_map(|text| {
+        let close = nearest(&text.value, known().map(|(_, tool)| tool).chain(own));
+        let message = format!("`{}` switches nothing off: no known server has such a tool", name::shown(&text.value));
+        let finding = Finding::warning("unknown_tool", text.origin.clone(), message);
+        match close {
+            Some(close) => Some(finding.suggesting(format!("did you mean `{}`?", name::shown(close)))),
+            None => {
+                are_all_listed.then(|| finding.suggesting("write `server:tool`, as `toolwarden tools list` shows it"))
+            }
+        }
+    })
+    .collect()
 }
 
 /// Tools for which a second person is demanded, but only where a call is held: an allowlist or a mode may let it run.
@@ -183,12 +211,14 @@ fn unknown(entry: &Entry, text: &Sourced<String>, servers: &Servers) -> Option<F
     let Side::Name(tool_name) = &entry.tool else { return None };
     let server = upstream().find(|server| server.name.eq_ignore_ascii_case(server_name))?;
     let known = |name: &str| name.eq_ignore_ascii_case(tool_name);
-    if !server.listed || server.known_tools().any(known) {
+    // What is only said of a tool, such as its scope, does not make its server list it.
+    let listed = server.listed_tools();
+    if !server.listed || listed.iter().any(|tool| known(&tool.name)) {
         return None;
     }
     let message = format!("`{}` matches nothing: `{}` lists no such tool", name::shown(&text.value), server.name);
     let finding = Finding::warning("unknown_tool", text.origin.clone(), message);
-    Some(match nearest(tool_name, server.known_tools()) {
+    Some(match nearest(tool_name, listed.iter().map(|tool| tool.name.as_str())) {
         Some(close) => finding.suggesting(format!("did you mean `{}:{close}`?", server.name)),
         None => finding,
     })

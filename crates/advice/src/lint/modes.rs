@@ -58,7 +58,8 @@ fn unknown_names(mode: &ModeInput, servers: &Servers) -> Vec<Finding> {
         let unknown = match server {
             None => true,
             Some(server) => {
-                server.listed && !server.known_tools().any(|name| name.eq_ignore_ascii_case(&tool.value.tool))
+                let is_meant = |name: &str| name.eq_ignore_ascii_case(&tool.value.tool);
+                server.listed && !server.listed_tools().iter().any(|listed| is_meant(&listed.name))
             }
         };
         if unknown {
@@ -105,7 +106,8 @@ fn open_shapes(mode: &ModeInput) -> Vec<Finding> {
     }
     let denies = mode.disallowed_servers.first().map(|server| &server.origin);
     let denies = denies.or_else(|| mode.disallowed_tools.first().map(|tool| &tool.origin));
-    if let Some(origin) = denies.filter(|_| mode.allowed_servers.is_none() && mode.extends.is_none()) {
+    let names_what_it_may = mode.allowed_servers.is_some() || mode.allowed_tools.is_some();
+    if let Some(origin) = denies.filter(|_| !names_what_it_may && mode.extends.is_none()) {
         let message = format!("mode `{}` denies some and permits everything else, also servers added later", mode.slug);
         findings.push(
             Finding::warning("deny_list_on_open_mode", origin.clone(), message)

@@ -4,7 +4,7 @@ use toolwarden_core::{Sourced, name};
 use toolwarden_policy::Finding;
 use toolwarden_policy::input::{Declared, RoleInput};
 use toolwarden_policy::roles::{Pattern, Roles};
-use toolwarden_policy::servers::Servers;
+use toolwarden_policy::servers::{Server, Servers};
 
 pub(super) fn lint(inputs: &[RoleInput], servers: &Servers) -> Vec<Finding> {
     let mut findings = match Roles::compile(inputs) {
@@ -64,6 +64,7 @@ fn matches_nothing(pattern: &Pattern, servers: &Servers) -> bool {
     let told = reachable.iter().all(|server| server.listed);
     let upstream = reachable.iter().any(|server| &*server.name != "builtin");
     let reserved = ["resources/read", "prompts/get", "completion/complete"];
-    let found = reachable.iter().any(|server| server.known_tools().any(|tool| pattern.matches_name(tool)));
+    let of_server = |server: &Server| server.listed_tools().iter().any(|tool| pattern.matches_name(&tool.name));
+    let found = reachable.iter().any(|server| of_server(server));
     told && upstream && !found && !reserved.iter().any(|tool| pattern.matches_name(tool))
 }

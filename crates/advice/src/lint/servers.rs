@@ -10,7 +10,7 @@ use toolwarden_policy::{Finding, PolicyInput};
 use super::nearest;
 
 /// Labels that mean something to the shipped rules (GATE-20).
-const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
+pub const LABELS: [&str; 3] = ["reads_untrusted", "reads_private", "sends_out"];
 
 /// Tools that a finding names.
 const MOST_NAMED: usize = 12;

@@ -1,19 +1,14 @@
 //! The page as text. Everything that comes from callers, tools and servers is hostile: it is shown as it is written,
 //! with what would deceive made visible, and never as markup.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
 use toolwarden_control::{ApprovalView, NarrowedOffer};
 use toolwarden_core::name::{shown, shown_json};
 use toolwarden_core::{AnswerScope, ApprovalState, MachineVerdict};
-use url::form_urlencoded;
 
 use super::PAGE_PATH;
-
-/// Longest text of a form that is read.
-const LONGEST: usize = 16 * 1024;
+use super::form::{NARROWED, Narrowed};
 
 /// How a visitor is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,70 +17,11 @@ pub(super) enum Who {
     Linked,
 }
 
-/// What a form brought.
-#[derive(Default)]
-pub(super) struct Form {
-    pub(super) answer: Option<String>,
-    pub(super) scope: Option<AnswerScope>,
-    /// What a narrowed answer asks for.
-    pub(super) narrowed: Narrowed,
-    pub(super) note: Option<String>,
-    pub(super) mark: Option<String>,
-    pub(super) token: Option<String>,
-    pub(super) next: Option<String>,
-    pub(super) login: Option<String>,
-}
-
-/// A narrowed answer, as the form that offered it says it back.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Narrowed {
-    #[serde(rename = "where")]
-    pub(super) conditions: Vec<String>,
-    pub(super) free: Vec<String>,
-}
-
-/// How the value of a narrowed answer begins.
-const NARROWED: &str = "narrowed:";
-
 /// What the form of a page carries back.
 #[derive(Clone, Copy)]
 pub(super) struct Carried<'a> {
     pub(super) mark: &'a str,
     pub(super) login: Option<&'a str>,
-}
-
-impl Form {
-    pub(super) fn read(body: &[u8]) -> Self {
-        let mut form = Self::default();
-        let mut names = HashSet::new();
-        for (name, value) in form_urlencoded::parse(body) {
-            // What is said twice is said in no form of ours, and nobody knows which was meant.
-            if !names.insert(name.clone().into_owned()) {
-                return Self::default();
-            }
-            let value = Some(value.into_owned()).filter(|value| !value.is_empty() && value.len() <= LONGEST);
-            match &*name {
-                "answer" => form.answer = value,
-                "scope" => form.choose(value.as_deref().unwrap_or_default()),
-                "note" => form.note = value,
-                "mark" => form.mark = value,
-                "token" => form.token = value,
-                "next" => form.next = value,
-                "login" => form.login = value,
-                _ => {}
-            }
-        }
-        form
-    }
-
-    /// What an answer permits; what is none of what was offered is for this call alone.
-    fn choose(&mut self, text: &str) {
-        let narrowed = text.strip_prefix(NARROWED).and_then(|chosen| serde_json::from_str(chosen).ok());
-        match narrowed {
-            Some(narrowed) => (self.scope, self.narrowed) = (Some(AnswerScope::Narrowed), narrowed),
-            None => self.scope = AnswerScope::ALL.into_iter().find(|scope| scope.as_str() == text),
-        }
-    }
 }
 
 /// Text between tags or quotes.
@@ -285,22 +221,5 @@ fn footer(user: &str, who: Who) -> String {
     match who {
         Who::Linked => format!("<footer>This link was given to {}.</footer>\n", told(user)),
         Who::LoggedIn => format!("<footer>You answer as {}.</footer>\n", told(user)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Form;
-
-    #[test]
-    fn review_3_a_form_that_says_something_twice_says_nothing() {
-        let once = Form::read(b"mark=m&answer=deny&note=n");
-        assert_eq!((once.mark.as_deref(), once.answer.as_deref()), (Some("m"), Some("deny")));
-        for body in
-            ["mark=m&answer=deny&answer=approve", "mark=a&mark=b&answer=approve", "mark=m&answer=approve&%61nswer=deny"]
-        {
-            let twice = Form::read(body.as_bytes());
-            assert!(twice.mark.is_none() && twice.answer.is_none(), "{body}");
-        }
     }
 }

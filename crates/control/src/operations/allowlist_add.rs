@@ -3,14 +3,16 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{BUILTIN_SERVER, Entry, FETCH_TOOL, Operation as McpOperation, SHELL_TOOL, Side};
+use toolwarden_policy::NarrowEntry;
 use toolwarden_sources::edit::{self, Added};
 use toolwarden_sources::records::StoredUser;
-use toolwarden_sources::{List, Locations};
+use toolwarden_sources::{List, Locations, nearest};
 
 use super::allowlist_edit::edit_lists;
 use super::explain_again::{Again, explain_again};
 use crate::clerk::blocking;
-use crate::place::{self, Place};
+use crate::naming::{may_be_listed, most_alike};
+use crate::place::{self, Opened, Place};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
 /// The operation.
@@ -97,8 +99,9 @@ impl Operation for AllowlistAdd {
         blocking(move || {
             let opened = place::open_as_seen(&locations, &edited.store, Vec::new())?;
             let again = explain_again(&opened, &locations, &user, list, &request.entry, now);
+            let remark = meant(&opened, &user, &request).or_else(|| odd_argument(&opened, &request));
             let outcome = Outcome::of(edited.outcome, request.entry, again, findings);
-            Ok(Outcome { not_in_force: edited.not_in_force, ..outcome })
+            Ok(Outcome { not_in_force: edited.not_in_force, remark, ..outcome })
         })
         .await
     }
@@ -106,16 +109,16 @@ impl Operation for AllowlistAdd {
 
 impl Outcome {
     fn of(added: Added, asked: String, again: Option<Again>, findings: Vec<Remark>) -> Self {
-        let (outcome, entry, place, remark) = match added {
-            Added::Added { place } => ("added", asked, place, None),
-            Added::AlreadyThere { entry, place } => ("already_there", entry, place, None),
-            Added::CoveredBy { entry, place } => ("covered", entry, place, None),
+        let (outcome, entry, place) = match added {
+            Added::Added { place } => ("added", asked, place),
+            Added::AlreadyThere { entry, place } => ("already_there", entry, place),
+            Added::CoveredBy { entry, place } => ("covered", entry, place),
         };
         Self {
             outcome: outcome.to_owned(),
             entry,
             place,
-            remark,
+            remark: None,
             decision: again.as_ref().map(|again| again.decision.as_str().to_owned()),
             reason: again.as_ref().map(|again| again.reason.to_owned()),
             sentence: again.map(|again| again.sentence),
@@ -123,6 +126,30 @@ impl Outcome {
             not_in_force: None,
         }
     }
+}
+
+/// What an entry for a tool that no known server lists may be meant for.
+fn meant(opened: &Opened, user: &str, request: &Request) -> Option<String> {
+    let entry = NarrowEntry::parse(&request.entry).map(|entry| entry.whole_tool());
+    let entry = entry.ok().or_else(|| Entry::parse(&request.entry).ok()).filter(|_| !request.shell)?;
+    let (Side::Name(server), Side::Name(tool)) = (&entry.server, &entry.tool) else { return None };
+    let servers = &opened.loaded.input.servers;
+    let called = (server.as_str(), tool.as_str());
+    let close = most_alike(servers, Some(user), called).filter(|_| !may_be_listed(servers, called))?;
+    Some(format!("warning: no known server lists `{}`; did you mean `{close}`?", shown(&request.entry)))
+}
+
+/// An argument that the tool's schema does not have: a misspelt one lets nothing run.
+fn odd_argument(opened: &Opened, request: &Request) -> Option<String> {
+    let entry = NarrowEntry::parse(&request.entry).ok()?;
+    let Entry { server: Side::Name(server), tool: Side::Name(tool) } = entry.whole_tool() else { return None };
+    let found = opened.policy.servers().get(&server)?.tool(&tool)?;
+    let schema = found.definition.as_ref()?.input_schema.as_ref()?;
+    let unknown = entry.unknown_arguments(schema).into_iter().next()?;
+    let known: Vec<&str> = schema.get("properties")?.as_object()?.keys().map(String::as_str).collect();
+    let close = nearest(&unknown, &known).map(|close| format!("; did you mean `{}`?", shown(close)));
+    let (server, tool) = (shown(&server), shown(&tool));
+    Some(format!("warning: `{server}:{tool}` has no argument `{}`{}", shown(&unknown), close.unwrap_or_default()))
 }
 
 /// Entries that are well-formed but could never do what they seem to (MODE-4, SHELL-1).

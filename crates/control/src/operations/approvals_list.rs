@@ -57,9 +57,9 @@ impl Operation for ApprovalsList {
         };
         let limit = request.limit.unwrap_or(LIMIT).min(MOST);
         let after = request.after.as_deref().map(page_of).transpose()?;
-        if let Some(feed) =
-            clerk.parts.feed.as_ref().filter(|_| states.contains(&ApprovalState::Held) || states.is_empty())
-        {
+        let waits = states.contains(&ApprovalState::Held) || states.is_empty();
+        // Whoever looked before and asks again follows what comes; one look hears of nothing that is held later.
+        if let Some(feed) = clerk.parts.feed.as_ref().filter(|_| waits && request.since.is_some()) {
             feed.bells().attendance.looked(clerk.parts.clock.now());
         }
         // Before looking: what moves in between is looked at again.
@@ -71,7 +71,8 @@ impl Operation for ApprovalsList {
         let mut found = clerk.state()?.approvals(&filter).await?;
         found.approvals.retain(|approval| actor.sees_held(&approval.call));
         let next = found.next.map(|(held, id)| format!("{held}.{id}"));
-        let approvals = found.approvals.into_iter().map(ApprovalView::from).collect();
+        let offered = |approval| ApprovalView::from(approval).offered_to(actor);
+        let approvals = found.approvals.into_iter().map(offered).collect();
         Ok(Outcome { approvals, unreadable: found.unreadable, next, version })
     }
 }

@@ -34,11 +34,12 @@ impl Operation for ApprovalsShow {
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<ApprovalView, ControlError> {
         let approval = find(clerk, actor, &request.id).await?;
-        let is_open = approval.state == ApprovalState::Held && may_be_narrowed(&approval.call);
+        let may_add = actor.may_add_for(approval.call.caller.user.as_deref());
+        let is_open = approval.state == ApprovalState::Held && may_be_narrowed(&approval.call) && may_add;
         let narrowed = if request.narrowed && is_open { suggest(clerk, actor, &approval).await? } else { Vec::new() };
         // Only told to people: where it cannot be looked up, the call can be answered all the same.
         let followed = clerk.state()?.is_followed(&approval.id).await.unwrap_or_default();
-        Ok(ApprovalView { narrowed, followed, ..approval.into() })
+        Ok(ApprovalView { narrowed, followed, ..ApprovalView::from(approval).offered_to(actor) })
     }
 }
 

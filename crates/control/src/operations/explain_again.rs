@@ -71,7 +71,9 @@ pub(super) fn explain(
     let caller = if user == locations.user { Caller::local_person(user) } else { Caller::person(user) };
     let called = (call.requested_operation() == Operation::CallTool).then_some((PinKind::Tool, &*call.tool));
     let changes = opened.changes_of(&call.server);
-    let definition = pins.map(|pins| pins.definition(called, changes)).unwrap_or_default();
+    // A tool that nobody ever listed is judged as if its server had always had it (CORE-6).
+    let seen = |pins: &ServerPins| called.filter(|(kind, name)| pins.has_seen(*kind, name));
+    let definition = pins.map(|pins| pins.definition(seen(pins), changes)).unwrap_or_default();
     let transport = Transport::new(Door::Explain, locations.workspace_root());
     let query = transport.query(Arc::new(caller), call, now).with_definition(definition).without_arguments();
     let files = lookup::files(&opened.policy, &query);

@@ -6,8 +6,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{ActingToken, Entry, Grant, GrantClaims, Side, token};
+use toolwarden_policy::NarrowEntry;
 
 use super::grants_list::GrantView;
+use super::tools_set::unknown_tool;
+use crate::editing::not_there;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -55,7 +58,12 @@ impl Operation for GrantsIssue {
         if request.calls.is_some_and(|calls| calls == 0 || calls > MOST_CALLS) {
             return Err(ControlError::BadInput(format!("a grant is for 1 to {MOST_CALLS} calls")));
         }
-        issue(clerk, actor, "grants_issue", claims, request.calls, expires_at).await
+        // Files that cannot be read are said elsewhere: a grant is for a name.
+        let opened = clerk.opened((*clerk.records().await?).clone()).await.ok();
+        let name = format!("{}:{}", claims.server, claims.tool.as_deref().unwrap_or("*"));
+        let odd = opened.and_then(|opened| unknown_tool(&opened, &name, "is of use"));
+        let issued = issue(clerk, actor, "grants_issue", claims, request.calls, expires_at).await?;
+        Ok(GrantView { findings: odd.into_iter().collect(), ..issued })
     }
 }
 
@@ -81,6 +89,13 @@ pub(super) async fn issue(
 
 /// What is asked for, checked: whose calls, and that this one may speak for them.
 async fn claims(clerk: &Clerk, actor: &Actor, request: &Request) -> Result<GrantClaims, ControlError> {
+    if NarrowEntry::is_meant(&request.entry) {
+        return Err(ControlError::BadInput(
+            "a grant takes no conditions on arguments: it is for server:tool, or server:*. Such an entry can be allowed for \
+             good, with `toolwarden allow`"
+                .to_owned(),
+        ));
+    }
     let entry = Entry::parse(&request.entry)
         .map_err(|fault| ControlError::BadInput(format!("`{}`: {fault}", shown(&request.entry))))?;
     let (Side::Name(server), tool) = (entry.server, entry.tool) else {
@@ -113,11 +128,21 @@ async fn claims(clerk: &Clerk, actor: &Actor, request: &Request) -> Result<Grant
             None => claims.user = Some(clerk.whom(actor)),
         }
     }
+    must_be_a_token(clerk, &claims).await?;
     refuse_own(clerk, &claims).await?;
     if claims.token.is_none() && claims.user.is_none() && claims.run.is_none() {
         claims.user = Some(clerk.whom(actor));
     }
     Ok(claims)
+}
+
+/// A grant for a token that nobody has would be for no call.
+async fn must_be_a_token(clerk: &Clerk, claims: &GrantClaims) -> Result<(), ControlError> {
+    let Some(id) = &claims.token else { return Ok(()) };
+    match clerk.state()?.token_of(id).await? {
+        Some(_) => Ok(()),
+        None => Err(not_there(format!("there is no token `{}`", shown(id)), "see `toolwarden tokens list`")),
+    }
 }
 
 /// Refuses a grant for a token of the credential that issues it. It would not count (SELF-5); say so at once.

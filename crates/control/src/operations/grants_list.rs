@@ -5,7 +5,7 @@ use toolwarden_core::name::shown;
 use toolwarden_core::{Grant, GrantClaims};
 
 use super::Nothing;
-use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
+use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
 /// The operation.
 #[derive(Debug)]
@@ -21,6 +21,9 @@ pub struct GrantView {
     pub expires_at: String,
     pub calls_left: Option<u64>,
     pub revoked: bool,
+    /// What is odd about it, said as it is issued.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Remark>,
 }
 
 impl From<Grant> for GrantView {
@@ -32,6 +35,7 @@ impl From<Grant> for GrantView {
             expires_at: grant.expires_at.to_string(),
             calls_left: grant.calls_left,
             revoked: grant.revoked_at.is_some(),
+            findings: Vec::new(),
         }
     }
 }

@@ -79,7 +79,7 @@ impl Operation for ServersAdd {
                 }
                 if content.is_some_and(|content| !is_switch_only(content)) && !replace {
                     let message =
-                        format!("there is a server `{}` already; say that it is to be replaced", shown(&full));
+                        format!("there is a server `{}` already; `--replace` puts this one in its place", shown(&full));
                     return Err(ControlError::BadInput(message));
                 }
                 // A server that was switched off under this name stays off.

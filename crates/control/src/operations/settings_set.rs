@@ -95,15 +95,27 @@ fn check_key(key: &str) -> Result<(), ControlError> {
 /// Settings that switch tools, besides those that tools ask for.
 const SWITCHES: &str = "mcp.tools.disabled";
 
-/// Refuses a key that nothing would read, and a value that its reader could not. A name of one's own is remarked on where
-/// no tool asks for it yet.
+/// What auto-review waits for, where the config has none.
+async fn without_classifier(clerk: &Clerk) -> Result<Option<Remark>, ControlError> {
+    let (locations, store) = (clerk.parts.locations.clone(), clerk.records().await?);
+    let opened = blocking(move || place::open(&locations, &[], &store)).await?;
+    Ok(opened.loaded.config.classifier.is_none().then(|| {
+        let message =
+            "no classifier is configured, so a person is asked as before; add [classifier] to toolwarden.toml";
+        Remark::warning("no_classifier", AUTO_REVIEW, message.to_owned())
+    }))
+}
+
+/// Refuses a key that nothing would read, and a value that its reader could not. What can be set and does nothing yet (a
+/// name of one's own that no tool asks for, a switch that names no tool) is said by what `lint` then finds.
 async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<Option<Remark>, ControlError> {
     let tool = key.strip_prefix("mcp.tool.").and_then(|rest| rest.strip_suffix(".enabled"));
     if tool.is_some_and(|tool| !tool.is_empty()) {
         return if matches!(value, Some(Value::Bool(_))) { Ok(None) } else { Err(wants(key, "true or false")) };
     }
     match (key, value) {
-        (AUTO_REVIEW, Some(Value::Bool(_))) => return Ok(None),
+        (AUTO_REVIEW, Some(Value::Bool(true))) => return without_classifier(clerk).await,
+        (AUTO_REVIEW, Some(Value::Bool(false))) => return Ok(None),
         (AUTO_REVIEW, _) => return Err(wants(key, "true or false")),
         (SWITCHES, Some(Value::Array(names))) if names.iter().all(Value::is_string) => return Ok(None),
         (SWITCHES, _) => return Err(wants(key, "a list of names, such as [\"server:tool\"]")),
@@ -126,13 +138,7 @@ async fn check_known(clerk: &Clerk, key: &str, value: Option<&Value>) -> Result<
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if is_ours => "`toolwarden settings get` lists those there are".to_owned(),
             // A name of one's own: a tool may ask for it later, with `requires_setting`.
-            None => {
-                let message = format!(
-                    "nothing reads the setting `{}` yet: a tool asks for it with `requires_setting`",
-                    shown(&key)
-                );
-                return Ok(Some(Remark::warning("unused_setting", &format!("setting `{}`", shown(&key)), message)));
-            }
+            None => return Ok(None),
         };
         Err(ControlError::BadInput(format!("nothing reads the setting `{}`; {hint}", shown(&key))))
     })

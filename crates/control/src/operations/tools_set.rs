@@ -80,7 +80,7 @@ impl Operation for ToolsSet {
                 Ok((!kept.says_nothing()).then_some(content))
             })
             .await?;
-        done.findings.extend(unknown(&before, &tool));
+        done.findings.extend(unknown_tool(&before, &tool, "counts"));
         let own = label(&spot);
         let mut still_off_by: Vec<String> =
             if request.enabled == Some(true) { offs(&before, &tool) } else { Vec::new() };
@@ -105,8 +105,8 @@ pub(super) fn as_registered(opened: &Opened, written: &str) -> String {
     format!("{}:{tool}", same.map_or(server, |known| &known.name))
 }
 
-/// A name that no server is known to have may be a slip, and a switch for it switches nothing.
-fn unknown(opened: &Opened, tool: &str) -> Option<Remark> {
+/// A name that no server is known to have may be a slip, and what is said of it does nothing.
+pub(super) fn unknown_tool(opened: &Opened, tool: &str, does: &str) -> Option<Remark> {
     let (server, name) = tool.split_once(':').map_or((None, tool), |(server, name)| (Some(server), name));
     let is_builtin = matches!(server, None | Some(BUILTIN_SERVER)) && [SHELL_TOOL, FETCH_TOOL].contains(&name);
     let mut servers = opened.loaded.input.servers.iter().filter(|known| server.is_none_or(|of| known.name == of));
@@ -118,7 +118,7 @@ fn unknown(opened: &Opened, tool: &str) -> Option<Remark> {
     if opened.is_blind || is_builtin || server == Some("*") || servers.any(may_have) {
         return None;
     }
-    let message = format!("no server is known to have `{}`: it counts once one has", shown(tool));
+    let message = format!("no server is known to have `{}`: it {does} once one has", shown(tool));
     Some(Remark::warning("unknown_tool", "tools", message))
 }
 

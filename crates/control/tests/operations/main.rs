@@ -163,6 +163,7 @@ async fn office_with(engine: Engine, records: bool) -> Office {
     let data_dir = home.join("data");
     let user_id = std::fs::metadata(&home).map(|found| std::os::unix::fs::MetadataExt::uid(&found)).unwrap_or_default();
     let locations = Locations {
+        git_configs: Vec::new(),
         config_dir: home.join("config"),
         data_dir: data_dir.clone(),
         config: None,

@@ -116,6 +116,19 @@ async fn an_unknown_mode_opens_nothing() {
 }
 
 #[tokio::test]
+async fn mode_8_what_an_address_says_beside_a_mode_ends_the_request() {
+    let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
+    for path in ["/mcp?x=1;mode=m", "/mcp/notes?x=1&amp;mode=m", "/mcp/notes?session=1&mode=m", "/sse?modem=m"] {
+        for method in [Method::POST, Method::GET, Method::DELETE] {
+            let (status, said) = text(serve_request(&house.gateway, request(method, path, HELLO)).await).await;
+            assert!(status == StatusCode::BAD_REQUEST && said.contains("`mode=SLUG`"), "{path}: {status} {said}");
+        }
+    }
+    assert!(open(&house, "/mcp/notes?mode=m").await.is_some());
+    assert!(open(&house, "/mcp/notes?").await.is_some());
+}
+
+#[tokio::test]
 async fn cursors_of_another_list_or_caller_are_refused() {
     let Some(house) = House::build(&open_policy()).await else { unreachable!("the gateway is built") };
     let Some(session) = open(&house, "/mcp").await else { unreachable!("a session opens") };

@@ -286,6 +286,7 @@ pub(super) async fn walk(house: &House, caller: Caller, scope: Scope, speech: Sp
         session: (speech == Speech::Legacy).then_some(session),
         version: if speech == Speech::Legacy { Version::LATEST_LEGACY } else { Version::LATEST_MODERN },
         course: Course::default(),
+        room: None,
     };
     match handle(&house.gateway, arrival).await {
         Answer::Message(reply) => String::from_utf8_lossy(&reply.body).into_owned(),

@@ -220,6 +220,7 @@ pub(super) async fn say(house: &House, session: &Arc<ClientSession>, text: &str)
         session: Some(session.clone()),
         version: Version::LATEST_LEGACY,
         course: Course::default(),
+        room: None,
     };
     handle(&house.gateway, arrival).await
 }

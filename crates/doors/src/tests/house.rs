@@ -339,6 +339,7 @@ fn classifier(
 /// A data directory of its own.
 fn locations(directory: &Path) -> Option<Locations> {
     Some(Locations {
+        git_configs: Vec::new(),
         home: directory.to_path_buf(),
         config_dir: directory.join("config"),
         data_dir: directory.join("data"),

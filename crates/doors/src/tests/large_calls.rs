@@ -3,11 +3,12 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 use toolwarden_conversations::Scope;
 
-use super::doors::{Speech, walk};
+use super::doors::{Speech, open_session, post_in_session, walk};
 use super::held::{ASKING, answer, approval_id, house, reason, text};
 use super::house::{Given, House, ada};
 use super::recorder::Speaks;
@@ -88,4 +89,50 @@ fn work_1_a_large_held_call_is_decided_again_away_from_the_threads_that_serve() 
         assert!(taken.await.is_ok_and(|is_released| is_released));
         assert_eq!(house.recorder.calls().len(), 1);
     });
+}
+
+#[tokio::test]
+async fn work_1_large_calls_wait_for_a_turn_and_hold_their_room_until_they_have_left() {
+    let house = house(&Given { allowlist: &["notes:*"], ..ASKING }, Speaks::Both).await;
+    let session = open_session(&house).await;
+    let large = text(Speech::Legacy, &format!(r#"{{"items":[{}0]}}"#, r#"{"n":1},"#.repeat(100_000)), "");
+    let turn = || house.gateway.large.turn(|| "others".to_owned(), std::future::pending());
+    let mut turns = vec![turn().await.ok(), turn().await.ok()];
+    assert_eq!(house.gateway.large.running(), 2);
+    let first = Box::pin(post_in_session(&house, &session, &large));
+    // Small calls pass by; they need no turn.
+    let small = Box::pin(call(&house, r#"{"n":1}"#));
+    let Either::Right((said, mut first)) = select(first, small).await else {
+        unreachable!("a large call took no turn");
+    };
+    assert!(reason(&said).starts_with("ran"), "{said}");
+    assert_eq!(house.recorder.calls().len(), 1, "the large call waits");
+    // What was read takes its room as long as the call has not left.
+    let (bytes, values) = house.gateway.bodies.in_progress();
+    assert!(bytes > 700_000 && values > 200_000, "{bytes} {values}");
+    let others: Vec<String> =
+        (8..40).map(|number| large.replacen("\"id\":7", &format!("\"id\":{number}"), 1)).collect();
+    let mut refused = 0;
+    let mut waiting = Vec::new();
+    for other in &others {
+        let mut next = Box::pin(post_in_session(&house, &session, other));
+        match next.as_mut().now_or_never() {
+            Some(response) => refused += usize::from(response.status() == http::StatusCode::TOO_MANY_REQUESTS),
+            None => waiting.push(next),
+        }
+    }
+    assert!(refused > 10 && waiting.len() > 3, "{refused} refused, {} wait", waiting.len());
+    turns.clear();
+    assert!((&mut first).await.status().is_success());
+    for waits in waiting {
+        assert!(waits.await.status().is_success());
+    }
+    drop(first);
+    assert_eq!(house.gateway.large.running(), 0);
+    let is_free = async {
+        while house.gateway.bodies.in_progress() != (0, 0) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(10), is_free).await.is_ok(), "room is given back");
 }

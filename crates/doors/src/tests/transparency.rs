@@ -1,22 +1,38 @@
 //! What passes, passes as it was written: arguments to the server, results to the client.
 
-use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
+use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::doors::{ENTRANCES, SPEECHES, send};
 use super::house::{Given, House};
 
-/// JSON as people and programs write it: odd numbers, all of Unicode, escapes, white space, depth.
-fn json() -> impl Strategy<Value = String> {
-    let number = prop_oneof![
-        any::<i64>().prop_map(|number| number.to_string()),
+/// Numbers in any spelling, of any size: nobody checks those of results.
+fn odd() -> BoxedStrategy<String> {
+    prop_oneof![
         "-?(0|[1-9][0-9]{0,40})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?",
         Just("12345678901234567890123".to_owned()),
+        exact(),
+    ]
+    .boxed()
+}
+
+/// Numbers in any spelling whose value 64 bits hold: arguments with others fit no schema (WORK-2).
+fn exact() -> BoxedStrategy<String> {
+    prop_oneof![
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<f64>().prop_filter_map("JSON has no infinity", |number| number.is_finite().then(|| number.to_string())),
+        "-?(0|[1-9][0-9]{0,11})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?",
+        Just("18446744073709551615".to_owned()),
         Just("1e2".to_owned()),
         Just("-0".to_owned()),
         Just("1.0".to_owned()),
-    ];
+    ]
+    .boxed()
+}
+
+/// JSON as people and programs write it: odd numbers, all of Unicode, escapes, white space, depth.
+fn json(number: BoxedStrategy<String>) -> impl Strategy<Value = String> {
     let text = prop_oneof![
         any::<String>().prop_map(|text| serde_json::Value::from(text).to_string()),
         Just(r#""\u0041\ud83d\ude00\/\b""#.to_owned()),
@@ -42,7 +58,7 @@ async fn arguments_and_results_pass_byte_for_byte() {
     let Some(house) = House::build(&given).await else { unreachable!("the gateway is built") };
     let mut runner = TestRunner::deterministic();
     for case in 0..60 {
-        let trees = (json().new_tree(&mut runner), json().new_tree(&mut runner));
+        let trees = (json(exact()).new_tree(&mut runner), json(odd()).new_tree(&mut runner));
         let (Ok(arguments), Ok(result)) = trees else { continue };
         let arguments = format!("{{\"x\":{}, \"vendor\" :1E5}}", arguments.current());
         let structured = result.current();

@@ -36,6 +36,7 @@ const FRACTION: &str = "is a number with a fraction: rules compare integers only
 const BEYOND: &str = "is an integer beyond 64 bits: rules cannot compare it";
 const NO_TEXT: &str = "is a list or an object where the rule expects a single value";
 const NO_MEMBERS: &str = "is a single value where the rule looks inside it";
+const A_LIST: &str = "is a list where the rule looks for a member by its name";
 const TOO_MANY: &str = "holds more values than rules look at";
 const TOO_DEEP: &str = "is nested deeper than rules look";
 const TWICE: &str = "is named twice";
@@ -159,6 +160,10 @@ fn flatten(
     if !is_whole && !places.below.is_empty() {
         return unfit(pointer, NO_MEMBERS);
     }
+    // A server may take the object in a list for the object a rule means.
+    if value.kind() == Kind::Array && !places.below.keys().all(|name| is_index(name)) {
+        return unfit(pointer, A_LIST);
+    }
     if !any && !places.is_named && places.below.is_empty() {
         return Ok(());
     }
@@ -189,6 +194,11 @@ fn flatten(
             Ok(())
         }
     }
+}
+
+/// Whether a part of a pointer can name an item of a list.
+fn is_index(name: &str) -> bool {
+    name == "0" || (!name.starts_with('0') && !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

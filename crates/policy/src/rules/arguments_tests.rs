@@ -156,6 +156,54 @@ fn work_2_a_text_a_rule_needs_and_cannot_have_is_a_deny() {
 }
 
 #[test]
+fn work_2_a_list_where_a_rule_means_an_object_is_a_deny() {
+    let over =
+        |pointer: &str| format!("context.args.hasTag(\"{pointer}\") && context.args.getTag(\"{pointer}\") == \"5000\"");
+    for (pointer, arguments) in [
+        ("/a/b", r#"{"a":[{"b":5000}]}"#),
+        ("/a/b", r#"{"a":[]}"#),
+        ("/a/b", r#"{"a":[[{"b":5000}]]}"#),
+        ("/a/b/c", r#"{"a":{"b":[{"c":5000}]}}"#),
+        ("/a/b/c", r#"{"a":[{"b":{"c":5000}}]}"#),
+        ("/a/b", r#"[{"a":{"b":5000}}]"#),
+        ("/a", r#"[{"a":5000}]"#),
+        // Parts that are no index, whatever they look like.
+        ("/a/-", r#"{"a":[5000]}"#),
+        ("/a/00", r#"{"a":[5000]}"#),
+        ("/a/1e0", r#"{"a":[1,5000]}"#),
+        ("/a/+1", r#"{"a":[1,5000]}"#),
+        ("/a/", r#"{"a":[5000]}"#),
+        ("/a/0/b", r#"{"a":[[{"b":5000}]]}"#),
+    ] {
+        for effect in EFFECTS {
+            for condition in
+                [over(pointer), format!("context.args.hasTag(\"{pointer}\")"), format!("!({})", over(pointer))]
+            {
+                let found = outcome(&condition, effect, arguments);
+                assert_eq!(found, Outcome::Because(Reason::RuleError), "{effect} {condition} {arguments}");
+            }
+        }
+    }
+    for (pointer, arguments, is_found) in [
+        ("/a/b", r#"{"a":{"b":5000}}"#, true),
+        ("/a/0", r#"{"a":[5000]}"#, true),
+        ("/a/10/b", r#"{"a":[0,1,2,3,4,5,6,7,8,9,{"b":5e3}]}"#, true),
+        ("/a/0", r#"{"a":{"0":5000}}"#, true),
+        // What is not there is absent.
+        ("/a/b", r#"{"a":{}}"#, false),
+        ("/a/b", r#"{"c":[{"b":5000}]}"#, false),
+        ("/a/1", r#"{"a":[5000]}"#, false),
+        ("/a/0/b", r#"{"a":[{"c":5000}]}"#, false),
+    ] {
+        let expected = if is_found { Outcome::Because(Reason::RuleForbid) } else { Outcome::Pass };
+        assert_eq!(outcome(&over(pointer), "forbid", arguments), expected, "{pointer} {arguments}");
+    }
+    // A rule on the list itself beside one on a member of it cannot both be meant.
+    let both = format!("({}) || ({})", over("/a/0"), over("/a/b"));
+    assert_eq!(outcome(&both, "forbid", r#"{"a":[{"b":5000}]}"#), Outcome::Because(Reason::RuleError));
+}
+
+#[test]
 fn work_2_the_deny_names_the_rule_and_the_argument() {
     let rules = rules(
         "permit (principal, action, resource);\n@id(\"other\") forbid (principal, action, resource) when { context.arguments has x };\n@id(\"limit\")\nforbid (principal, action, resource) when { context.arguments has pay.sum && context.arguments.pay.sum > 10 };",

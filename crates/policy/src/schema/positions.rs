@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jsonschema::Draft;
 use serde_json::{Map, Value};
 
 /// Keywords that hold one schema.
@@ -53,6 +54,7 @@ pub(super) fn places(root: &Value) -> Result<BTreeSet<String>, String> {
         if !place.is_empty() && members.get("$id").is_some_and(Value::is_string) {
             return Err(format!("`$id` at `#{place}`: schemas within a schema must not have one"));
         }
+        dialect(members, &place)?;
         for (keyword, _, inner) in inside(members) {
             open.push(format!("{place}/{inner}"));
             let _ = keyword;
@@ -61,6 +63,14 @@ pub(super) fn places(root: &Value) -> Result<BTreeSet<String>, String> {
     }
     circle(root, &found)?;
     Ok(found)
+}
+
+/// A dialect nobody knows may be one without rules: the library takes a schema that names itself as its own, by an empty
+/// name, too, and then checks nothing.
+fn dialect(members: &Map<String, Value>, place: &str) -> Result<(), String> {
+    let Some(dialect) = members.get("$schema") else { return Ok(()) };
+    let is_known = dialect.as_str().is_some_and(|name| Draft::from_schema_uri(name) != Draft::Unknown);
+    if is_known { Ok(()) } else { Err(format!("`$schema` at `#{place}` names no dialect that is known")) }
 }
 
 /// The schemas in a schema: the keyword, whether they look at the same value, and where they stand.

@@ -6,6 +6,7 @@ mod edges;
 mod kit;
 mod modes;
 mod own_files;
+mod own_files_together;
 mod owners;
 mod reviewed;
 mod roles;

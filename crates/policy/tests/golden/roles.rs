@@ -208,6 +208,12 @@ fn gate_9_a_switched_off_tool_is_off_for_everyone() {
         ("mcp.tools.disabled", serde_json::json!(["gw:web.FETCH"])),
         ("mcp.tool.web.fetch.enabled", serde_json::json!(false)),
         ("mcp.tool.gw:web.fetch.enabled", serde_json::json!(false)),
+        // As the tool is called behind the common door, and as people write it.
+        ("mcp.tools.disabled", serde_json::json!(["gw__web.fetch"])),
+        ("mcp.tools.disabled", serde_json::json!(["GW__web_fetch"])),
+        ("mcp.tools.disabled", serde_json::json!(["gw.web.fetch"])),
+        ("mcp.tool.gw.web.fetch.enabled", serde_json::json!(false)),
+        ("mcp.tool.gw__web.fetch.enabled", serde_json::json!(false)),
     ] {
         let mut input = policy();
         input.base.settings.insert(key.to_owned(), Sourced::new(value, origin(toolwarden_core::Layer::Config)));

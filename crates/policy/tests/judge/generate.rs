@@ -85,6 +85,7 @@ pub fn world_from(tape: &mut Tape<'_>) -> World {
     let servers = servers(&mut tape.section(1300));
     let rules = rules(&mut tape.section(60), &servers);
     let base = BaseInput {
+        git_configs: Vec::new(),
         auto_run: auto_run(&mut tape.section(32)),
         admin: admin(&mut tape.section(74)),
         modes: modes(&mut tape.section(4 * 64)),
@@ -200,10 +201,13 @@ fn settings(tape: &mut Tape<'_>) -> BTreeMap<String, Sourced<serde_json::Value>>
         settings.insert(key.to_owned(), Sourced::new(value, here()));
     };
     if tape.chance(30) {
-        let names = tape.some(15, &["db:get", "api.call", "GET", "Web:Db.Read", "builtin:shell.run", "resources/read"]);
+        let names = tape
+            .some(15, &["db:get", "api.call", "GET", "Web:Db.Read", "builtin:shell.run", "resources/read", "DB__get"]);
         set("mcp.tools.disabled", serde_json::json!(names));
     }
-    for key in ["mcp.tool.db.read.enabled", "mcp.tool.WEB.FETCH.enabled", "mcp.tool.db:get.enabled"] {
+    for key in
+        ["mcp.tool.db.read.enabled", "mcp.tool.WEB.FETCH.enabled", "mcp.tool.db:get.enabled", "mcp.tool.Db.get.enabled"]
+    {
         if tape.chance(10) {
             let value = tape.chance(60);
             set(key, serde_json::json!(!value));

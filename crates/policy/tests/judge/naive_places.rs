@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::naive::Case;
 use crate::naive_self::{begins_with_changing_verb, is_us, text_changes_us, words_run_us};
-use crate::naive_shell;
+use crate::naive_shell::{self, program};
 
 /// Whether any text of the arguments, keys included, names a place or runs us.
 pub fn changes_us(case: &Case<'_>) -> bool {
@@ -12,7 +12,70 @@ pub fn changes_us(case: &Case<'_>) -> bool {
     let mut lists = Vec::new();
     collect(&case.arguments, &mut texts, &mut lists);
     let runs = lists.iter().any(|words| (0..words.len()).any(|at| words.get(at..).is_some_and(words_run_us)));
-    runs || texts.iter().any(|text| names_a_place(text, case) || runs_us(text, case)) || starts_us(&case.arguments)
+    let mut together = Vec::new();
+    put_together(&case.arguments, "", &mut together);
+    // Only paths that end in a place count: directories above one are given to every tool.
+    let names: Vec<String> = case
+        .input
+        .base
+        .protected_paths
+        .iter()
+        .filter_map(|path| path.file_name())
+        .map(|name| name.to_string_lossy().to_lowercase())
+        .collect();
+    together.retain(|path: &String| names.iter().any(|name| path.to_lowercase().contains(name)));
+    let own = case.query.workspace().map(|path| path.to_string_lossy().into_owned());
+    let mut bases = vec![own.clone()];
+    bases.extend(values(&case.arguments).iter().filter_map(|text| above(text, own.as_deref(), case)).map(Some));
+    let from = |base: Option<&str>| {
+        texts.iter().any(|text| names_a_place(text, base, case) || runs_us(text, base, case))
+            || together.iter().any(|path| names_a_place(path, base, case))
+    };
+    runs || bases.iter().any(|base| from(base.as_deref())) || starts_us(&case.arguments)
+}
+
+/// Texts that are no keys.
+fn values(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(values).collect(),
+        Value::Object(members) => members.values().flat_map(values).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// The directory above the workspace that a text is: relative names may be seen from there.
+fn above(text: &str, own: Option<&str>, case: &Case<'_>) -> Option<String> {
+    let own = own?.to_lowercase();
+    let lower = text.to_lowercase();
+    let home = case.input.base.home.as_ref().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_path =
+        lower.starts_with(['/', '.']) || lower == "~" || lower.starts_with("~/") || lower.starts_with("$home");
+    let whole = absolute(&lower, &home, Some(&own));
+    let is_above = whole != own && (whole.is_empty() || whole == "/" || own.starts_with(&format!("{whole}/")));
+    (is_path && is_above).then_some(whole)
+}
+
+/// Paths that lists of names, keys of trees, and two members of one object make together.
+fn put_together(value: &Value, keys: &str, paths: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => {
+            let names: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            paths.extend(names.filter(|names| names.len() > 1).map(|names| names.join("/")));
+            items.iter().for_each(|item| put_together(item, keys, paths));
+        }
+        Value::Object(members) => {
+            let texts: Vec<&str> = members.values().filter_map(Value::as_str).collect();
+            paths.extend(texts.iter().flat_map(|first| texts.iter().map(move |second| format!("{first}/{second}"))));
+            for (key, member) in members {
+                let keys = format!("{keys}/{key}");
+                let starts = keys.match_indices('/').filter_map(|(at, _)| keys.get(at.saturating_add(1)..));
+                paths.extend(starts.filter(|path| path.contains('/')).map(str::to_owned));
+                put_together(member, &keys, paths);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn collect(value: &Value, texts: &mut Vec<String>, lists: &mut Vec<Vec<String>>) {
@@ -51,7 +114,7 @@ fn starts_us(value: &Value) -> bool {
 }
 
 /// A command line, looked at where it has one of our names in it.
-fn runs_us(text: &str, case: &Case<'_>) -> bool {
+fn runs_us(text: &str, from: Option<&str>, case: &Case<'_>) -> bool {
     let base = &case.input.base;
     let names =
         base.protected_paths.iter().flat_map(|path| path.iter()).map(|name| name.to_string_lossy().to_lowercase());
@@ -59,18 +122,62 @@ fn runs_us(text: &str, case: &Case<'_>) -> bool {
     let hinted =
         names.filter(|name| name.starts_with('.') || name.contains("toolwarden")).any(|name| lower.contains(&name));
     let at_home = lower.contains('~') || lower.contains("$home") || lower.contains("${home");
-    let here = case.query.workspace().unwrap_or(std::path::Path::new("/")).to_path_buf();
-    (hinted || at_home) && text_changes_us(text, &here, case)
+    let here = std::path::PathBuf::from(from.unwrap_or("/"));
+    let begins = |part: &str| part.split_whitespace().next().is_some_and(|word| PROGRAMS.contains(&program(word)));
+    let is_line = text.len() <= 2_048 && text.split([';', '|', '&', '(', '{', '\n', '`']).any(begins);
+    // A line that names nothing of ours is looked at only where something else in the arguments does, or leaves its directory.
+    let sent = case.arguments.to_string().to_lowercase();
+    let marks = [
+        " ..",
+        "=..",
+        "\"..",
+        "~",
+        "$home",
+        "${home",
+        "toolwarden",
+        "/home",
+        "\"home",
+        "/ann",
+        "\"ann",
+        ".config",
+        "dev/",
+        "proc/",
+        "/.config",
+        "\"/*",
+        "\"file:",
+    ];
+    let is_line = is_line && marks.iter().any(|mark| sent.contains(mark));
+    (hinted || at_home || is_line) && text_changes_us(text, &here, case)
 }
 
-fn names_a_place(text: &str, case: &Case<'_>) -> bool {
+/// Programs of the generated texts that read, write or run others.
+const PROGRAMS: [&str; 17] = [
+    "toolwarden",
+    "rm",
+    "find",
+    "cd",
+    "sudo",
+    "env",
+    "nohup",
+    "xargs",
+    "bash",
+    "sh",
+    "eval",
+    "npm",
+    "cat",
+    "ls",
+    "grep",
+    "echo",
+    "cp",
+];
+
+fn names_a_place(text: &str, here: Option<&str>, case: &Case<'_>) -> bool {
     let base = &case.input.base;
     let home = base.home.as_ref().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
-    let here = case.query.workspace().map(|path| path.to_string_lossy().into_owned());
     let is_workspace = base.workspaces.iter().any(|root| std::path::Path::new(text) == root);
     base.protected_paths.iter().any(|place| {
         let place = place.to_string_lossy().to_lowercase();
-        forms(text).iter().any(|form| is_it(form, &place, &home, here.as_deref(), is_workspace))
+        forms(text).iter().any(|form| is_it(form, &place, &home, here, is_workspace))
     })
 }
 

@@ -93,11 +93,22 @@ fn is_switched_off(case: &Case<'_>) -> bool {
     case.input.base.settings.iter().any(|(key, value)| {
         if key == "mcp.tools.disabled" {
             let names = value.value.as_array().map(Vec::as_slice).unwrap_or_default();
-            return names.iter().filter_map(|name| name.as_str()).any(|name| same(name, tool) || same(name, &full));
+            return names.iter().filter_map(|name| name.as_str()).any(|name| names_it(name, server, tool, &full));
         }
         let name = key.strip_prefix("mcp.tool.").and_then(|rest| rest.strip_suffix(".enabled"));
-        name.is_some_and(|name| same(name, tool) || same(name, &full)) && value.value == serde_json::Value::Bool(false)
+        name.is_some_and(|name| names_it(name, server, tool, &full)) && value.value == serde_json::Value::Bool(false)
     })
+}
+
+/// By `server:tool`, by name, or as `server__tool` and `server.tool` are written.
+fn names_it(written: &str, server: &str, tool: &str, full: &str) -> bool {
+    let parts = |text: &str| -> Vec<String> {
+        let is_between = |character: char| !character.is_ascii_alphanumeric() && character != '-';
+        text.split(is_between).filter(|part| !part.is_empty()).map(str::to_ascii_lowercase).collect()
+    };
+    let is_word = !written.contains(':') && (written.contains("__") || written.contains('.'));
+    let both = [parts(server), parts(tool)].concat();
+    same(written, tool) || same(written, full) || (is_word && parts(written) == both)
 }
 
 /// A domain in any writing; where nobody can tell the host, no domain can be ruled out.

@@ -8,11 +8,15 @@ use std::path::{Path, PathBuf};
 
 use toolwarden_core::{Layer, Origin, name};
 use toolwarden_policy::input::{Declared, PolicyInput, ServerInput, ToolDefinition};
+use toolwarden_policy::missing_input_schema;
 
 use crate::files::{self, FileError};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::report::{Reading, Report};
-use crate::tree::{Format, LARGEST_FILE, Node, Value};
+use crate::tree::{Format, LARGEST_FILE, Node, Place, Value};
+
+/// A file that names no server was taken for one's tools.
+pub const GUESSED: &str = "guessed_server";
 
 /// Definitions by server; the key is none where the file names no server.
 pub type Catalog = BTreeMap<Option<String>, Vec<ToolDefinition>>;
@@ -86,7 +90,7 @@ fn read_tool(report: &mut Report, node: &Node) -> Option<ToolDefinition> {
         report.warning(name_node.place, "invalid_name", format!("invalid tool name `{}`: {fault}", name::shown(&tool)));
     }
     let description = node.get("description").and_then(|node| report.text("description", node));
-    let input_schema = node.get("inputSchema").map(|schema| {
+    let input_schema = node.get("inputSchema").map_or_else(missing_input_schema, |schema| {
         report.table("inputSchema", schema);
         schema.to_json()
     });
@@ -94,7 +98,7 @@ fn read_tool(report: &mut Report, node: &Node) -> Option<ToolDefinition> {
         report.table("outputSchema", schema);
         schema.to_json()
     });
-    Some(ToolDefinition { name: tool, description, input_schema, output_schema })
+    Some(ToolDefinition { name: tool, description, input_schema: Some(input_schema), output_schema })
 }
 
 /// Puts the tools of a `--catalog` argument (`SERVER=FILE` or `FILE`) into the judge's input. A server
@@ -108,13 +112,21 @@ pub fn apply(argument: &str, base: &Path, input: &mut PolicyInput) -> Result<Vec
     let bytes = files::read(&path, LARGEST_FILE)
         .map_err(|error| CatalogError::File { path: label.clone(), error })?
         .ok_or_else(|| CatalogError::Missing(label.clone()))?;
-    let reading = read_bytes(&label, &bytes);
+    let mut reading = read_bytes(&label, &bytes);
     if reading.broken {
         return Err(CatalogError::Broken(reading.findings));
     }
     for (server, tools) in reading.value {
-        let server = server.or_else(|| named.clone()).or_else(|| guess(&path, input));
-        let server = server.ok_or_else(|| CatalogError::NoServer(label.clone()))?;
+        let server = match server.or_else(|| named.clone()) {
+            Some(server) => server,
+            None => {
+                let (server, is_certain) = guess(&path, input).ok_or_else(|| CatalogError::NoServer(label.clone()))?;
+                if !is_certain {
+                    reading.findings.push(guessed(&label, &server));
+                }
+                server
+            }
+        };
         if !input.servers.iter().any(|known| known.name == server) {
             input.servers.push(named_on_the_command_line(&server, &label));
         }
@@ -123,6 +135,13 @@ pub fn apply(argument: &str, base: &Path, input: &mut PolicyInput) -> Result<Vec
         }
     }
     Ok(reading.findings)
+}
+
+/// Whoever meant another server must hear whose tools these became.
+fn guessed(label: &str, server: &str) -> Finding {
+    let (place, name) = (Place { line: 0, column: 0 }, name::shown(server));
+    let message = format!("taken as the tools of `{name}`; `--catalog SERVER={label}` says whose they are");
+    Finding::at(Severity::Warning, GUESSED, label.into(), place, message)
 }
 
 fn named_on_the_command_line(name: &str, label: &str) -> ServerInput {
@@ -138,16 +157,16 @@ fn split_argument(argument: &str, base: &Path) -> (Option<String>, PathBuf) {
     }
 }
 
-/// The file's stem where it is a server's name, else the only server there is, else the stem where no
+/// The file's stem where it is a server's name, which is certain; else the only server there is, else the stem where no
 /// server is configured at all.
-fn guess(path: &Path, input: &PolicyInput) -> Option<String> {
+fn guess(path: &Path, input: &PolicyInput) -> Option<(String, bool)> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     if input.servers.iter().any(|server| server.name == stem) {
-        return Some(stem.to_owned());
+        return Some((stem.to_owned(), true));
     }
     match input.servers.as_slice() {
-        [only] => Some(only.name.clone()),
-        [] => name::check(stem).ok().map(|()| stem.to_owned()),
+        [only] => Some((only.name.clone(), false)),
+        [] => name::check(stem).ok().map(|()| (stem.to_owned(), false)),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! Any error makes the whole file broken (PERM-3).
 
 mod access;
+mod addresses;
 pub mod audit;
 mod auto_run;
 mod classifier;
@@ -122,6 +123,7 @@ pub fn read_bytes(path: &str, standing: Standing, bytes: &[u8]) -> Reading<Confi
             _ => report.unread(key),
         }
     }
+    access::refuse_misplaced(&mut report, &config);
     for server in &mut config.servers {
         server.screening.patterns.extend(config.patterns.iter().cloned());
     }

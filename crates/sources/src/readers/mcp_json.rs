@@ -63,7 +63,25 @@ pub(super) fn restricts(key: &str, value: &Node) -> bool {
     // A list of tools is a list of those that may be used, unless it says all.
     let is_every = |items: &[Node]| items.iter().any(|item| matches!(&item.value, Value::String(text) if text == "*"));
     let names_tools = joined == "tools" && !matches!(&value.value, Value::List(items) if is_every(items));
-    !is_grant && (names_tools || has(RESTRICTING) || has(REFUSING) || RESTRICTIONS.iter().any(is_like))
+    !is_grant
+        && (names_tools
+            || has(RESTRICTING)
+            || has(REFUSING)
+            || RESTRICTIONS.iter().any(is_like)
+            || holds_a_restriction(value))
+}
+
+/// Whether a table below an unknown key restricts something: `"tool_configuration": {"enabled": false}`. Values that say
+/// what happens anyway restrict nothing.
+fn holds_a_restriction(value: &Node) -> bool {
+    match &value.value {
+        Value::Table(entries) => entries.iter().any(|(key, value)| {
+            let without_effect = if key.text.eq_ignore_ascii_case("enabled") { Unless::True } else { Unless::False };
+            !without_effect.covers(value) && restricts(&key.text, value)
+        }),
+        Value::List(items) => items.iter().any(holds_a_restriction),
+        _ => false,
+    }
 }
 
 /// The words of a key in any style, in small letters.

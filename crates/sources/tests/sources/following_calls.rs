@@ -1,5 +1,6 @@
 //! SELF-1 for every kind of call, and the bound on what is looked up (WORK-1).
 
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
@@ -32,6 +33,22 @@ fn self_1_every_kind_of_call_is_followed_to_keys() -> Outcome {
     let approves = "{\"name\": \"p\", \"arguments\": {\"x\": \"toolwarden approvals approve abc\"}}";
     assert_eq!(judged(Operation::GetPrompt, approves), Reason::CannotBeHeld);
     assert_eq!(judged(Operation::GetPrompt, "{\"name\": \"p\"}"), Reason::NeverHeld);
+    Ok(())
+}
+
+#[test]
+fn shell_3_configurations_that_the_environment_names_count() -> Outcome {
+    let mut home = home()?;
+    fs::create_dir_all(home.path("work/.git/objects"))?;
+    home.write("work/.git/HEAD", "ref: refs/heads/main\n")?;
+    home.write("elsewhere/git/config", "[core]\n\thooksPath = hk\n")?;
+    home.write("work/hk/x", "")?;
+    let line = "echo x > hk/pre-commit";
+    let decided = |judge: &Judge| judge.judged(Call::shell(line, None)).0;
+    home.locations.git_configs = vec![home.path("elsewhere/git/config")];
+    let judge = Judge::new(home)?;
+    assert_eq!(decided(&judge), Decision::Hold);
+    assert_eq!(judge.judged(Call::shell("echo x > other", None)).0, Decision::Allow);
     Ok(())
 }
 

@@ -31,6 +31,7 @@ impl Home {
         }
         fs::set_permissions(base.join("data"), Permissions::from_mode(0o700))?;
         let locations = Locations {
+            git_configs: Vec::new(),
             home: base.join("home"),
             config_dir: base.join("config"),
             data_dir: base.join("data"),

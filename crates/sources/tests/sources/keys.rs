@@ -243,6 +243,11 @@ fn self_6_an_unknown_restricting_key_of_a_clients_file_turns_off_what_it_is_abou
         ("requiredRole", "\"admin\""),
         ("safeMode", "true"),
         ("hiddenTools", "[]"),
+        ("tool_configuration", r#"{"enabled": false}"#),
+        ("toolConfiguration", r#"{"allowed_tools": ["read"]}"#),
+        ("tool_configuration", r#"{"enabled": true, "options": [{"denyTools": ["rm"]}]}"#),
+        ("x-client", r#"{"a": {"b": {"readOnly": true}}}"#),
+        ("settings", r#"{"tools": ["read"]}"#),
     ];
     let harmless = [
         ("color", "1"),
@@ -255,6 +260,9 @@ fn self_6_an_unknown_restricting_key_of_a_clients_file_turns_off_what_it_is_abou
         ("trust", "true"),
         ("autoApproveTools", "[]"),
         ("alwaysAllowReadOnly", "true"),
+        ("tool_configuration", r#"{"enabled": true}"#),
+        ("settings", r#"{"color": "red", "readOnly": false}"#),
+        ("metadata", r#"{"authors": [{"name": "x"}], "trust": true}"#),
     ];
     for file in [".cursor/mcp.json", ".roo/mcp.json", ".mcp.json", ".vscode/mcp.json"] {
         let servers = if file.starts_with(".vscode") { "servers" } else { "mcpServers" };
@@ -454,6 +462,10 @@ fn self_6_a_restriction_that_nobody_could_have_meant_is_refused() -> Outcome {
         "[settings]\n\"MCP.tools.disabled\" = [\"danger\"]",
         "[settings]\n\"mcp.server.rec.enabled\" = false",
         "[settings]\n\"mcp.servers.disabled\" = [\"rec\"]",
+        "[settings]\n\"gateway.hold\" = \"wait\"",
+        "[settings.gateway]\nhold = \"wait\"",
+        "[settings]\n\"Servers.up.disabled_tools\" = [\"held\"]",
+        "[settings]\nroles = [\"x\"]",
         "[gateway]\nmethods = [\"Tools/Call\"]",
         "[gateway]\nmethods = [\"*\"]",
         "[gateway]\nmethods = [\"resources/subscribe\"]",

@@ -9,8 +9,8 @@ use toolwarden_core::ApprovalState;
 
 use super::{Feed, State};
 
-/// So long after somebody looked at what waits, they count as watching.
-const LOOKED: Duration = Duration::from_secs(60);
+/// So long after somebody who follows what waits looked at it again, they count as watching.
+const LOOKED: Duration = Duration::from_secs(15);
 
 /// Who watches here.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Attendance {
         Attending(self.watching.clone())
     }
 
-    /// Somebody looked at what waits.
+    /// Somebody who follows what waits looked at it again.
     pub fn looked(&self, now: Timestamp) {
         self.looked.store(now.as_second(), Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 #[test]
-fn somebody_watches_as_long_as_they_are_there_and_a_minute_after_they_looked() {
+fn somebody_watches_as_long_as_they_are_there_and_for_a_moment_after_they_looked() {
     let attendance = Attendance::default();
     assert!(!attendance.is_watched(at(1_000)));
     let (one, two) = (attendance.attend(), attendance.attend());
@@ -19,5 +19,5 @@ fn somebody_watches_as_long_as_they_are_there_and_a_minute_after_they_looked() {
     drop(two);
     assert!(!attendance.is_watched(at(1_000)));
     attendance.looked(at(1_000));
-    assert!(attendance.is_watched(at(1_060)) && !attendance.is_watched(at(1_061)));
+    assert!(attendance.is_watched(at(1_015)) && !attendance.is_watched(at(1_016)));
 }

@@ -66,8 +66,8 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     let policy_arguments = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
     let desk = Desk::open(places, arguments.workspace.as_deref())?;
     // Why there are none, where there should be some, is the store's own check.
-    let store = desk.records().unwrap_or_default();
-    let (mut checks, loaded) = policy::check(&locations, &policy_arguments, &store);
+    let known = desk.records_and_own().unwrap_or_default();
+    let (mut checks, loaded) = policy::check(&locations, &policy_arguments, &known);
     checks.extend(files::check(&locations));
     checks.extend(record::check(&locations));
     checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations, &desk)));

@@ -1,17 +1,22 @@
 //! `explain`: what would happen to a call, and why.
 
+mod answered;
+
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_advice::LABELS;
+use toolwarden_control::most_alike;
 use toolwarden_control::operations::{Nothing, TokensList};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
 use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason, Standing};
 use toolwarden_pins as pins;
-use toolwarden_policy::{Definition, Explanation, Query, RuleRef, Transport, decide, nearest_miss};
-use toolwarden_sources::{Locations, lookup, misspelt, nearest};
+use toolwarden_policy::{Definition, Explanation, Query, RuleRef, Transport, Verdict, decide, nearest_miss};
+use toolwarden_sources::{Locations, lookup};
 
 use crate::clerk::Desk;
 use crate::environment;
@@ -20,7 +25,10 @@ use crate::wire::{self, House};
 use toolwarden_cli::{ExplainArguments, Places};
 
 pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
+    check_places(places)?;
     let house = wire::with_seen_tools(wire::open(places, &arguments.policy)?)?;
+    check_labels(&house, &arguments.seen)?;
+    check_catalogs(&house, arguments)?;
     let caller = Arc::new(match &arguments.as_token {
         Some(id) => bearer(places, &house, id, arguments)?,
         None => caller(&house, arguments),
@@ -30,13 +38,67 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     let query = query.with_definition(definition).with_files(files);
     let verdict = decide(&house.policy, &query);
     let explanation = verdict.explanation();
-    let answer = Answer::new(&house, &query, explanation);
+    let mut answer = Answer::new(&house, &query, explanation);
+    if let Verdict::Hold(pending) = &verdict {
+        let desk = Desk::open(places, arguments.policy.workspace.as_deref())?;
+        answer.notes = answered::notes(&desk, &house.policy, &query, pending);
+    }
     if arguments.format.json {
         output::json(&answer)?;
     } else {
         output::text(&answer.text(&query, explanation))?;
     }
     Ok(explanation.decision.into())
+}
+
+/// Nothing was decided in a directory that is not there: whoever names one means another.
+fn check_places(places: &Places) -> Result<()> {
+    match places.data_dir.as_ref().filter(|path| !path.is_dir()) {
+        Some(missing) => Err(BadInput(format!("--data-dir {}: no such directory", missing.display())).into()),
+        None => Ok(()),
+    }
+}
+
+/// A label that nothing carries is met by nobody, so that no rule would speak of it.
+fn check_labels(house: &House, seen: &[String]) -> Result<()> {
+    let servers = &house.loaded.input.servers;
+    let of_tools = servers.iter().flat_map(|server| server.tools.values()).flat_map(|tool| &tool.labels);
+    let of_servers = servers.iter().flat_map(|server| &server.labels);
+    let mut known: Vec<&str> = of_servers.chain(of_tools).map(String::as_str).chain(LABELS).collect();
+    known.sort_unstable();
+    known.dedup();
+    match seen.iter().find(|label| !known.contains(&label.as_str())) {
+        Some(label) => {
+            let known = known.join(", ");
+            Err(BadInput(format!("--seen {}: no such label; there are {known}", shown(label))).into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// A catalog that names no server, and whose file is called like none that is configured, may be of any: where it was not
+/// taken for the server that is asked about, it would say nothing of the call.
+fn check_catalogs(house: &House, arguments: &ExplainArguments) -> Result<()> {
+    let Some((server, _)) = arguments.target.as_deref().and_then(|target| target.split_once(':')) else {
+        return Ok(());
+    };
+    let known = &house.loaded.input.servers;
+    if known.iter().any(|one| one.name == server && one.catalog.is_some()) {
+        return Ok(());
+    }
+    let is_configured = |name: &str| house.loaded.definitions.iter().any(|one| one.input.name == name);
+    let is_anybodys = |file: &&String| {
+        let stem = Path::new(file.as_str()).file_stem().and_then(|stem| stem.to_str());
+        !file.contains('=') && !stem.is_some_and(is_configured)
+    };
+    match arguments.policy.catalog.iter().find(is_anybodys) {
+        Some(file) => {
+            let (server, file) = (shown(server), shown(file));
+            Err(BadInput(format!("--catalog {file} has no tools of `{server}`: write `--catalog {server}={file}`"))
+                .into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// How the definition of what is called stands (GATE-12).
@@ -46,7 +108,16 @@ fn definition(house: &House, query: &Query) -> Result<Definition> {
         return Ok(Definition::default());
     }
     let changes = changes_of(house, &query.call.server);
-    Ok(pins::standing(&house.locations, &query.call.server, called(&query.call), changes)?)
+    let seen = pins::read(&house.locations, &query.call.server)?;
+    // A tool that nobody ever listed is judged as if its server had always had it (CORE-6).
+    let called = called(&query.call).filter(|(kind, name)| seen.has_seen(*kind, name) || is_listed(house, query));
+    Ok(seen.definition(called, changes))
+}
+
+fn is_listed(house: &House, query: &Query) -> bool {
+    let server = house.loaded.input.servers.iter().find(|one| *one.name == *query.call.server);
+    let mut tools = server.into_iter().flat_map(|server| server.catalog.iter().flatten());
+    tools.any(|tool| tool.name.eq_ignore_ascii_case(&query.call.tool))
 }
 
 /// What of its server's definitions a call depends on.
@@ -145,6 +216,8 @@ struct Answer {
     /// The known server or tool that an unknown name may mean.
     did_you_mean: Option<String>,
     valid_until: Option<String>,
+    /// What people said of such a call, which the decision leaves out.
+    notes: Vec<String>,
     trace: Vec<Step>,
     policy_version: u64,
 }
@@ -208,8 +281,9 @@ impl Answer {
             nearest: nearest
                 .map(|miss| Nearest { text: miss.text, source: miss.rule.map(|rule| rule.origin.to_string()) }),
             unknown: explanation.is_unknown(),
-            did_you_mean: known_name(house, query).filter(|_| explanation.is_unknown()),
+            did_you_mean: explanation.is_unknown().then(|| known_name(house, query)).flatten(),
             valid_until: explanation.valid_until.map(|time| time.to_string()),
+            notes: Vec::new(),
             trace,
             policy_version: explanation.policy_version,
         }
@@ -234,6 +308,7 @@ impl Answer {
             let place = nearest.source.as_ref().map(|source| format!("  at {source}")).unwrap_or_default();
             line("nearest", &format!("{}{place}", nearest.text));
         }
+        self.notes.iter().for_each(|note| line("note", note));
         if self.unknown && matches!(query.call.kind, CallKind::Mcp { .. }) {
             let hint = self.did_you_mean.as_ref().map(|known| format!("; did you mean {known}?")).unwrap_or_default();
             line("unknown", &format!("no known server lists this tool, so this is what would happen if one did{hint}"));
@@ -270,17 +345,8 @@ impl Answer {
 
 /// The known `SERVER:TOOL` or server that an unknown name is most like.
 fn known_name(house: &House, query: &Query) -> Option<String> {
-    let (server, tool) = (&*query.call.server, &*query.call.tool);
-    let user = query.caller.user.as_deref();
-    let visible =
-        || house.loaded.input.servers.iter().filter(|one| one.owner.as_deref().is_none_or(|owner| Some(owner) == user));
-    let Some(found) = visible().find(|one| one.name == server) else {
-        let names: Vec<&str> = visible().map(|one| one.name.as_str()).collect();
-        return misspelt(server, &names).map(|name| format!("{}:{}", shown(name), shown(tool)));
-    };
-    let tools: Vec<&str> = found.catalog.iter().flatten().map(|definition| definition.name.as_str()).collect();
-    let name = misspelt(tool, &tools).or_else(|| nearest(tool, &tools))?;
-    Some(format!("{}:{}", shown(server), shown(name)))
+    let called = (&*query.call.server, &*query.call.tool);
+    most_alike(&house.loaded.input.servers, query.caller.user.as_deref(), called)
 }
 
 fn subject(query: &Query) -> String {

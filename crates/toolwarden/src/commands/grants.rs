@@ -8,7 +8,7 @@ use toolwarden_core::name::shown;
 
 use crate::clerk::Desk;
 use crate::environment;
-use crate::output::{self, Exit};
+use crate::output::{self, Exit, remark_text};
 use crate::table::{self, Cell, Last};
 
 pub fn run(places: &Places, command: &GrantsCommand) -> Result<Exit> {
@@ -26,6 +26,7 @@ pub fn run(places: &Places, command: &GrantsCommand) -> Result<Exit> {
                 note: arguments.note.clone(),
             };
             let grant = desk.ask::<GrantsIssue>(request)?;
+            grant.findings.iter().for_each(|finding| output::remark(&remark_text(finding)));
             if arguments.format.json {
                 output::json(&grant)?;
             } else {

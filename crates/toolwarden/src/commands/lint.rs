@@ -7,7 +7,7 @@ use toolwarden_core::{Layer, Origin};
 use toolwarden_pins as pins;
 use toolwarden_policy::{Finding, PolicyInput, Severity};
 use toolwarden_sources::readers::{config, permissions, roomodes};
-use toolwarden_sources::{ConfigFile, Loaded, Locations, Refusal, SourceKind, WebhookSection, check_file};
+use toolwarden_sources::{ConfigFile, Loaded, Locations, Refusal, SourceKind, SourceState, WebhookSection, check_file};
 
 use crate::clerk::Desk;
 use crate::output::{self, BadInput, Exit, FindingOut, finding_text};
@@ -33,6 +33,7 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
             let _ = pins::fill(desk.locations(), &mut loaded.input);
             let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
             findings.extend(at_start(&loaded));
+            findings.extend(not_trusted(&loaded, &findings)?);
             Ok(findings)
         }
         Err(Refusal::Faults { findings, .. }) => {
@@ -40,6 +41,18 @@ pub(super) fn here(places: &Places, arguments: &PolicyArguments) -> Result<Vec<F
         }
         Err(refusal @ Refusal::Untrusted { .. }) => Err(BadInput(refusal.to_string()).into()),
     }
+}
+
+/// What is wrong with files of the workspace as they are now, which do not count before somebody trusts them.
+fn not_trusted(loaded: &Loaded, known: &[Finding]) -> Result<Vec<Finding>> {
+    let waits = |state: SourceState| matches!(state, SourceState::Untrusted | SourceState::Changed);
+    let waiting = loaded.sources.iter().filter(|source| waits(source.state) && source.path.is_file());
+    let paths: Vec<PathBuf> = waiting.map(|source| source.path.clone()).collect();
+    let mut findings = of_files(&paths)?;
+    let is_known =
+        |finding: &Finding| known.iter().any(|one| one.code == finding.code && one.message == finding.message);
+    findings.retain(|finding| !is_known(finding));
+    Ok(findings)
 }
 
 /// Schemas that cannot be used, of tools that servers listed to a gateway, for `doctor`.

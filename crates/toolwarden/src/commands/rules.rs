@@ -82,7 +82,11 @@ fn check(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format: F
         }
     }
     let findings = match Rules::compile(&rule_files) {
-        Ok(rules) => rules.validate(&Servers::compile(&loaded.input.servers)),
+        Ok(rules) => {
+            let mut findings = rules.validate(&Servers::compile(&loaded.input.servers));
+            findings.extend(toolwarden_advice::annotations(&rules));
+            findings
+        }
         Err(findings) => findings,
     };
     super::lint::print(&findings, format)

@@ -11,7 +11,7 @@ use toolwarden_core::{Bearer, Claims};
 
 use crate::clerk::Desk;
 use crate::environment;
-use crate::output::{self, Colour, Exit};
+use crate::output::{self, BadInput, Colour, Exit};
 use crate::table::{self, Cell, Last};
 use toolwarden_cli::{IssueArguments, Places, TokensCommand};
 
@@ -53,6 +53,10 @@ fn issue(desk: &Desk, arguments: &IssueArguments) -> Result<()> {
     let place = desk.place();
     let base = place.working_directory.clone().unwrap_or_default();
     let absolute = |path: &PathBuf| base.join(path);
+    let workspace = arguments.workspace.as_ref().map(absolute);
+    if let Some(missing) = workspace.as_ref().filter(|path| !path.is_dir()) {
+        return Err(BadInput(format!("--workspace {}: no such directory", missing.display())).into());
+    }
     let issued = desk.ask::<TokensIssue>(Request {
         place,
         person: arguments.person,
@@ -66,7 +70,7 @@ fn issue(desk: &Desk, arguments: &IssueArguments) -> Result<()> {
         session: arguments.session.clone(),
         modes: arguments.modes.clone(),
         task_tools: arguments.task_tools.clone(),
-        workspace: arguments.workspace.as_ref().map(absolute),
+        workspace,
         rights: arguments.rights.clone(),
         may_answer: arguments.may_answer,
         expires_at: arguments.expires.map(|expires| expires.after(now)),

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use toolwarden_control::operations::trust_add::Request;
+use toolwarden_control::operations::trust_add::{Outcome, Request};
 use toolwarden_control::operations::trust_list::Trusted;
 use toolwarden_control::operations::{Nothing, TrustAdd, TrustList, TrustRemove};
 use toolwarden_core::name::shown;
+use toolwarden_sources::{Finding, check_file};
 
 use crate::clerk::{Desk, warn_of_server};
-use crate::output::{self, Exit, remark_text};
+use crate::output::{self, Exit, finding_text, remark_text};
 use toolwarden_cli::{Places, TrustArguments};
 
 #[derive(Serialize)]
@@ -31,7 +32,10 @@ pub fn run(places: &Places, arguments: &TrustArguments) -> Result<Exit> {
 fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit> {
     let trusted = desk.ask::<TrustAdd>(Request { place: desk.place(), directory: directory.to_path_buf() })?;
     trusted.findings.iter().for_each(|finding| output::remark(&remark_text(finding)));
-    let exit = warn_of_server(trusted.not_in_force.as_deref());
+    let exit = match warn_of_server(trusted.not_in_force.as_deref()) {
+        Exit::Done if is_unusable(&trusted) => Exit::Failed,
+        exit => exit,
+    };
     if arguments.format.json {
         output::json(&Trusted { directory: trusted.directory, files: trusted.files })?;
         return Ok(exit);
@@ -49,6 +53,24 @@ fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit
         )?;
     }
     Ok(exit)
+}
+
+/// Says which of the files cannot be read as what they are: trusted, they still grant nothing.
+fn is_unusable(trusted: &Outcome) -> bool {
+    let mut is_unusable = false;
+    for file in &trusted.files {
+        let errors: Vec<_> =
+            check_file(&Path::new(&trusted.directory).join(file)).into_iter().filter(Finding::is_error).collect();
+        errors.iter().for_each(|finding| output::remark(&finding_text(&finding.of_policy())));
+        if !errors.is_empty() {
+            output::remark(&format!(
+                "{} has faults: what is wrong in it grants nothing until it is mended",
+                shown(file)
+            ));
+            is_unusable = true;
+        }
+    }
+    is_unusable
 }
 
 fn remove(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit> {

@@ -2,12 +2,12 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
 use crate::house::House;
-use crate::server::Server;
+use crate::server::{Server, eventually};
 
 const CONFIG: &str = "home/.config/toolwarden/toolwarden.toml";
 
@@ -75,8 +75,20 @@ fn a_running_server_says_whether_anybody_hears_of_held_calls() {
     write("two");
     let log = house.read("server.log");
     assert_eq!(log.matches("nobody hears of it").count(), 1, "said once: {log}");
-    // Whoever looks at what waits counts as watching for a while.
-    house.run(&["approvals", "list"]);
+    // One look hears of nothing that is held later.
+    assert_eq!(house.run(&["approvals", "list"]).code, 0);
+    assert!(server.page("/readyz").contains("nobody hears of them"), "{}", server.page("/readyz"));
+    complains(&house, "held calls: warning", &["nobody hears of it"]);
+    // Whoever follows what waits counts as watching.
+    let watching = Command::new(program)
+        .args(["approvals", "watch", "--json"])
+        .current_dir(house.path("space"))
+        .env_clear()
+        .env("HOME", house.path("home"))
+        .stdout(Stdio::null())
+        .spawn();
+    assert!(eventually(|| server.page("/readyz").contains("somebody hears of them")));
+    assert!(watching.is_ok_and(|mut child| child.kill().is_ok() && child.wait().is_ok()));
     assert!(server.page("/readyz").contains("somebody hears of them"), "{}", server.page("/readyz"));
     let (_, complaints) = examine(&house);
     assert!(!complaints.iter().any(|line| line.starts_with("held calls")), "{complaints:?}");

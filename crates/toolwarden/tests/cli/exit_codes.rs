@@ -27,6 +27,7 @@ const MISTAKES: &[(&str, i32)] = &[
     ("completions nosuch", 2),
     // Bad input.
     ("explain gw:x --args {", 2),
+    ("explain gw:x --seen nosuch", 2),
     ("allow bad", 2),
     ("allow --shell *", 2),
     ("disallow bad", 2),
@@ -68,6 +69,7 @@ const MISTAKES: &[(&str, i32)] = &[
     ("tokens issue --role nosuch", 2),
     ("tokens rotate nosuch", 2),
     ("tokens revoke nosuch", 2),
+    ("grants issue gw:x --calls 1 --token nosuch", 2),
     ("grants revoke nosuch", 2),
     ("approvals show nosuch", 2),
     ("approvals approve nosuch", 2),
@@ -77,7 +79,9 @@ const MISTAKES: &[(&str, i32)] = &[
     ("stdio --server nosuch", 2),
     // Files and directories that are not there.
     ("explain gw:x --workspace /nosuch", 2),
+    ("tokens issue --person --workspace /nosuch", 2),
     ("explain gw:x --catalog /nosuch", 2),
+    ("explain gw:x --data-dir /nosuch", 2),
     ("explain gw:x --config /nosuch.toml", 2),
     ("allow gw:x --config /nosuch.toml", 2),
     ("lint /nosuch.toml", 2),

@@ -90,10 +90,16 @@ fn review_3_a_link_shows_the_call_and_its_form_answers_it_once() {
     let wide = format!("{}&scope=tool", approve(&mark(&page)));
     // As a browser sends it.
     let own = format!("Origin: http://{0}\r\nReferer: http://{0}{path}\r\n", server.address());
-    let (status, done) = open(&server, "POST", &path, &own, &wide);
+    for refused in [wide, format!("{}&scope=bogus", approve(&mark(&page))), format!("{}&note=x", approve(&mark(&page)))]
+    {
+        let (status, page) = open(&server, "POST", &path, &own, &refused);
+        assert!(status == "422" && state(&house, &id) == "held", "{page}");
+    }
+    let (status, done) = open(&server, "POST", &path, &own, &approve(&mark(&page)));
     assert!(status == "200" && done.contains("approved (once) by bob"), "{done}");
     assert!(house.run(&["allowlist"]).out.find("write_note").is_none());
-    let (_, again) = open(&server, "POST", &path, "", &format!("mark={}&answer=deny", mark(&page)));
+    let (status, again) = open(&server, "POST", &path, "", &format!("mark={}&answer=deny", mark(&page)));
+    assert_eq!(status, "409");
     assert!(again.contains("was approved by bob") && state(&house, &id) == "approved", "{again}");
     assert!(call(&server, "<script>alert(1)</script> \u{202e}mine").contains("wrote plan"));
     assert!(eventually(|| state(&house, &id) == "succeeded"));
@@ -131,8 +137,8 @@ fn review_4_rules_on_approvers_count_for_links_and_pages_too() {
     assert_eq!(house.run(&["approvals", "link", &id, "--user", "eve", "--group", "ops"]).code, 0);
     let path = link(&house, &id, "bob");
     let shown = mark(&look(&server, &path, "").1);
-    let (_, lacking) = open(&server, "POST", &path, "", &format!("mark={shown}&answer=approve"));
-    assert!(lacking.contains("needs a note") && state(&house, &id) == "held", "{lacking}");
+    let (status, lacking) = open(&server, "POST", &path, "", &format!("mark={shown}&answer=approve"));
+    assert!(status == "403" && lacking.contains("needs a note") && state(&house, &id) == "held", "{lacking}");
     open(&server, "POST", &path, "", &approve(&shown));
     assert_eq!(state(&house, &id), "approved");
     let late = house.run(&["approvals", "link", &id, "--user", "bob"]);
@@ -162,6 +168,8 @@ fn review_3_whoever_logs_in_at_the_page_answers_with_the_rights_of_their_token()
     }
     let (status, page) = log_in(&bob, &id);
     assert!(status == "200" && page.contains("You answer as bob") && page.contains("May this be called"), "{page}");
+    // Bob's right is for answers; the lists of whoever called are not his.
+    assert!(!page.contains("value=\"tool\"") && !page.contains("narrowed:"), "{page}");
     // Nothing that other ports of this machine would be sent, and not the token itself.
     assert!(!page.to_lowercase().contains("set-cookie") && !page.contains(&bob), "{page}");
     assert!(page.contains(&format!("action=\"{path}\"")), "{page}");

@@ -1,6 +1,7 @@
 //! The program as people use it: real files in a fresh home, the real binary, its words and exit codes.
 
 mod allowing;
+mod answered;
 mod approving;
 mod approving_own;
 mod beside;
@@ -35,6 +36,7 @@ mod server;
 mod settling;
 mod sharing;
 mod signals;
+mod slips;
 mod socket;
 mod stalling;
 mod stopping;

@@ -72,7 +72,7 @@ fn work_1_stalled_posts_take_bounded_memory_and_nobody_elses_turn() {
         answered(streams).iter().filter(|said| said.contains(why)).count()
     };
     let streams_of_one = std::cell::RefCell::new(&mut streams);
-    let own = "too many large requests of this caller are being read";
+    let own = "too many large requests of this caller are on their way";
     assert!(eventually(|| refused(&mut streams_of_one.borrow_mut(), own) >= 40), "{:?}", streams_of_one.borrow());
     let said = answered(&mut streams_of_one.borrow_mut());
     assert!(said.iter().all(|said| said.starts_with("HTTP/1.1 429") && said.contains("retry-after: 1")), "{said:?}");

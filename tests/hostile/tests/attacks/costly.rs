@@ -34,6 +34,8 @@ attacks! {
     schema_that_is_itself: Schemas, "A schema refers to itself, at the same value.";
     schema_in_a_circle: Schemas, "Two schemas refer to each other, at the same value.";
     schema_of_an_unknown_dialect: Schemas, "A schema says it is written in words nobody knows.";
+    schema_of_a_dialect_without_a_name: Schemas, "A schema names its dialect by nothing, so that no rule of it counts.";
+    schema_that_is_not_there: Schemas, "A server lists a tool without a schema, so that nothing is checked.";
     schema_that_is_resolved_late: Schemas, "A reference depends on what was checked before.";
     schema_that_is_too_large: Schemas, "A schema is larger than any real one.";
     output_schema_that_is_false: Schemas, "The schema of results is `false`.";
@@ -223,6 +225,14 @@ async fn schema_in_a_circle() -> Tried {
 
 async fn schema_of_an_unknown_dialect() -> Tried {
     unusable(r#"{"$schema":"https://example.test/dialect"}"#).await
+}
+
+async fn schema_of_a_dialect_without_a_name() -> Tried {
+    unusable(r#"{"$schema":"","type":"object","required":["token"]}"#).await
+}
+
+async fn schema_that_is_not_there() -> Tried {
+    call(r#""input_schema":{"type":"object","required":["token"]}"#.to_owned(), "{}", "schema_unusable").await
 }
 
 async fn schema_that_is_resolved_late() -> Tried {

@@ -11,12 +11,13 @@ attacks! {
     imitated_decision: AutoRun, "A call carries the decision it would like to get.";
     imitated_approval_headers: AutoRun, "Headers claim that somebody approved the call.";
     method_override_header: AutoRun, "A header asks for the call to be taken for something harmless.";
-    wider_query: AutoRun, "The URL claims an allowlist, a role and a user.";
+    wider_query: Modes | AutoRun, "The URL claims an allowlist, a role and a user.";
     other_spelling_of_a_permitted_tool: AutoRun, "A tool that differs only in case from the permitted one is called.";
     tool_that_is_not_listed: Servers | Holds | AutoRun, "A tool is called that its server never listed.";
     switched_off_tool: Switches, "A tool that was switched off is called.";
     switched_off_tool_in_other_case: Switches | AutoRun, "A server lists a switched-off tool again, in capital letters.";
     tool_of_a_mode_that_has_none: Modes, "A call is made in a mode that has no such server.";
+    mode_in_another_spelling: Modes, "The URL names a mode that has no such server, in a spelling that nobody reads.";
     opt_in_server_without_a_mode: Modes, "A server that must be asked for by a mode is called without one.";
     disabled_server: Servers, "A server that is switched off is called.";
     hidden_tool_in_a_list: Switches, "A list is asked for to learn of tools one may not use.";
@@ -31,6 +32,9 @@ attacks! {
     method_of_another_era: Methods, "A modern request uses a method that only sessions have.";
     notification_nobody_lists: Methods | Servers, "A call is sent as a notification, which gets no answer and no verdict.";
 }
+
+/// A mode without the server.
+const ELSEWHERE: &str = "[modes.other]\ngroups = [\"mcp\"]\nallowed_servers = [\"elsewhere\"]\n";
 
 /// A message that must not arrive at a server of which only `safe` may be called.
 async fn guarded(ask: &Ask, words: &str) -> Tried {
@@ -76,7 +80,12 @@ async fn method_override_header() -> Tried {
 
 async fn wider_query() -> Tried {
     let path = "/mcp/notes?allow=notes:*&role=admin&user=root&trust=1&run_everything=true";
-    guarded(&Ask::call(path, "danger"), "not_in_allowlist").await
+    guarded(&Ask::call(path, "danger"), "`mode=SLUG`").await
+}
+
+/// A call of a permitted tool in a mode that has no such server, its name written as no program reads it.
+async fn mode_in_another_spelling() -> Tried {
+    with_config("", ELSEWHERE, "/mcp/notes?x=1&amp;mode=other", "`mode=SLUG`").await
 }
 
 /// A server with these tools, of which one is called.
@@ -115,8 +124,7 @@ async fn with_config(table: &str, further: &str, path: &str, words: &str) -> Tri
 }
 
 async fn tool_of_a_mode_that_has_none() -> Tried {
-    let mode = "[modes.other]\ngroups = [\"mcp\"]\nallowed_servers = [\"elsewhere\"]\n";
-    with_config("", mode, "/mcp/notes?mode=other", "is not available here").await
+    with_config("", ELSEWHERE, "/mcp/notes?mode=other", "is not available here").await
 }
 
 async fn opt_in_server_without_a_mode() -> Tried {
@@ -141,8 +149,7 @@ async fn resource_instead_of_a_tool() -> Tried {
 /// A message to a server that a mode keeps out of reach.
 async fn out_of_reach(ask: impl Fn(&str) -> Ask, words: &str) -> Tried {
     let server = Server::honest().await?;
-    let mode = "[modes.other]\ngroups = [\"mcp\"]\nallowed_servers = [\"elsewhere\"]\n";
-    let house = House::build(&Given::new(&[&server.table("notes"), mode])).await?;
+    let house = House::build(&Given::new(&[&server.table("notes"), ELSEWHERE])).await?;
     let got = house.send(&ask("?mode=other")).await?;
     outcome(!server.calls().is_empty(), got.has(words) && server.calls().is_empty(), got)
 }

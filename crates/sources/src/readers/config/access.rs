@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use toolwarden_core::Sourced;
+use toolwarden_core::{Sourced, name};
 
-use super::Standing;
+use super::{ConfigFile, Standing};
 use crate::readers::known::Section;
 use crate::report::Report;
-use crate::tree::{Node, Value};
+use crate::tree::{Node, Place, Value};
 
 /// `[vault]`.
 #[derive(Debug, Clone, Default)]
@@ -98,5 +98,25 @@ pub(super) fn read_settings(
             let message = format!("the setting `{full}` is given twice, first at line {}", earlier.origin.line);
             report.error(key.place, "duplicate_key", message);
         }
+    }
+}
+
+/// Refuses settings that begin like a section of the config: nothing reads them, and whoever wrote `"gateway.hold"` there
+/// relies on it (SELF-6). A tool may ask for one all the same.
+pub(super) fn refuse_misplaced(report: &mut Report, config: &ConfigFile) {
+    let sections = Section::Config.names();
+    let tools = || config.servers.iter().flat_map(|server| server.input.tools.values());
+    for (key, setting) in &config.settings {
+        let first = key.split('.').next().unwrap_or_default().trim().to_ascii_lowercase();
+        // What switches tools, and what is written like it, is looked at where it is compiled.
+        let is_asked_for = first == "auto_run" || tools().any(|tool| tool.requires_setting.as_ref() == Some(key));
+        if !sections.contains(&first.as_str()) || is_asked_for {
+            continue;
+        }
+        let message = format!(
+            "nothing reads the setting `{}`: what belongs to `[{first}]` is written there, outside of `[settings]`",
+            name::shown(key)
+        );
+        report.error(Place { line: setting.origin.line, column: setting.origin.column }, "setting_unknown", message);
     }
 }

@@ -7,10 +7,11 @@ use toolwarden_policy::input::LimitsInput;
 use toolwarden_policy::{is_call, known_methods};
 
 use super::Standing;
+use super::addresses;
 use super::servers::read_limits;
 use super::webhooks;
 use crate::readers::known::Section;
-use crate::report::Report;
+use crate::report::{Report, misspelt};
 use crate::tree::{Node, Place};
 
 /// `[gateway]`.
@@ -88,9 +89,9 @@ pub(super) fn read_gateway(report: &mut Report, node: &Node) -> GatewaySection {
         let what = key.text.as_str();
         match what {
             "listen" => section.listen = report.text(what, value),
-            "public_url" => section.public_url = report.text(what, value),
+            "public_url" => section.public_url = addresses::public_url(report, value),
             "tls" => section.tls = Some(read_tls(report, value)),
-            "allowed_hosts" => section.allowed_hosts = report.plain_texts(what, value).unwrap_or_default(),
+            "allowed_hosts" => section.allowed_hosts = addresses::allowed_hosts(report, value),
             "anonymous_loopback" => section.anonymous_loopback = report.boolean(what, value),
             "hold" => section.hold = report.word(what, value, &["wait", "return", "deny"]),
             "hold_time" => section.hold_time = report.duration(what, value),
@@ -116,6 +117,10 @@ fn read_methods(report: &mut Report, node: &Node) -> Vec<String> {
             let place = Place { line: method.origin.line, column: method.origin.column };
             report.error(place, "bad_method", format!("`{}` cannot be added to `methods`", name::shown(text)));
             report.help("name methods that Toolwarden does not know, without patterns");
+        } else if let Some(near) = misspelt(text, &known_methods().collect::<Vec<_>>()).filter(|near| *near != text) {
+            let place = Place { line: method.origin.line, column: method.origin.column };
+            report.warning(place, "unknown_method", format!("Toolwarden knows no method `{}`", name::shown(text)));
+            report.help(format!("`{near}` needs no entry in `methods`"));
         }
     }
     methods.into_iter().map(|method| method.value).collect()
@@ -141,17 +146,44 @@ pub(super) fn read_control(report: &mut Report, node: &Node) -> ControlSection {
     for (key, value) in report.keys(Section::Control, "control", node) {
         let what = key.text.as_str();
         match what {
-            "approvers" => section.approvers = report.plain_texts(what, value).unwrap_or_default(),
+            "approvers" => section.approvers = read_approvers(report, value),
             "second_person" => section.second_person = report.texts(what, value).unwrap_or_default(),
             "approve" => section.approve = read_approve(report, value),
             "confirm_file_widening" => section.confirm_file_widening = report.boolean(what, value),
-            "hold_expires" => section.hold_expires = report.duration(what, value),
-            "approval_expires" => section.approval_expires = report.duration(what, value),
+            "hold_expires" => section.hold_expires = time_to_answer(report, what, value),
+            "approval_expires" => section.approval_expires = time_to_answer(report, what, value),
             "webhooks" => section.webhooks = webhooks::read(report, value),
             _ => report.unread(key),
         }
     }
     section
+}
+
+/// Somebody who can be nobody would leave calls that no one may answer.
+fn read_approvers(report: &mut Report, node: &Node) -> Vec<String> {
+    let approvers = report.texts("approvers", node).unwrap_or_default();
+    for approver in &approvers {
+        let text = approver.value.as_str();
+        if let Err(fault) = name::check_written(text.strip_prefix("group:").unwrap_or(text)) {
+            let place = Place { line: approver.origin.line, column: approver.origin.column };
+            let message = format!("`{}` in `approvers` is no user or group: {fault}", name::shown(text));
+            report.error(place, "bad_name", message);
+            report.help("write the name of a user, or `group:NAME`");
+        }
+    }
+    approvers.into_iter().map(|approver| approver.value).collect()
+}
+
+/// A time in which somebody can read a call and answer it, and the caller come back.
+fn time_to_answer(report: &mut Report, what: &str, node: &Node) -> Option<Duration> {
+    const LEAST: Duration = Duration::from_secs(10);
+    let time = report.duration(what, node)?;
+    if time < LEAST {
+        report.error(node.place, "out_of_range", format!("`{what}` is too short for anybody to answer a call in"));
+        report.help("10s at least");
+        return None;
+    }
+    Some(time)
 }
 
 /// Who may answer calls of single tools, and how.
@@ -162,7 +194,7 @@ fn read_approve(report: &mut Report, node: &Node) -> Vec<(Sourced<String>, Appro
         for (key, value) in report.keys(Section::Approve, &entry.text, node) {
             let what = key.text.as_str();
             match what {
-                "approvers" => needs.approvers = report.plain_texts(what, value).unwrap_or_default(),
+                "approvers" => needs.approvers = read_approvers(report, value),
                 "second_person" => needs.second_person = report.boolean(what, value).unwrap_or(true),
                 "reason" => needs.reason = report.boolean(what, value).unwrap_or(true),
                 _ => report.unread(key),

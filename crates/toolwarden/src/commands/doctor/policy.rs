@@ -2,6 +2,7 @@
 
 use toolwarden_core::Records;
 use toolwarden_core::name::shown;
+use toolwarden_pins as pins;
 use toolwarden_policy::Severity;
 use toolwarden_sources::{Loaded, Locations, Refusal, SourceState, load};
 
@@ -15,7 +16,7 @@ use toolwarden_cli::PolicyArguments;
 pub(super) fn check(
     locations: &Locations,
     arguments: &PolicyArguments,
-    store: &Records,
+    (store, own): &(Records, Vec<String>),
 ) -> (Vec<Check>, Option<Loaded>) {
     let loaded = match load(locations, store) {
         Ok(loaded) => loaded,
@@ -41,13 +42,19 @@ pub(super) fn check(
     };
     let trust = workspace(&loaded, locations);
     match wire::complete(loaded, locations, arguments) {
-        Ok(loaded) => (vec![config, policy(&loaded), trust], Some(loaded)),
+        Ok(loaded) => (vec![config, policy(&loaded, locations, (store, own)), trust], Some(loaded)),
         Err(error) => (vec![config, Check::problem("policy", format!("{error:#}"), "repair it")], None),
     }
 }
 
-fn policy(loaded: &Loaded) -> Check {
-    let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&loaded.input));
+/// What `lint` finds, of the same servers and tools. Schemas that cannot be used have a check of their own.
+fn policy(loaded: &Loaded, locations: &Locations, (store, own): (&Records, &[String])) -> Check {
+    let mut input = loaded.input.clone();
+    input.servers.extend(own.iter().map(|name| wire::demo(name, store)));
+    // A record that cannot be read is told of with its server.
+    let _ = pins::fill(locations, &mut input);
+    let mut findings = toolwarden_sources::merged(&loaded.findings, toolwarden_advice::lint(&input));
+    findings.retain(|finding| finding.code != "schema_unusable");
     findings.extend(lint::at_start(loaded));
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.severity == severity);
     let (errors, warnings) = (of(Severity::Error).count(), of(Severity::Warning).count());
