@@ -94,6 +94,8 @@ impl Waiter {
     /// Ends when the call may be made again: somebody answered.
     async fn answered(&mut self, desk: &Arc<Desk>) -> Result<(), Refusal> {
         let mut changes = self.gateway.live.changes();
+        // The policy may have changed since the call was held and before this subscription.
+        changes.mark_changed();
         let until = Instant::now() + self.gateway.settings.hold_time;
         let mut ticks = interval(PROGRESS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -133,6 +133,11 @@ pub(super) async fn post_plain(house: &House, text: &str) -> http::Response<Answ
     serve_request(&house.gateway, post(Entrance::Http(Reach::One), text, &[])).await
 }
 
+/// Sends a modern message to `/mcp/notes` and leaves the body of the answer unread.
+pub(super) async fn post_modern(house: &House, text: &str) -> http::Response<AnswerBody> {
+    serve_request(&house.gateway, post(Entrance::Http(Reach::One), text, &mirrors(text))).await
+}
+
 /// A message of that session.
 pub(super) async fn post_in_session(house: &House, session: &HeaderValue, text: &str) -> http::Response<AnswerBody> {
     let more = [(headers::SESSION, session.clone())];

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use http_body_util::{BodyExt, Collected};
 use serde_json::Value;
 use toolwarden_core::ApprovalState;
 use toolwarden_gateway::Hold;
 
-use super::doors::{Entrance, Reach, SPEECHES, Speech, over_http};
+use super::doors::{Entrance, Reach, SPEECHES, Speech, over_http, post_modern};
 use super::held::{ASKING, all, answer, house, reason, states, text};
 use super::house::{Given, House};
 use super::recorder::{ALL_KINDS, Speaks};
@@ -101,6 +102,18 @@ async fn review_8_a_call_that_its_caller_gives_up_waits_no_longer() {
     assert_eq!(states(&house, &[ApprovalState::Cancelled]).await, [ApprovalState::Cancelled]);
     let id = waiting(&house).await;
     assert!(answer(&house, &id, true, "ada").await.is_none(), "there is nothing to answer");
+    assert!(house.recorder.calls().is_empty());
+}
+
+#[tokio::test]
+async fn core_5_a_policy_that_forbids_before_anybody_listens_ends_the_waiting() {
+    let house = house(&WAITING, Speaks::Both).await;
+    let response = post_modern(&house, &text(Speech::Modern, "{}", "")).await;
+    waiting(&house).await;
+    house.judge_by(&Given { blocks: &["notes:write"], ..WAITING });
+    let body = tokio::time::timeout(PATIENCE, response.into_body().collect()).await;
+    let body = body.ok().and_then(Result::ok).map(Collected::to_bytes).unwrap_or_default();
+    assert!(String::from_utf8_lossy(&body).contains("user_blocked"), "{body:?}");
     assert!(house.recorder.calls().is_empty());
 }
 
