@@ -85,12 +85,16 @@ fn settings(input: &PolicyInput) -> Vec<Finding> {
         let message = "run_everything: every call that is not denied runs unasked, except what always asks".to_owned();
         findings.push(Finding::note("run_everything", place.clone(), message));
     }
+    let runs = format!("every tool of {} runs unasked, even in ask_every_time", settings.browser_servers.join(", "));
     if !settings.browser_protection {
-        let message = format!(
-            "browser protection is off: every tool of {} runs unasked, even in ask_every_time",
-            settings.browser_servers.join(", ")
-        );
+        let message = format!("browser protection is off: {runs}");
         findings.push(Finding::warning("browser_protection_off", place.clone(), message));
+    }
+    for (user, _) in input.users.iter().filter(|(_, user)| user.protections.browser == Some(false)) {
+        let origin = Origin::record(Layer::Settings, format!("settings of {}", name::shown(user)));
+        let message = format!("browser protection of {} is off: {runs}", name::shown(user));
+        let help = "`toolwarden settings set auto_run.protections.browser true` switches it on again";
+        findings.push(Finding::warning("browser_protection_off", origin, message).suggesting(help));
     }
     if let Some(mode) = &settings.default_mode {
         let known = Modes::compile(&input.base.modes);

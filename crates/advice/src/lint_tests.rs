@@ -360,6 +360,13 @@ fn allow_8_browser_protection_that_is_off_is_said() {
         said,
         ["browser protection is off: every tool of cursor-ide-browser, mine runs unasked, even in ask_every_time"]
     );
+    // A user's own switch, too.
+    let mut input = PolicyInput::default();
+    let mut ada = UserInput::default();
+    ada.protections.browser = Some(false);
+    input.users.insert("ada".to_owned(), ada);
+    let mut own = lint(&input).into_iter().filter(|finding| finding.code == "browser_protection_off");
+    assert!(own.next().is_some_and(|finding| finding.message.starts_with("browser protection of ada is off: ")));
 }
 
 #[test]

@@ -141,7 +141,8 @@ impl Actor {
     /// Why this one may not ask for what is for those with other rights (SELF-5), and what helps.
     pub(crate) fn lacks_rights(&self, rights: &str) -> String {
         let first = rights.split(' ').next().unwrap_or(rights);
-        let help = format!("issue one with `toolwarden tokens issue --person --right {first}`");
+        // An agent may read this: it names what is missing, and no command that gives it (SELF-5).
+        let help = format!("whoever looks after this Toolwarden can issue a token with the right `{first}`");
         match self.roles.is_empty() {
             true => format!(
                 "this token has no control rights: it may call tools and nothing else. This is for those with the \

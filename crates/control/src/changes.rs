@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
+use toolwarden_store::state::Author;
 
 /// How long an answer waits for the server to take a change over.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,17 +18,25 @@ struct Taken {
     fault: Option<String>,
 }
 
+/// A change that was made.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    number: u64,
+    /// Who made it. Of changes that come together, the last one's.
+    pub by: Option<Author>,
+}
+
 /// The feed.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    feed: watch::Sender<u64>,
+    feed: watch::Sender<Change>,
     taken: watch::Sender<Taken>,
 }
 
 /// One who takes changes over.
 #[derive(Debug)]
 pub struct Follower {
-    feed: watch::Receiver<u64>,
+    feed: watch::Receiver<Change>,
     taken: watch::Sender<Taken>,
 }
 
@@ -38,11 +47,11 @@ impl Changes {
     }
 
     /// Announces a change and waits until it is in force. Gives what stands in the way, if anything.
-    pub(crate) async fn announce(&self) -> Option<String> {
+    pub(crate) async fn announce(&self, by: Author) -> Option<String> {
         let mut change = 0;
-        self.feed.send_modify(|number| {
-            *number += 1;
-            change = *number;
+        self.feed.send_modify(|last| {
+            change = last.number + 1;
+            *last = Change { number: change, by: Some(by) };
         });
         if self.feed.receiver_count() == 0 {
             return None;
@@ -59,14 +68,14 @@ impl Changes {
 
 impl Follower {
     /// The next change; none when the feed has ended. Changes that come together are one.
-    pub async fn next(&mut self) -> Option<u64> {
+    pub async fn next(&mut self) -> Option<Change> {
         self.feed.changed().await.ok()?;
-        Some(*self.feed.borrow_and_update())
+        Some(self.feed.borrow_and_update().clone())
     }
 
     /// Says that a change was taken over, or why not.
-    pub fn took(&self, change: u64, fault: Option<String>) {
-        self.taken.send_replace(Taken { change, fault });
+    pub fn took(&self, change: &Change, fault: Option<String>) {
+        self.taken.send_replace(Taken { change: change.number, fault });
     }
 }
 

@@ -221,7 +221,7 @@ impl Clerk {
     ) -> Result<(T, Option<String>), ControlError> {
         self.record(actor, operation, detail).await?;
         match blocking(change).await {
-            Ok(done) => Ok((done, self.changes.announce().await)),
+            Ok(done) => Ok((done, self.changes.announce(self.author(actor)).await)),
             Err(error) => {
                 self.record(actor, operation, &format!("failed: {detail}")).await?;
                 Err(error)

@@ -115,7 +115,7 @@ impl Clerk {
             return Err(error.into());
         }
         self.caught_up().await;
-        done.not_in_force = self.changes().announce().await;
+        done.not_in_force = self.changes().announce(self.author(actor)).await;
         Ok(done)
     }
 

@@ -125,7 +125,8 @@ impl Redactor {
             let whole = path.join(".");
             self.paths.iter().any(|hidden| whole == *hidden || whole.ends_with(&format!(".{hidden}")))
         };
-        self.hides_name(name) || (!self.paths.is_empty() && is_path())
+        // A name that is too long to be looked at hides, too.
+        name.len() > LONGEST_NAME || self.hides_name(name) || (!self.paths.is_empty() && is_path())
     }
 
     /// Whether a name, or how it ends (`DB_PASSWORD`, `userApiKey`), is one that is hidden.

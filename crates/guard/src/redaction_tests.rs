@@ -58,6 +58,7 @@ fn gate_15_named_arguments_are_hidden_at_every_depth_and_in_every_spelling() {
         json!({ "header": { "key": "Authorization", "values": ["hunter2x"] } }),
         json!({ "value": "hunter2x", "field": "pin" }),
         json!({ "dbPassword": "hunter2x" }),
+        json!({ "x".repeat(129): { "and": ["hunter2x"] } }),
         json!({ "GITHUB_ACCESS_TOKEN": "hunter2x" }),
         json!({ "stripe-secret-key": 7, "x": { "userApiKey": "hunter2x" } }),
     ] {

@@ -77,29 +77,41 @@ fn permission_files(here: Here<'_>, tokens: &Tokens) -> Option<String> {
         let user = toolwarden_core::name::shown(here.local_user);
         format!(
             "permissions.json now counts for every token issued to {user}: {count} token(s). Their calls run unasked where \
-             an entry of these files matches (wider), entries stored for {user} no longer count where a file defines the \
+             an entry of these files, or of an `alwaysAllow` that counts for {user}, matches (wider), entries stored for {user} no longer count where a file defines the \
              list (narrower), and the workspace file is that of the token's workspace, else of this server's. See \
              `toolwarden explain SERVER:TOOL --as TOKEN_ID`"
         )
     })
 }
 
-/// SELF-5: before, a person's token without rights had the right `user`.
+/// SELF-5: before, a person's token without rights had the right `user`, and one with rights answered its own calls.
 fn client_rights(tokens: &Tokens) -> Option<String> {
-    let has_lost = |token: &&StoredToken| {
-        token.claims.bearer == Bearer::Person && token.claims.rights.is_empty() && token.revoked_at.is_none()
+    let of_persons = |has_rights: bool| {
+        let is_meant = move |token: &&StoredToken| {
+            let claims = &token.claims;
+            claims.bearer == Bearer::Person && claims.rights.is_empty() != has_rights && token.revoked_at.is_none()
+        };
+        let mut ids: Vec<_> =
+            tokens.by_id.values().map(|token| &**token).filter(is_meant).map(|token| &*token.id).collect();
+        ids.sort_unstable();
+        ids.join(", ")
     };
-    let mut ids: Vec<_> =
-        tokens.by_id.values().map(|token| &**token).filter(has_lost).map(|token| &*token.id).collect();
-    ids.sort_unstable();
-    (!ids.is_empty()).then(|| {
-        format!(
+    let (without, with) = (of_persons(false), of_persons(true));
+    let mut said = Vec::new();
+    if !without.is_empty() {
+        said.push(format!(
             "persons' tokens that were issued without `--right` may call tools and nothing else; they answered held calls \
-             and changed settings, allowlists and grants of their user before. This concerns {}. To go on, issue others \
-             with `toolwarden tokens issue --person --right user`. No token answers the calls it made, whatever its rights",
-            ids.join(", ")
-        )
-    })
+             and changed settings, allowlists and grants of their user before. This concerns {without}. To go on, issue \
+             others with `toolwarden tokens issue --person --right user`"
+        ));
+    }
+    if !with.is_empty() {
+        said.push(format!(
+            "no token answers the calls it made any more, whatever its rights: what {with} had held waits for another \
+             token, the command line or the page"
+        ));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ fn tokens(kept: &[(&str, Claims, bool)]) -> Tokens {
 }
 
 #[test]
-fn self_5_the_notice_names_the_tokens_that_lost_rights() {
+fn self_5_the_notice_names_the_tokens_that_lost_rights_and_those_that_answered_themselves() {
     let (person, agent) = (Claims::of(Bearer::Person), Claims::of(Bearer::Agent));
     let user = Claims { rights: vec!["user".to_owned()], ..person.clone() };
     let said = client_rights(&tokens(&[
@@ -36,8 +36,12 @@ fn self_5_the_notice_names_the_tokens_that_lost_rights() {
     ]));
     let said = said.unwrap_or_default();
     assert!(said.contains("lost1") && said.contains("--right user"), "{said}");
-    assert!(!["revoked1", "agent1", "user1"].iter().any(|id| said.contains(id)), "{said}");
-    assert_eq!(client_rights(&tokens(&[("agent1", agent, false), ("user1", user, false)])), None);
+    let (lost, own) = said.split_once("; no token answers").unwrap_or_default();
+    assert!(lost.contains("This concerns lost1.") && own.contains("what user1 had held"), "{said}");
+    assert!(!["revoked1", "agent1"].iter().any(|id| said.contains(id)), "{said}");
+    let said = client_rights(&tokens(&[("agent1", agent.clone(), false), ("user1", user, false)])).unwrap_or_default();
+    assert!(said.starts_with("no token answers the calls it made"), "{said}");
+    assert_eq!(client_rights(&tokens(&[("agent1", agent, false)])), None);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::files;
+use crate::stored::Record;
+use crate::trust::TrustRecords;
 
 /// The name of the config file.
 pub const CONFIG_NAME: &str = "toolwarden.toml";
@@ -63,6 +65,12 @@ impl Locations {
     #[must_use]
     pub fn user_permissions(&self) -> PathBuf {
         self.home.join(".cursor").join("permissions.json")
+    }
+
+    /// What a person trusted of workspaces.
+    #[must_use]
+    pub fn trust_record(&self) -> PathBuf {
+        self.data_dir.join(TrustRecords::FILE)
     }
 
     /// The workspace's real path.

@@ -142,13 +142,13 @@ impl Trail {
         if matches!(asked.what, What::Call) {
             self.params = asked.query.call.params.clone();
         }
-        self.arguments = self.recorded(asked);
+        self.arguments = self.recorded(asked.query.call.params.as_ref());
     }
 
     /// What the record may show of the arguments, where it is to show them.
-    fn recorded(&self, asked: &Asked) -> Option<serde_json::Value> {
+    fn recorded(&self, params: Option<&Part>) -> Option<serde_json::Value> {
         let redactor = self.gateway.settings.recorded_arguments.as_ref()?;
-        let arguments = asked.query.call.params.as_ref()?.member("arguments")?;
+        let arguments = params?.member("arguments")?;
         Some(redactor.redacted(arguments.value()))
     }
 
@@ -359,6 +359,10 @@ impl Trail {
         self.decided = decided;
         if self.digest.is_none() && self.is_call() {
             self.digest = self.params.as_ref().map(|params| self.keyed_digest(params));
+        }
+        // Of a tool nobody knows and of a server that was not reached nothing was resolved.
+        if self.arguments.is_none() && self.is_call() {
+            self.arguments = self.recorded(self.params.as_ref());
         }
         self.metrics().refused(self.via.door(), decision, reason, status);
         self.end_span(status, 0);

@@ -47,7 +47,7 @@ pub(super) async fn edit_lists<T: Send + 'static>(
         let store = draft.before().clone();
         draft.abandon().await?;
         // A file may have changed.
-        return Ok(Edited { outcome, store, not_in_force: clerk.changes().announce().await });
+        return Ok(Edited { outcome, store, not_in_force: clerk.changes().announce(clerk.author(actor)).await });
     };
     let content = serde_json::to_value(&lists).map_err(|error| ControlError::BadInput(error.to_string()))?;
     draft.put(spot.clone(), content);

@@ -33,6 +33,6 @@ impl Operation for PolicyReload {
             return Ok(Outcome { running: false, not_in_force: None });
         }
         clerk.record(actor, "policy_reload", "read the policy again").await?;
-        Ok(Outcome { running: true, not_in_force: clerk.changes().announce().await })
+        Ok(Outcome { running: true, not_in_force: clerk.changes().announce(clerk.author(actor)).await })
     }
 }

@@ -256,10 +256,10 @@ pub(super) async fn greet_server(house: &House, session: &Arc<ClientSession>) {
         Scope::One(server) => server.clone(),
         Scope::All => "notes".into(),
     };
-    let Some(upstream) = house.gateway.upstream(&server) else { return };
+    let Some(upstream) = house.gateway.upstream(&server) else { unreachable!("no server {server}") };
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
-    let Ok(hello) = housekeeping(server.clone(), "initialize", params) else { return };
+    let Ok(hello) = housekeeping(server.clone(), "initialize", params) else { unreachable!("no greeting") };
     let who = principal(&session.caller());
     let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: &who };
     if house.gateway.may_reach(&session.caller(), &server)

@@ -129,11 +129,10 @@ proptest! {
 
 async fn converse(wire: Wire, common: bool, clients: &[(bool, bool, Calls)]) {
     let puppet = Puppet::start(wire).await;
-    assert!(puppet.is_ok());
-    let Ok(puppet) = puppet else { return };
+    let Ok(puppet) = puppet else { unreachable!("the puppet does not start") };
     let recorder = Recorder::absent(puppet.url.clone(), Speaks::Both);
     let given = Given { config: "[auto_run]\nmode = \"run_everything\"\n", ..Given::default() };
-    let Some(house) = House::around(&given, recorder).await else { return assert!(puppet.url.is_empty()) };
+    let Some(house) = House::around(&given, recorder).await else { unreachable!("no house around it") };
     let conversing = clients.iter().enumerate().map(|(number, (is_modern, on_pipe, calls))| {
         let era = if *is_modern { Era::Modern } else { Era::Legacy };
         let client = Client::new(&house, era, *on_pipe, common);

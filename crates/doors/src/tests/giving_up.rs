@@ -123,7 +123,7 @@ async fn what_is_given_up_early_never_leaves() {
                 *tool = json!(name);
             }
             pipe.say(&first).await;
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            assert!(eventually(async || puppet.met_slow() > 0).await, "{wire:?}: the call has not begun");
             pipe.say(&cancel(7)).await;
             // Messages of one line are read in order: whatever is said now comes after the cancellation.
             pipe.say(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": meta(speech)}}))

@@ -8,6 +8,7 @@ use super::doors::{Speech, open_session, post_in_session};
 use super::held::{ASKING, all, answer, house, states};
 use super::held_tasks::{about, ask, follow, made, one, the_one, until};
 use super::house::{Given, House, ada};
+use super::patience::eventually;
 use super::recorder::Speaks;
 
 const ASKS: &str = r#"{"resultType":"input_required","inputRequests":{"name":{"method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}},"requestState":"theirs"}"#;
@@ -118,7 +119,7 @@ async fn review_8_whoever_waits_for_a_result_waits_for_the_servers_task_too() {
     house.recorder.answers(LEGACY_TASK);
     let task = follow(&house, one(), Speech::Legacy).await;
     let (given, ()) = tokio::join!(super::held_tasks::result_of(&house, &task), async {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        assert!(eventually(async || house.gateway.streams.count() == 1).await, "nobody waits");
         answer(&house, &the_one(&house).await, true, "bob").await;
     });
     assert_eq!(given.pointer("/result/content/0/text"), Some(&json!("done")), "{given}");
@@ -327,7 +328,7 @@ async fn review_8_whoever_waits_for_results_takes_no_place() {
     let task = follow(&house, one(), Speech::Legacy).await;
     let waits = (0..5).map(|_| super::held_tasks::result_of(&house, &task));
     let (given, ()) = tokio::join!(futures_util::future::join_all(waits), async {
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        assert!(eventually(async || house.gateway.streams.count() == 5).await, "not all of them wait");
         answer(&house, &the_one(&house).await, true, "bob").await;
     });
     for one in &given {

@@ -194,11 +194,11 @@ impl Running {
 /// Takes every change over, until the clerk is gone.
 async fn follow(mut changes: Follower, taking: Arc<Taking<impl Reload>>) {
     while let Some(change) = changes.next().await {
-        let taken = taking.take_over(Came::ByClerk).await.map_err(|error| format!("{error:#}"));
+        let taken = taking.take_over(Came::ByClerk(change.by.clone())).await.map_err(|error| format!("{error:#}"));
         if let Err(error) = &taken {
             tell_refusal(error);
         }
-        changes.took(change, taken.err());
+        changes.took(&change, taken.err());
     }
 }
 

@@ -1,5 +1,5 @@
 //! Policy files as versions of the policy (SELF-2): a change of files that is put in force is a version in the store, by the
-//! author `file`, like one that a person made.
+//! person who asked for it (`allow`, `trust`), else by the author `file`.
 //!
 //! A version keeps the digest and the size of a file, and its text where that cannot hold a secret: rules, modes and
 //! permissions. Configs and client files can, so of these the digest alone tells that they changed.
@@ -17,7 +17,7 @@ use toolwarden_store::state::{Author, Committed};
 
 use crate::environment;
 
-/// The author of such versions, and where they come from.
+/// The author of a change that nobody asked for, and where it comes from.
 const FILE: &str = "file";
 /// Longer texts are kept by their digest alone.
 const LONGEST_TEXT: usize = 64 * 1024;
@@ -47,11 +47,16 @@ fn is_shown(path: &Path) -> bool {
     name == "permissions.json" || name == ".roomodes" || name.ends_with(".cedar")
 }
 
-/// Stores what changed as a version; none where nothing did.
+/// Stores what changed as a version, by the one who asked for it; none where nothing did.
 ///
 /// # Errors
 /// It cannot be stored.
-pub async fn store(state: &State, before: &Contents, after: &Contents, wider: &[String]) -> Result<Option<Committed>> {
+pub async fn store(
+    state: &State,
+    (before, after): (&Contents, &Contents),
+    wider: &[String],
+    by: Option<Author>,
+) -> Result<Option<Committed>> {
     let paths = before.keys().chain(after.keys());
     let changed: std::collections::BTreeSet<&PathBuf> =
         paths.filter(|path| before.get(*path) != after.get(*path)).collect();
@@ -66,7 +71,8 @@ pub async fn store(state: &State, before: &Contents, after: &Contents, wider: &[
             None => draft.remove(place),
         }
     }
-    let author = Author { user: FILE.to_owned(), door: FILE.to_owned(), time: environment::now() };
+    let unknown = || Author { user: FILE.to_owned(), door: FILE.to_owned(), time: environment::now() };
+    let author = by.unwrap_or_else(unknown);
     let names: Vec<String> = changed.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
     let mut summary = format!("changed by file: {}", names.join(", "));
     if !wider.is_empty() {

@@ -15,7 +15,7 @@ use toolwarden_policy::Finding;
 use toolwarden_policy::input::LimitsInput;
 use toolwarden_sources::{Loaded, Locations, ScreeningRules, stored};
 use toolwarden_store::State;
-use toolwarden_store::state::Feed;
+use toolwarden_store::state::{Author, Feed};
 
 use super::control::Reload;
 use super::file_versions::{self, Contents, contents};
@@ -24,12 +24,12 @@ use crate::environment;
 use crate::wire::{self, House};
 
 /// How a change came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Came {
     /// A file is another: who changed it, nobody knows.
     ByFile,
-    /// A person asked the clerk, who has it on record.
-    ByClerk,
+    /// A person asked the clerk, who has it on record; none = of another process.
+    ByClerk(Option<Author>),
 }
 
 /// What a gateway was started with.
@@ -151,7 +151,7 @@ impl<R: Reload> Taking<R> {
         if self.in_force.lock().await.version >= version {
             return Ok(());
         }
-        self.take_over(Came::ByClerk).await.map(drop)
+        self.take_over(Came::ByClerk(None)).await.map(drop)
     }
 
     /// Reads the policy again and puts it in force; gives the files it was looked for in. One that cannot be
@@ -199,7 +199,8 @@ impl<R: Reload> Taking<R> {
         let (servers, written) = (&house.loaded.input.servers, &house.loaded.definitions);
         let reading = Reading { policy: &house.policy, servers, written, definitions: &definitions };
         let wider = wider(gateway, reading)?;
-        if came == Came::ByFile && in_force.asks {
+        let is_by_file = came == Came::ByFile;
+        if is_by_file && in_force.asks {
             agreed(gateway, &house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
         }
         let held = contents(&versioned(&files, &house.locations));
@@ -209,7 +210,7 @@ impl<R: Reload> Taking<R> {
             NotTaken::Policy(refused) => wire::policy_refused(&refused).into(),
             NotTaken::Pins(error) => anyhow!(error),
         })?;
-        if came == Came::ByFile {
+        if is_by_file {
             gateway.tell_widening(&wider);
         }
         gateway.telemetry().reloads.waits_for_restart(waiting);
@@ -225,8 +226,8 @@ impl<R: Reload> Taking<R> {
         Ok(files)
     }
 
-    /// The version a policy is in force at. A change of files is stored first; where that cannot be, what it would newly
-    /// allow is not in force, and what it takes away is, at the version there was.
+    /// The version a policy is in force at. A change of files is stored first, also one that a person asked the clerk for;
+    /// where that cannot be, what it would newly allow is not in force, and what it takes away is, at the version there was.
     async fn stored_version(
         &self,
         came: Came,
@@ -235,10 +236,11 @@ impl<R: Reload> Taking<R> {
         wider: &[String],
         version: u64,
     ) -> Result<u64> {
-        if came != Came::ByFile {
-            return Ok(version);
-        }
-        match file_versions::store(&self.state, before, after, wider).await {
+        let by = match came {
+            Came::ByFile => None,
+            Came::ByClerk(author) => author,
+        };
+        match file_versions::store(&self.state, (before, after), wider, by).await {
             // Nobody else changed anything in between, or what they changed is read with the next version.
             Ok(Some(committed)) if committed.has_changed && committed.version == version + 1 => {
                 // Whoever asks next sees it; if not now, soon.
@@ -257,9 +259,11 @@ impl<R: Reload> Taking<R> {
     }
 }
 
-/// The files whose changes are versions: what is in the data directory is Toolwarden's own.
+/// The files whose changes are versions. What is in the data directory is Toolwarden's own, but what a person trusts there
+/// decides which files of workspaces count.
 fn versioned(files: &[PathBuf], locations: &Locations) -> Vec<PathBuf> {
-    files.iter().filter(|file| !file.starts_with(&locations.data_dir)).cloned().collect()
+    let others = files.iter().filter(|file| !file.starts_with(&locations.data_dir)).cloned();
+    others.chain([locations.trust_record()]).collect()
 }
 
 /// Whether the clerk writes a file, too.

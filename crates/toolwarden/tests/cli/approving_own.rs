@@ -65,7 +65,8 @@ fn self_5_a_clients_token_answers_nothing_and_changes_nothing() {
     let (id, token) = (&scene.held, &scene.token.1);
     for scope in ["once", "session", "narrowed", "tool", "server"] {
         let refused = scene.post(token, "approvals/approve", &json!({ "id": id, "scope": scope }));
-        assert!(refused.0 == "403" && refused.1.contains("--right user"), "{scope}: {refused:?}");
+        assert!(refused.0 == "403" && refused.1.contains("right `user`"), "{scope}: {refused:?}");
+        assert!(!refused.1.contains("toolwarden tokens"), "no command for an agent: {refused:?}");
     }
     for (path, body) in [
         ("approvals/deny", json!({ "id": id })),

@@ -112,6 +112,41 @@ fn review_3_a_link_shows_the_call_and_its_form_answers_it_once() {
     assert!(!rows.contains("l."), "no link is in the record");
 }
 
+/// Other ports of this machine serve other programs, and what an agent started.
+#[test]
+fn review_3_a_page_of_another_port_posts_to_nothing_of_the_control_side() {
+    let house = house("");
+    let server = Server::start(&house);
+    call(&server, "mine");
+    let id = held(&house);
+    let path = link(&house, &id, "bob");
+    let (_, token) = issue(&house, &["--person", "--user", "carol", "--right", "admin"]);
+    let form = approve(&mark(&look(&server, &path, "").1));
+    let (host, port) =
+        server.address().rsplit_once(':').map(|(host, port)| (host.to_owned(), port.to_owned())).unwrap_or_default();
+    let other = if port == "9" { "10" } else { "9" };
+    for strange in [
+        format!("http://{host}:{other}"),
+        format!("http://{host}"),
+        format!("http://localhost:{other}"),
+        format!("https://{host}:{port}"),
+    ] {
+        let origin = format!("Origin: {strange}\r\n");
+        assert_eq!(open(&server, "POST", &path, &origin, &form).0, "403", "{strange}");
+        let login = format!("token={token}&next={id}");
+        assert_eq!(open(&server, "POST", "/approve/login", &origin, &login).0, "403", "{strange}");
+        for (method, operation) in [("POST", "approvals/approve"), ("GET", "approvals/list"), ("GET", "events")] {
+            let shown = format!("{origin}Authorization: Bearer {token}\r\n");
+            let asked = open(&server, method, &format!("/api/v1/{operation}"), &shown, "");
+            assert_eq!(asked.0, "403", "{strange} {operation}: {asked:?}");
+        }
+    }
+    assert_eq!(state(&house, &id), "held");
+    let own = format!("Origin: http://{}\r\n", server.address());
+    assert_eq!(open(&server, "POST", &path, &own, &form).0, "200");
+    assert_eq!(state(&house, &id), "approved");
+}
+
 #[test]
 fn review_3_a_denial_by_link_reaches_the_agent_and_nothing_runs() {
     let house = house("");

@@ -50,3 +50,4 @@ mod unseen;
 mod versions;
 mod walking;
 mod watching;
+mod workspace_environment;

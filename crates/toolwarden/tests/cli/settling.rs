@@ -192,11 +192,13 @@ fn gate_15_arguments_are_recorded_redacted_where_that_is_asked_for() {
     let server = Server::start(&house);
     server.call("write_note", &write);
     server.call("list_notes", &json!({ "password": "hunter2x" }));
+    server.call("nobody_has_this", &json!({ "name": "unknown", "password": "hunter2x" }));
     let rows = house.run(&["audit", "query", "--json"]);
     assert!(rows.out.contains("\"name\": \"plan\"") && rows.out.contains("[redacted]"), "{}", rows.out);
     assert!(!rows.out.contains("hunter2x") && !rows.out.contains("card-1234"), "{}", rows.out);
     let table = house.run(&["audit", "query"]).out;
     assert!(table.contains("\"name\":\"plan\"") && !table.contains("hunter2x"), "{table}");
+    assert!(table.contains("\"name\":\"unknown\""), "{table}");
     server.stop();
     let journal = house.path("home/.local/share/toolwarden/journal/serve-1");
     let files = std::fs::read_dir(journal).into_iter().flatten().flatten();

@@ -132,6 +132,36 @@ fn work_3_a_second_process_with_the_same_token_sheds_no_labels() {
 }
 
 #[test]
+fn work_3_what_was_rejected_in_one_process_is_not_asked_in_another() {
+    let house = House::new();
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    let config = format!("[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n");
+    house.write(CONFIG, &format!("{config}tools.write_note.scope = \"pm\"\n[roles.pm]\nallow = [\"notes:*\"]\n"));
+    let (id, token) = issue(&house, &PM);
+    let write = |pipe: &mut Pipe, text: &str| {
+        pipe.ask("tools/call", &json!({ "name": "write_note", "arguments": { "name": "x", "text": text } }))
+    };
+    for text in ["one", "two", "three"] {
+        let mut pipe = Pipe::start(&house, Some(&token), "one");
+        let held = write(&mut pipe, text);
+        assert!(held.contains("Held by Toolwarden"), "{held}");
+        let waiting = house.json(&["approvals", "list"]);
+        let held = waiting.pointer("/0/id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        assert_eq!(house.run(&["approvals", "deny", &held]).code, 0, "{waiting}");
+        pipe.kill();
+    }
+    let mut another = Pipe::start(&house, Some(&token), "another");
+    assert!(write(&mut another, "one").contains("rejected"));
+    let refused = write(&mut another, "four");
+    assert!(refused.contains("rejected_often"), "{refused}");
+    let rotated = house.json(&["tokens", "rotate", &id]);
+    let rotated = rotated.get("token").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let refused = write(&mut Pipe::start(&house, Some(&rotated), "one"), "five");
+    assert!(refused.contains("rejected_often"), "{refused}");
+    assert_eq!(house.json(&["approvals", "list", "--state", "held"]).as_array().map(Vec::len), Some(0));
+}
+
+#[test]
 fn work_3_without_a_token_another_client_name_is_no_fresh_start() {
     let house = house("", "");
     let mut first = Pipe::start(&house, None, "one");

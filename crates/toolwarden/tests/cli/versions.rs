@@ -90,6 +90,8 @@ fn gate_15_the_rows_of_one_answer_are_told_apart() {
         rows.iter().rev().map(|row| text(row, "event").to_owned()).collect()
     };
     assert!(eventually(|| events() == ["asked", "requested", "answered"]), "{:?}", events());
+    let shown = house.run(&["audit", "query", "--kind", "event"]).out;
+    assert!(shown.contains("event requested") && shown.contains("event answered"), "{shown}");
 }
 
 /// The versions that are spoken of: the newest of the history, of `/readyz`, of a recorded call, and of an explanation.
@@ -149,6 +151,31 @@ fn self_2_a_change_of_files_is_a_version_and_every_number_is_that_of_the_history
     assert_eq!(house.run(&["policy", "rollback", "1"]).code, 0);
     assert_eq!(house.read(OWN), "{\"mcpAllowlist\": []}");
     assert!(eventually(are_one), "{:?}", versions(&house, &server));
+}
+
+#[test]
+fn self_2_a_file_that_a_person_changes_by_command_is_a_version_of_theirs() {
+    let house = house();
+    house.write(OWN, "{\"mcpAllowlist\": []}");
+    let server = Server::start(&house);
+    let newest = || house.json(&["policy", "history"]).pointer("/0").cloned().unwrap_or_default();
+    assert_eq!(house.run(&["allow", "notes:read_note"]).code, 0);
+    let allowed = newest();
+    assert!(text(&allowed, "summary").contains("permissions.json; newly allowed: "), "{allowed}");
+    assert!(!text_is(&allowed, "author", "file"), "{allowed}");
+    assert!(server.read_note().contains("kept by the demo server"));
+    let [first, others @ ..] = versions(&house, &server);
+    assert!(first.is_some() && others.iter().all(|other| *other == first), "{first:?} {others:?}");
+    // Allowing it twice changes nothing.
+    assert_eq!(house.run(&["allow", "notes:read_note"]).code, 0);
+    assert_eq!(newest(), allowed);
+    // What a person trusts says which files count.
+    house.write("work/.cursor/permissions.json", "{\"mcpAllowlist\": [\"notes:*\"]}");
+    let directory = house.path("work").display().to_string();
+    assert_eq!(house.run(&["trust", &directory]).code, 0);
+    let trusted = newest();
+    assert!(text(&trusted, "summary").contains("trust.json"), "{trusted}");
+    assert_eq!(text(&trusted, "author"), text(&allowed, "author"));
 }
 
 fn text_is(row: &Value, name: &str, expected: &str) -> bool {

@@ -31,6 +31,21 @@ fn every_test_named_exists() {
     assert!(tests > 40, "only {tests} tests are named");
 }
 
+#[test]
+fn every_test_that_security_names_exists() {
+    let page = read("SECURITY.md");
+    let sources: String = rust_files().into_iter().map(|file| file.text).collect();
+    // Names of tests are sentences; what has fewer words is something else.
+    let is_test = |word: &&str| {
+        let is_name = word.bytes().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == b'_');
+        is_name && word.split('_').count() > 4
+    };
+    let names: Vec<&str> = page.split('`').filter(is_test).collect();
+    let missing: Vec<&&str> = names.iter().filter(|name| !sources.contains(&format!("fn {name}("))).collect();
+    assert!(missing.is_empty(), "SECURITY.md names tests that are not there: {missing:#?}");
+    assert!(names.len() > 100, "only {} tests are named", names.len());
+}
+
 /// The ids in the first column of the rows of a part of the document.
 fn ids(part: &str) -> Vec<&str> {
     let first = |line: &'_ str| line.strip_prefix("| ").and_then(|rest| rest.split(" |").next().map(str::to_owned));

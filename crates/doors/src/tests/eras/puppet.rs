@@ -50,6 +50,8 @@ pub(in crate::tests) struct Puppet {
     calls: Arc<AtomicUsize>,
     /// It takes its time to say which era it speaks.
     slow: Arc<AtomicBool>,
+    /// Requests that arrived while it did.
+    met_slow: Arc<AtomicUsize>,
     /// The call whose stream it broke off.
     late: Arc<Mutex<Option<Value>>>,
     /// Whoever wants to listen has to wait.
@@ -119,6 +121,7 @@ impl Puppet {
             answered: Arc::default(),
             calls: Arc::default(),
             slow: Arc::default(),
+            met_slow: Arc::default(),
             late: Arc::default(),
             holds_back: Arc::default(),
             changed: Arc::default(),
@@ -159,6 +162,11 @@ impl Puppet {
 
     pub(in crate::tests) fn takes_its_time(&self, slow: bool) {
         self.slow.store(slow, Ordering::Relaxed);
+    }
+
+    /// Requests that arrived while it took its time.
+    pub(in crate::tests) fn met_slow(&self) -> usize {
+        self.met_slow.load(Ordering::Relaxed)
     }
 
     /// Answers the call whose stream it broke off, on every stream that is open.
@@ -216,6 +224,7 @@ impl Puppet {
     }
 
     async fn respond(&self, request: Request<Incoming>) -> Answer {
+        self.met_slow.fetch_add(usize::from(self.slow.load(Ordering::Relaxed)), Ordering::Relaxed);
         let session = request.uri().query().unwrap_or("one").to_owned();
         if request.method() != Method::POST {
             let has_session = request.headers().contains_key("mcp-session-id");

@@ -92,7 +92,7 @@ fn cells(row: &Value) -> [String; COLUMNS] {
         (user, role) if role.is_empty() => user,
         (user, role) => format!("{user} ({role})").trim_start().to_owned(),
     };
-    let decision = if is_event { "event".to_owned() } else { text("decision") };
+    let decision = if is_event { format!("event {}", text("event")).trim_end().to_owned() } else { text("decision") };
     let duration = row.get("duration_us").and_then(Value::as_u64).map(duration).unwrap_or_default();
     let client = match (text("client"), text("client_version")) {
         (name, _) if name.is_empty() => name,

@@ -12,6 +12,9 @@ use crate::output::finding_text;
 use crate::wire;
 use toolwarden_cli::PolicyArguments;
 
+/// As many findings as are told here; `lint` tells all.
+const MOST_FINDINGS: usize = 10;
+
 /// The checks, and what was loaded where that went well.
 pub(super) fn check(
     locations: &Locations,
@@ -58,8 +61,9 @@ fn policy(loaded: &Loaded, locations: &Locations, (store, own): (&Records, &[Str
     findings.extend(lint::at_start(loaded));
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.severity == severity);
     let (errors, warnings) = (of(Severity::Error).count(), of(Severity::Warning).count());
-    let first = of(Severity::Error).next().or_else(|| of(Severity::Warning).next()).map(finding_text);
-    let first = first.unwrap_or_default();
+    let first: Vec<String> =
+        of(Severity::Error).chain(of(Severity::Warning)).take(MOST_FINDINGS).map(finding_text).collect();
+    let first = first.join("\n");
     match (errors, warnings) {
         (0, 0) => Check::ok("policy", "compiles, and nothing in it looks wrong"),
         (0, count) => {
