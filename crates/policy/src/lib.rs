@@ -53,7 +53,7 @@ pub use permit::Permit;
 pub use query::{Definition, Launcher, Query, Question, Tracing, Transport};
 pub use resolve::{FlatName, resolve_flat_name};
 pub use roots::permits_root;
-pub use schema::{Schema, Work, missing_input_schema, read_input_schema, read_schema};
+pub use schema::{Schema, Work, briefly, missing_input_schema, read_input_schema, read_schema};
 pub use set::{Base, PolicySet, Refused};
 pub use settings::{AUTO_REVIEW, Settings, names_tool};
 pub use settle::{Pending, settle};

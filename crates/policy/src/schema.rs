@@ -4,6 +4,7 @@
 //! is denied (WORK-1). There is no other way to make a `Schema`.
 
 mod budget;
+mod patterns;
 mod positions;
 
 use serde_json::Value;
@@ -11,6 +12,7 @@ use toolwarden_core::json::{self, Kind};
 use toolwarden_core::{Weakness, weak};
 
 use crate::numbers;
+pub use budget::briefly;
 
 /// The largest schema that is compiled, in values.
 const MOST_SCHEMA_VALUES: usize = 50_000;
@@ -18,8 +20,9 @@ const MOST_SCHEMA_VALUES: usize = 50_000;
 const MOST_VALUES: usize = 500_000;
 /// The most values times the widest part of the schema.
 const MOST_COMPARISONS: usize = 20_000_000;
-/// Larger regular expressions are refused, in bytes of their compiled form.
-const LARGEST_PATTERN: usize = 256 * 1024;
+/// The most values the schemas of one server may hold, and bytes their compiled patterns.
+const MOST_VALUES_OF_A_SERVER: usize = 1_000_000;
+const MOST_PATTERNS_OF_A_SERVER: usize = 16 * 1024 * 1024;
 /// Where a fault is looked for: so many values, each against so many schemas.
 const MOST_EXPLAINED: u64 = 100_000;
 
@@ -28,15 +31,45 @@ const MOST_UNFOLDED: u64 = 2_000;
 
 /// A compiled JSON Schema, or the reason it could not be compiled.
 #[derive(Debug)]
-pub struct Schema(Result<Compiled, String>);
+pub struct Schema {
+    compiled: Result<Compiled, String>,
+    /// Of the room of its server.
+    taken: Room,
+    /// It could be used if the others of its server were smaller.
+    is_for_want_of_room: bool,
+}
 
 #[derive(Debug)]
 struct Compiled {
     validator: jsonschema::Validator,
     /// The most members or items of one of its parts.
     widest: usize,
+    /// What every name in a value may be searched for.
+    of_names: u64,
     /// How many schemas one value may be put before, where that is few enough to look for the place of a fault.
     unfolded: Option<u64>,
+}
+
+/// What the schemas of a server may take, or one of them takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    values: usize,
+    patterns: usize,
+}
+
+impl Room {
+    const NONE: Self = Self { values: 0, patterns: 0 };
+
+    /// What one server has.
+    pub(crate) fn of_a_server() -> Self {
+        let (values, patterns) = (MOST_VALUES_OF_A_SERVER, MOST_PATTERNS_OF_A_SERVER);
+        Self { values: weak::limit(values), patterns: weak::limit(patterns) }
+    }
+
+    fn without(self, taken: Self) -> Option<Self> {
+        let values = self.values.checked_sub(taken.values)?;
+        Some(Self { values, patterns: self.patterns.checked_sub(taken.patterns)? })
+    }
 }
 
 /// What a check took, for tests that hold it to its budget.
@@ -51,13 +84,37 @@ impl Schema {
     /// "anything" by it. A text says why a schema could not be read.
     #[must_use]
     pub fn compile(schema: &Value) -> Self {
-        Self(compile(schema))
+        Self::compile_within(schema, &mut Room::of_a_server())
+    }
+
+    /// The same of one of many, in the room they leave each other.
+    pub(crate) fn compile_within(schema: &Value, room: &mut Room) -> Self {
+        let mut taken = Room::NONE;
+        let compiled = compile(schema, *room, &mut taken);
+        let is_for_want_of_room = matches!(compiled, Err(Fault::Room));
+        let compiled = compiled.map_err(|fault| match fault {
+            Fault::Schema(why) => why,
+            Fault::Room => "it and the other schemas of its server are too large together".to_owned(),
+        });
+        *room = room.without(taken).unwrap_or(Room::NONE);
+        Self { compiled, taken, is_for_want_of_room }
+    }
+
+    /// Takes the room again it took when it was compiled; false where it must be compiled anew.
+    pub(crate) fn fits_again(&self, room: &mut Room) -> bool {
+        match room.without(self.taken) {
+            Some(left) if !self.is_for_want_of_room => {
+                *room = left;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// What is wrong with the schema itself.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
-        self.0.as_ref().err().map(String::as_str)
+        self.compiled.as_ref().err().map(String::as_str)
     }
 
     /// Checks arguments; a tool called without any is called with an empty object.
@@ -89,7 +146,7 @@ impl Schema {
 
     fn fits(&self, value: Option<json::Value<'_>>, whole: &str, numbers: Numbers) -> (Result<(), String>, Work) {
         let mut work = Work { values: 0, steps: 0 };
-        let compiled = match &self.0 {
+        let compiled = match &self.compiled {
             Ok(compiled) => compiled,
             Err(_) if weak::is(Weakness::Schemas) => return (Ok(()), work),
             Err(fault) => return (Err(format!("the tool's schema cannot be used: {fault}")), work),
@@ -102,6 +159,13 @@ impl Schema {
                 Err(why) => return (Err(format!("{whole}: {why}")), work),
             },
         };
+        // The library searches names before it comes to what counts; what it can search at once is bounded here.
+        let names = if compiled.of_names == 0 { 0 } else { steps_of_names(&instance) };
+        let names = names.saturating_mul(compiled.of_names);
+        if budget::is_too_much(names, budget::MOST_STEPS) {
+            work.steps = names;
+            return (Err(format!("{whole}: checking their names takes more than {} steps", budget::MOST_STEPS)), work);
+        }
         let (fits, steps) = budget::counted(|| compiled.validator.is_valid(&instance));
         work.steps = steps;
         weak::worked(steps.saturating_add(u64::try_from(work.values).unwrap_or(u64::MAX)));
@@ -118,13 +182,14 @@ impl Compiled {
     /// The first fault and its place. It is looked for only where that is little work.
     fn describe(&self, instance: &Value, values: usize, whole: &str) -> String {
         let values = u64::try_from(values).unwrap_or(u64::MAX).max(1);
-        let is_little = self.unfolded.is_some_and(|schemas| schemas.saturating_mul(values) <= MOST_EXPLAINED);
-        if !is_little && !weak::is(Weakness::Limits) {
+        let is_little =
+            self.unfolded.is_some_and(|schemas| !budget::is_too_much(schemas.saturating_mul(values), MOST_EXPLAINED));
+        if !is_little {
             return format!("{whole}: they do not fit the tool's schema");
         }
-        match self.validator.validate(instance) {
-            Ok(()) => format!("{whole}: they do not fit the tool's schema"),
-            Err(error) => {
+        match budget::counted(|| self.validator.validate(instance)).0 {
+            None | Some(Ok(())) => format!("{whole}: they do not fit the tool's schema"),
+            Some(Err(error)) => {
                 let place = error.instance_path().to_string();
                 let place = if place.is_empty() { whole.to_owned() } else { place };
                 format!("{place}: {}", error.masked())
@@ -133,23 +198,61 @@ impl Compiled {
     }
 }
 
-fn compile(schema: &Value) -> Result<Compiled, String> {
+/// Why a schema could not be compiled.
+enum Fault {
+    Schema(String),
+    Room,
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Self::Schema(why)
+    }
+}
+
+fn compile(schema: &Value, room: Room, taken: &mut Room) -> Result<Compiled, Fault> {
     match schema {
         Value::Object(_) => {}
-        Value::String(why) => return Err(why.clone()),
-        _ => return Err("it is no object".to_owned()),
+        Value::String(why) => return Err(why.clone().into()),
+        _ => return Err("it is no object".to_owned().into()),
     }
     let (values, widest) = size(schema);
     if values > weak::limit(MOST_SCHEMA_VALUES) {
-        return Err(format!("it holds {values} values, more than {MOST_SCHEMA_VALUES}"));
+        return Err(format!("it holds {values} values, more than {MOST_SCHEMA_VALUES}").into());
     }
+    if values > room.values {
+        return Err(Fault::Room);
+    }
+    taken.values = values;
     let places = positions::places(schema)?;
-    let counted = budget::with_counts(schema, &places);
-    let options = jsonschema::options()
-        .with_keyword(budget::name(), budget::keyword)
-        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(LARGEST_PATTERN));
+    let of_one = weak::limit(patterns::MOST_OF_ONE);
+    let measured = patterns::measure(schema, &places, of_one.min(room.patterns));
+    // What was compiled to find out counts as well, so that nobody finds out again and again.
+    taken.patterns = measured.as_ref().map_or(of_one.min(room.patterns), |measured| measured.taken);
+    let measured = measured.map_err(|fault| match fault {
+        patterns::Fault::Pattern(why) => Fault::Schema(why),
+        patterns::Fault::Room if room.patterns < of_one => Fault::Room,
+        patterns::Fault::Room => Fault::Schema(format!("its patterns become larger than {of_one} bytes together")),
+    })?;
+    let counted = budget::with_counts(schema, &places, &measured);
+    let searching = jsonschema::PatternOptions::regex()
+        .size_limit(weak::limit(patterns::LARGEST_PATTERN))
+        .dfa_size_limit(patterns::LARGEST_MEMORY);
+    let options = jsonschema::options().with_keyword(budget::name(), budget::keyword).with_pattern_options(searching);
     let validator = options.build(&counted).map_err(|error| error.to_string())?;
-    Ok(Compiled { validator, widest, unfolded: positions::unfolded(schema, MOST_UNFOLDED) })
+    let of_names = measured.of_names.values().fold(0, |all: u64, one| all.saturating_add(*one));
+    Ok(Compiled { validator, widest, of_names, unfolded: positions::unfolded(schema, MOST_UNFOLDED) })
+}
+
+/// What all names in a value take to be searched once.
+fn steps_of_names(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => items.iter().map(steps_of_names).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| budget::steps_of(name.len()).saturating_add(steps_of_names(value))).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 /// How many values a schema holds, and the most in one of its parts.

@@ -1,10 +1,15 @@
 //! WORK-1 and GATE-12: a schema that cannot be used fits nothing, and no check takes more than its budget.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolwarden_core::json::{Document, Limits};
+use toolwarden_core::{Layer, Origin};
 
 use super::budget::MOST_STEPS;
-use super::{MOST_VALUES, Schema, Work, read_input_schema, read_schema};
+use super::{MOST_VALUES, Room, Schema, Work, briefly, read_input_schema, read_schema};
+use crate::input::{Declared, ServerInput, ToolDefinition};
+use crate::{PolicyInput, PolicySet};
 
 fn measured(schema: &Value, arguments: &str) -> (Result<(), String>, Work) {
     let document = Document::parse(arguments, Limits { bytes: 64 << 20, depth: 1024 });
@@ -280,4 +285,132 @@ fn work_1_the_place_of_a_fault_is_told_where_that_is_cheap() {
     assert_eq!(measured(&schema, r#"{"n":11}"#).0.err().as_deref().map(|why| why.starts_with("/n: ")), Some(true));
     let (found, _) = measured(&json!({ "items": { "type": "string" } }), &format!("[{}1]", "1,".repeat(200_000)));
     assert!(found.is_err_and(|why| why.contains("do not fit")), "every value is wrong, and none is listed");
+}
+
+/// Patterns of a few letters that become tens of kilobytes each.
+fn large_patterns(count: usize) -> Value {
+    let one = |number: usize| (format!("x{number}"), json!({ "pattern": format!("^[a-z]{{1200}}{number}$") }));
+    json!({ "type": "object", "properties": (0..count).map(one).collect::<serde_json::Map<_, _>>() })
+}
+
+#[test]
+fn work_1_patterns_of_a_schema_are_bounded_together() {
+    assert_eq!(Schema::compile(&large_patterns(10)).fault(), None);
+    // A quarter of a megabyte would become more than one gigabyte.
+    let many = Schema::compile(&large_patterns(5_000));
+    assert!(many.fault().is_some_and(|why| why.contains("patterns become larger")), "{:?}", many.fault());
+    assert!(many.check(None).is_err());
+    let named: Value = large_patterns(5_000).pointer("/properties").cloned().unwrap_or_default();
+    let patterns = named.as_object().into_iter().flat_map(serde_json::Map::values);
+    let patterns: serde_json::Map<_, _> =
+        patterns.filter_map(|one| Some((one.get("pattern")?.as_str()?.to_owned(), json!({})))).collect();
+    let many = Schema::compile(&json!({ "patternProperties": patterns }));
+    assert!(many.fault().is_some_and(|why| why.contains("patterns become larger")), "{:?}", many.fault());
+    // One pattern of any number of places is one.
+    let same: Vec<Value> = (0..5_000).map(|_| json!({ "pattern": "^[a-z]{1200}$" })).collect();
+    assert_eq!(Schema::compile(&json!({ "anyOf": same })).fault(), None);
+    let long = Schema::compile(&json!({ "pattern": "(a|b)".repeat(10_000) }));
+    assert!(long.fault().is_some_and(|why| why.contains("longer than")), "{:?}", long.fault());
+}
+
+#[test]
+fn work_1_schemas_of_a_server_are_bounded_together() {
+    let mut room = Room::of_a_server();
+    let all: Vec<Schema> = (0..60).map(|_| Schema::compile_within(&large_patterns(10), &mut room)).collect();
+    let usable = all.iter().filter(|schema| schema.fault().is_none()).count();
+    assert!((10..40).contains(&usable), "{usable}");
+    let last = all.last().and_then(Schema::fault);
+    assert!(last.is_some_and(|why| why.contains("other schemas of its server")), "{last:?}");
+    // Nothing is left to find out again, and schemas without patterns do not need it.
+    assert_eq!(Schema::compile_within(&json!({ "type": "object" }), &mut room).fault(), None);
+    let wide = json!({ "enum": (0..49_000).collect::<Vec<_>>() });
+    let usable = (0..60).filter(|_| Schema::compile_within(&wide, &mut room).fault().is_none()).count();
+    assert_eq!(usable, 20);
+    // What was compiled takes its room again; what had none is looked at anew.
+    let mut room = Room::of_a_server();
+    let again: Vec<bool> = all.iter().map(|schema| schema.fits_again(&mut room)).collect();
+    let before: Vec<bool> = all.iter().map(|schema| schema.fault().is_none()).collect();
+    assert_eq!(again, before);
+}
+
+#[test]
+fn work_1_a_pattern_costs_its_size_times_the_text() {
+    let text = |bytes: usize| format!("{{\"x\":\"{}\"}}", "a".repeat(bytes));
+    let large = json!({ "pattern": "^([a-z]{1,3}-?){90}$" });
+    let small = json!({ "pattern": "^[a-z]+$" });
+    let x = |schema: &Value| json!({ "properties": { "x": schema } });
+    assert_eq!(measured(&x(&small), &text(1 << 20)).0, Ok(()));
+    for (schema, arguments) in [
+        (x(&large), text(1 << 20)),
+        (json!({ "additionalProperties": large }), text(1 << 20)),
+        (json!({ "$defs": { "t": large }, "properties": { "x": { "$ref": "#/$defs/t" } } }), text(1 << 20)),
+        (json!({ "properties": { "x": { "items": large } } }), format!("{{\"x\":[\"{}\"]}}", "a".repeat(1 << 20))),
+        (json!({ "propertyNames": large }), format!("{{\"{}\":1}}", "a".repeat(1 << 20))),
+        (json!({ "patternProperties": { "^([a-z]{1,3}-?){90}$": {} } }), format!("{{\"{}\":1}}", "a".repeat(1 << 20))),
+        (json!({ "$schema": "http://json-schema.org/draft-07/schema#", "properties": { "x": large } }), text(1 << 20)),
+    ] {
+        let (found, work) = measured(&schema, &arguments);
+        let why = found.err().unwrap_or_default();
+        assert!(why.contains("steps") && work.steps > MOST_STEPS, "{schema}: {why} {work:?}");
+        let few = arguments.replace(&"a".repeat(1 << 20), "abc");
+        let (_, work) = measured(&schema, &few);
+        assert!((10..5_000).contains(&work.steps), "{schema}: {work:?}");
+    }
+    // What it says is the same wherever it stands.
+    for (arguments, fits) in [(text(3), true), ("{\"x\":\"A\"}".to_owned(), false), ("{\"x\":5}".to_owned(), true)] {
+        let found = measured(&x(&small), &arguments).0;
+        assert_eq!(found.is_ok(), fits, "{arguments}");
+        assert!(found.err().is_none_or(|why| why.starts_with("/x: ") && !why.contains("\"A\"")), "{arguments}");
+    }
+}
+
+#[test]
+fn work_1_a_check_that_is_to_be_brief_says_nothing_where_it_is_not() {
+    let brief = |schema: &Value, arguments: &str| briefly(|| measured(schema, arguments).0);
+    let small = json!({ "properties": { "x": { "type": "integer" } } });
+    assert_eq!(brief(&small, r#"{"x":1}"#), Some(Ok(())));
+    assert!(brief(&small, r#"{"x":"1"}"#).is_some_and(|found| found.is_err()));
+    let doubles = |leaf: &str| {
+        let inner = doubling(14, "anyOf");
+        json!({ "$defs": inner.get("$defs"), "properties": { "x": { "anyOf": [{ "$ref": "#/$defs/l0" }, leaf == "fits"] } } })
+    };
+    for leaf in ["fits", "does not"] {
+        assert_eq!(brief(&doubles(leaf), r#"{"x":1}"#), None, "{leaf}");
+        assert_eq!(measured(&doubles(leaf), r#"{"x":1}"#).0.is_ok(), leaf == "fits", "as before, where there is time");
+    }
+    let pattern = json!({ "properties": { "x": { "pattern": "^([a-z]{1,3}-?){90}$" } } });
+    assert_eq!(brief(&pattern, &format!(r#"{{"x":"{}"}}"#, "a".repeat(40_000))), None);
+    let names = json!({ "patternProperties": { "^([a-z]{1,3}-?){90}$": {} } });
+    assert_eq!(brief(&names, &format!(r#"{{"{}":1}}"#, "a".repeat(40_000))), None);
+}
+
+#[test]
+fn work_1_what_is_known_is_not_compiled_again() {
+    let tool = |name: &str, letters: u32| ToolDefinition {
+        name: name.to_owned(),
+        description: Some(letters.to_string()),
+        input_schema: Some(json!({ "properties": { "x": { "pattern": format!("^[a-z]{{{letters}}}$") } } })),
+        output_schema: Some(json!({ "type": "object" })),
+    };
+    let at = Origin::new(Layer::Config, "test", 1, 1);
+    let server = |tools: &[ToolDefinition]| {
+        let input = ServerInput::new("notes", at.clone(), Declared::ByOperator);
+        [ServerInput { catalog: Some(tools.to_vec()), ..input }]
+    };
+    let Ok(empty) = PolicySet::compile(&PolicyInput::default()) else { unreachable!("nothing is wrong with nothing") };
+    let with = |policy: &PolicySet, tools: &[ToolDefinition]| policy.with_servers(1, &server(tools)).ok();
+    let Some(first) = with(&empty, &[tool("a", 5), tool("b", 5)]) else { unreachable!("it has no rules") };
+    let Some(second) = with(&first, &[tool("a", 5), tool("b", 6), tool("c", 5)]) else { unreachable!("nor has this") };
+    let schemas = |policy: &PolicySet, name: &str| {
+        let tool = policy.servers().get("notes")?.tool(name)?;
+        Some((tool.schema.clone()?, tool.output.clone()?))
+    };
+    for (name, is_same) in [("a", true), ("b", false)] {
+        let (before, after) = (schemas(&first, name), schemas(&second, name));
+        let same = before
+            .zip(after)
+            .map(|(before, after)| (Arc::ptr_eq(&before.0, &after.0), Arc::ptr_eq(&before.1, &after.1)));
+        assert_eq!(same, Some((is_same, true)), "{name}");
+    }
+    assert!(schemas(&second, "c").is_some());
 }

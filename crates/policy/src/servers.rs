@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use serde_json::Value;
 use toolwarden_core::name;
 use toolwarden_core::{BUILTIN_SERVER, CUSTOM_TOOLS_SERVER, FETCH_TOOL, Layer, Origin, SHELL_TOOL};
 
@@ -18,7 +19,7 @@ pub use task_scopes::task_scopes;
 
 use crate::allowlist::Twin;
 use crate::input::{Declared, Launch, LimitsInput, Scope, ServerInput, ToolDefinition, ToolInput};
-use crate::schema::Schema;
+use crate::schema::{Room, Schema};
 use crate::shipped;
 use crate::verdict::RuleRef;
 
@@ -64,7 +65,8 @@ pub struct Tool {
     /// None where no config speaks of it.
     pub input: Option<ToolInput>,
     pub definition: Option<ToolDefinition>,
-    pub schema: Option<Schema>,
+    /// Shared with the next policy, which may know the same tool.
+    pub schema: Option<Arc<Schema>>,
     /// What results must fit. Shared: a result may come after the policy has changed.
     pub output: Option<Arc<Schema>>,
 }
@@ -73,8 +75,17 @@ impl Tool {
     /// The side whose schema cannot be used, and why: such a tool is denied (WORK-1).
     #[must_use]
     pub fn unusable(&self) -> Option<(&'static str, &str)> {
-        let input = self.schema.as_ref().and_then(Schema::fault).map(|fault| ("input", fault));
+        let input = self.schema.as_deref().and_then(Schema::fault).map(|fault| ("input", fault));
         input.or_else(|| self.output.as_deref().and_then(Schema::fault).map(|fault| ("output", fault)))
+    }
+}
+
+impl Tool {
+    /// What was compiled of its schemas, where these are the same.
+    fn compiled_of(&self, definition: &ToolDefinition) -> (Option<&Arc<Schema>>, Option<&Arc<Schema>>) {
+        let Some(own) = &self.definition else { return (None, None) };
+        let input = self.schema.as_ref().filter(|_| own.input_schema == definition.input_schema);
+        (input, self.output.as_ref().filter(|_| own.output_schema == definition.output_schema))
     }
 }
 
@@ -98,6 +109,11 @@ impl Servers {
     /// Compiles servers; a faulty tool schema is no error: that tool is denied.
     #[must_use]
     pub fn compile(inputs: &[ServerInput]) -> Self {
+        Self::compile_after(&Self::default(), inputs)
+    }
+
+    /// The same, with the schemas that were compiled before of tools that are defined as they were.
+    pub(crate) fn compile_after(former: &Self, inputs: &[ServerInput]) -> Self {
         let mut groups: BTreeMap<String, Vec<&ServerInput>> = BTreeMap::new();
         for input in inputs {
             groups.entry(name::registration_key(&input.name)).or_default().push(input);
@@ -109,7 +125,7 @@ impl Servers {
         for group in groups.values() {
             for input in group {
                 let rival = group.iter().find(|other| differs(input, other)).map(|other| other.origin.clone());
-                servers.add(Server::compile(input, rival));
+                servers.add(Server::compile(input, rival, former.get(&input.name).map(AsRef::as_ref)));
             }
         }
         for (name, tools) in [(BUILTIN_SERVER, &[SHELL_TOOL, FETCH_TOOL][..]), (CUSTOM_TOOLS_SERVER, &[])] {
@@ -168,6 +184,15 @@ impl Servers {
     }
 }
 
+/// A schema, compiled once however often its server is learned anew.
+fn compiled(schema: Option<&Value>, known: Option<&Arc<Schema>>, room: &mut Room) -> Option<Arc<Schema>> {
+    let schema = schema?;
+    match known.filter(|known| known.fits_again(room)) {
+        Some(known) => Some(known.clone()),
+        None => Some(Arc::new(Schema::compile_within(schema, room))),
+    }
+}
+
 fn differs(one: &ServerInput, other: &ServerInput) -> bool {
     one.name != other.name || one.launch != other.launch || one.owner != other.owner
 }
@@ -195,7 +220,7 @@ impl Server {
         self.owner.as_deref().is_none_or(|owner| user == Some(owner))
     }
 
-    fn compile(input: &ServerInput, rival: Option<Origin>) -> Self {
+    fn compile(input: &ServerInput, rival: Option<Origin>, former: Option<&Self>) -> Self {
         let state = match rival {
             Some(other) => ServerState::Conflict(other),
             None if input.enabled => ServerState::Enabled,
@@ -219,7 +244,7 @@ impl Server {
             off: HashMap::new(),
             limits: input.limits,
         };
-        server.take_tools(input);
+        server.take_tools(input, former);
         server
     }
 
@@ -250,10 +275,10 @@ impl Server {
                 tools => Some(tools.iter().map(definition).collect()),
             },
         };
-        Self::compile(&input, None)
+        Self::compile(&input, None, None)
     }
 
-    fn take_tools(&mut self, input: &ServerInput) {
+    fn take_tools(&mut self, input: &ServerInput, former: Option<&Self>) {
         for (name, tool) in &input.tools {
             self.tool_mut(name).input = Some(tool.clone());
             let narrowed = self.narrowed.entry(name.to_ascii_lowercase());
@@ -263,10 +288,13 @@ impl Server {
                 self.off.insert(name.to_ascii_lowercase(), origin);
             }
         }
+        let mut room = Room::of_a_server();
         for definition in input.catalog.iter().flatten() {
+            let known = former.and_then(|former| former.tool(&definition.name));
+            let (input, output) = known.map_or((None, None), |tool| tool.compiled_of(definition));
             let entry = self.tool_mut(&definition.name);
-            entry.schema = definition.input_schema.as_ref().map(Schema::compile);
-            entry.output = definition.output_schema.as_ref().map(|schema| Arc::new(Schema::compile(schema)));
+            entry.schema = compiled(definition.input_schema.as_ref(), input, &mut room);
+            entry.output = compiled(definition.output_schema.as_ref(), output, &mut room);
             entry.definition = Some(definition.clone());
         }
         for tool in &input.disabled_tools {

@@ -150,7 +150,7 @@ impl PolicySet {
     /// # Errors
     /// Rules that break the schema of a tool now known.
     pub fn with_servers(&self, version: u64, inputs: &[ServerInput]) -> Result<Self, Refused> {
-        let servers = Servers::compile(inputs);
+        let servers = Servers::compile_after(&self.servers, inputs);
         check(&self.base, inputs, &servers)?;
         let local = Arc::new(self.local.with_servers(inputs));
         Ok(Self { version, servers: Arc::new(servers), local, ..self.clone() })
