@@ -3,6 +3,7 @@
 //! archive and links into `.git` all lead to one program that leaves a mark. After each line everyday commands of git
 //! show what was planted. The mark must never be there.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -49,13 +50,15 @@ const EDITORS: [&str; 6] = ["EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDIT
 
 struct Scratch {
     root: PathBuf,
+    /// Lines that bash ran to a good end: those that only fail show little.
+    succeeded: Cell<usize>,
 }
 
 impl Scratch {
     fn new() -> std::io::Result<Self> {
         let root = std::env::temp_dir().join(format!("toolwarden-git-oracle-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
-        let scratch = Self { root };
+        let scratch = Self { root, succeeded: Cell::new(0) };
         let repo = scratch.root.join("template");
         fs::create_dir_all(repo.join("sub"))?;
         fs::create_dir_all(scratch.root.join("home"))?;
@@ -156,7 +159,8 @@ impl Scratch {
         for editor in EDITORS {
             command.env(editor, self.root.join("mark"));
         }
-        command.args(["--norc", "-c", line]).status()?;
+        let ended = command.args(["--norc", "-c", line]).status()?;
+        self.succeeded.update(|count| count + usize::from(ended.success()));
         let is_marked = || self.root.join("marked").exists();
         if is_marked() {
             return Ok(true);
@@ -358,15 +362,20 @@ fn shell_3_no_allowed_line_of_git_runs_what_was_planted() -> std::io::Result<()>
         assert!(!is_allowed(line, &work, ""), "{line:?} is allowed");
     }
     scratch.fresh()?;
+    scratch.succeeded.set(0);
+    let mut tried = 0_usize;
     for directory in ["", "sub"] {
         let allowed = |line: &str| is_allowed(line, &work, directory);
         let found = lines(&hostile_line(), line_count(45), allowed);
         assert!(found.len() >= 40, "only {} allowed lines were generated", found.len());
+        tried += found.len();
         for line in found {
             assert!(!scratch.is_marked_by(&line, directory)?, "{line:?} in {directory:?} ran what was planted");
             scratch.fresh()?;
         }
     }
+    let succeeded = scratch.succeeded.get();
+    assert!(succeeded * 9 >= tried, "only {succeeded} of {tried} lines did what they say");
     Ok(())
 }
 
@@ -420,12 +429,14 @@ fn shell_3_no_chain_of_allowed_lines_runs_what_was_planted() -> std::io::Result<
     needs(GIT);
     let scratch = Scratch::new()?;
     let mark = scratch.root.join("mark").display().to_string();
+    let mut ran = 0_usize;
     for (at, chain) in CHAINS.iter().enumerate() {
         let work = fs::canonicalize(scratch.fresh()?)?;
         for line in SHAPING.iter().chain(*chain) {
             let line = line.replace("MARK", &mark);
             if is_allowed(&line, &work, "") {
                 scratch.command(BASH, &work).args(["--norc", "-c", &line]).status()?;
+                ran += usize::from(chain.contains(&line.as_str()));
             } else {
                 assert!(!SHAPING.contains(&line.as_str()), "{line:?} is held, so the chain shows nothing");
             }
@@ -434,6 +445,9 @@ fn shell_3_no_chain_of_allowed_lines_runs_what_was_planted() -> std::io::Result<
         scratch.git(&work, &["commit", "-q", "--allow-empty", "-m", "x"])?;
         assert!(!scratch.root.join("marked").exists(), "chain {at} ran what was planted: {chain:?}");
     }
+    // Were every step held, nothing would be shown.
+    let steps = CHAINS.iter().map(|chain| chain.len()).sum::<usize>();
+    assert!(ran * 3 >= steps && ran < steps, "{ran} of {steps} steps ran");
     Ok(())
 }
 
@@ -443,8 +457,10 @@ fn shell_3_the_chains_would_run_it_without_us() -> std::io::Result<()> {
     needs(GIT);
     let scratch = Scratch::new()?;
     let mark = scratch.root.join("mark").display().to_string();
-    for at in [0, 1, 2, 3, 8, 12, 19, 22] {
-        let Some(chain) = CHAINS.get(at) else { continue };
+    const WORKING: [usize; 8] = [0, 1, 2, 3, 8, 12, 19, 22];
+    let chains: Vec<_> = CHAINS.iter().enumerate().filter(|(at, _)| WORKING.contains(at)).collect();
+    assert_eq!(chains.len(), WORKING.len(), "a chain is missing");
+    for (at, chain) in chains {
         let work = fs::canonicalize(scratch.fresh()?)?;
         for line in SHAPING.iter().chain(*chain) {
             scratch.command(BASH, &work).args(["--norc", "-c", &line.replace("MARK", &mark)]).status()?;
@@ -465,12 +481,16 @@ fn shell_3_everyday_lines_of_the_table_run_nothing_planted() -> std::io::Result<
     let is_local = |line: &&str| line.starts_with("git ") && !line.contains("://") && !line.contains('@');
     // `git add -A` is held here, because of the nested repository.
     let work = fs::canonicalize(scratch.fresh()?)?;
-    let lines: Vec<&str> =
-        everyday.map(str::trim).filter(is_local).filter(|line| is_allowed(line, &work, "")).collect();
+    let (lines, left_out): (Vec<&str>, Vec<&str>) =
+        everyday.map(str::trim).filter(is_local).partition(|line| is_allowed(line, &work, ""));
     assert!(lines.len() >= 60, "only {} lines", lines.len());
+    assert!(left_out.len() * 9 <= lines.len(), "left out: {left_out:#?}");
+    let tried = lines.len();
     for line in lines {
         assert!(!scratch.is_marked_by(line, "")?, "{line:?} ran what was planted");
     }
+    let succeeded = scratch.succeeded.get();
+    assert!(succeeded * 2 >= tried, "only {succeeded} of {tried} lines did what they say");
     Ok(())
 }
 
@@ -484,6 +504,7 @@ fn shell_3_git_takes_values_where_we_do() -> std::io::Result<()> {
     let options = options_before_repositories();
     assert!(options.len() > 100, "{}", options.len());
     let mut different = Vec::new();
+    let (all, mut compared) = (options.len(), 0_usize);
     for (verb, option, takes_value) in options {
         let ran =
             scratch.command(GIT, &repo).args([verb, &option, "--no-such-option"]).stderr(Stdio::piped()).output()?;
@@ -493,12 +514,14 @@ fn shell_3_git_takes_values_where_we_do() -> std::io::Result<()> {
         if said.contains(&format!("unknown option `{name}'")) || said.contains(&format!("unknown switch `{name}'")) {
             continue;
         }
+        compared += 1;
         let was_taken =
             !said.contains("unknown option `no-such-option'") && !said.contains("unknown option `such-option'");
         if was_taken != takes_value {
             different.push(format!("git {verb} {option}: {}", said.lines().next().unwrap_or_default()));
         }
     }
+    assert!(compared * 2 >= all, "git knows only {compared} of {all} options");
     assert!(different.is_empty(), "{different:#?}");
     Ok(())
 }

@@ -92,3 +92,29 @@ fn the_table_is_long_enough_and_has_no_row_twice() {
     commands.dedup();
     assert_eq!(all, commands.len(), "a row occurs twice");
 }
+
+#[test]
+fn shell_1_an_entry_for_pushing_allows_pushing_alone() {
+    let entries: Vec<(usize, ShellEntry)> = ShellEntry::parse("git:push*").ok().into_iter().enumerate().collect();
+    assert_eq!(entries.len(), 1);
+    let setting = Setting { allowed: ShellAllowlist::compile(&entries), blocked: Blocklist::compile(&[]) };
+    for command in ["git push", "git push origin main", "git push -u origin main", "git push && git push --tags"] {
+        assert_eq!(outcome(&setting, command), "allow", "{command}");
+    }
+    for command in [
+        "git pull",
+        "git",
+        "git status",
+        "git fetch origin main",
+        "git pull origin push",
+        "git -c push.default=x pull",
+        "git push && git pull",
+        "git push; ls",
+        "git push --receive-pack=evil origin",
+        "git push ./evil main",
+        "git push > .git/config",
+        "pushd x",
+    ] {
+        assert_ne!(outcome(&setting, command), "allow", "{command}");
+    }
+}
