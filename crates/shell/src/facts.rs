@@ -154,6 +154,11 @@ impl FileFacts {
             .flat_map(|(path, real)| real.elsewhere().iter().map(move |real| (path.as_path(), real.as_path())))
     }
 
+    /// Every path of which it cannot be told where it leads.
+    pub fn unresolved(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter().filter(|(_, real)| **real == Real::Unresolved).map(|(path, _)| path.as_path())
+    }
+
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.looked != Looked::No

@@ -15,6 +15,7 @@ use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
 use crate::paths::normalise;
 use crate::reach::{Reached, visit};
 use crate::readers::{is_reader, path_words, shows_contents};
+use crate::unpacking::{Unpacked, unpacked};
 use crate::wrappers::{self, listed, program};
 
 /// Most paths that are looked up for one line.
@@ -55,6 +56,9 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
             Reached::Invocation(invocation) => {
                 let known = effects(&program(invocation.name), invocation.arguments).unwrap_or_default();
                 asked_trees.extend(known.trees());
+                if let Some(Unpacked::Below(words)) = unpacked(&program(invocation.name), invocation.arguments) {
+                    asked_trees.extend(words);
+                }
                 if program(invocation.name) == "git" {
                     let ground = ground.inside(&git::directories(invocation.name, invocation.arguments));
                     let cloned = git::cloned(invocation.arguments);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::{Belongings, FileFacts, Position, Real, Repository, questions, read, strays, touches_toolwarden};
+use crate::{Belongings, FileFacts, Position, Real, Repository, Tree, questions, read, strays, touches_toolwarden};
 
 const HERE: &str = "/w/sub";
 
@@ -33,7 +33,14 @@ fn facts(text: &str, links: &[(&str, &str)]) -> FileFacts {
         (directory, found)
     };
     let present = BTreeSet::from([PathBuf::from("/w/sub/local"), PathBuf::from("/w/sub/other.git")]);
+    let tree = |path: PathBuf| {
+        let below = links.iter().filter(|(link, _)| Path::new(link).starts_with(crate::paths::normalise(&path)));
+        let targets: Vec<&str> = below.map(|(_, target)| *target).collect();
+        let is_whole = !targets.contains(&"?");
+        (path, Tree { links: targets.into_iter().map(PathBuf::from).collect(), is_whole, ..Tree::default() })
+    };
     FileFacts::looked_up(paths, asked.directories.into_iter().map(repository).collect(), present)
+        .with_trees(asked.trees.into_iter().map(tree).collect())
 }
 
 fn held(text: &str, links: &[(&str, &str)]) -> bool {
@@ -154,6 +161,65 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
     assert!(is_astray("mv x/l y && cat y", &[("/w/sub/x/l", "/w/other")]));
     for text in ["mkdir -p out && cp a out/b && cat out/b", "git status && cat l"] {
         assert!(!is_astray(text, &[]), "{text}");
+    }
+}
+
+#[test]
+fn self_1_what_is_unpacked_stays_below_its_directory_and_leads_nowhere() {
+    for text in [
+        "tar -xPf a.tar",
+        "tar xPf a.tar",
+        "tar -P -xf a.tar -C /tmp",
+        "tar -xf a.tar --absolute-n",
+        "cpio -i < x",
+        "cat x | cpio -idm",
+        "cpio --extract < x",
+        "ls | cpio -pdm out",
+        "pax -rt < x",
+        "uudecode < x",
+        "unshar x",
+        "unzip -: a.zip",
+    ] {
+        assert!(held(text, &[]), "{text}");
+    }
+    let below = [("/w/sub/out/d", "/home/u/.cursor")];
+    let lost = [("/w/sub/out/d", "?")];
+    for text in [
+        "tar -xf a.tar",
+        "tar -xf a.tar -C out",
+        "tar -xf a.tar -Cout",
+        "tar xCf out a.tar",
+        "tar -x --directory=out -f a.tar",
+        "tar -xf a.tar -C other member -C ../out",
+        "tar -xf a.tar member -C other",
+        "tar -xf a.tar member -Cother",
+        "cat a.tar | tar -x",
+        // Here `f` is the directory.
+        "tar -xzCf other a.tar",
+        "unzip a.zip",
+        "unzip a.zip -d out",
+        "7z x a.7z -oout",
+        "cd out && tar -xf ../a.tar",
+        "patch -p1 < x.patch",
+        "patch < x.patch",
+        "cpio -i --no-absolute-filenames < x",
+        "sh -c 'tar -xf a.tar -C out'",
+    ] {
+        assert!(held(text, &below), "{text}");
+        assert!(held(text, &lost), "{text}, not resolved");
+        assert!(!held(text, &[("/w/sub/out/d", "/w/other")]), "{text}, a link that leads elsewhere");
+    }
+    for text in [
+        "tar -xf a.tar -C other",
+        "tar xfC a.tar other",
+        "tar -tf a.tar",
+        "tar -xfP -C other",
+        "unzip a.zip -d other",
+        "unzip -l a.zip",
+        "ls | cpio -o",
+        "cpio -it < x",
+    ] {
+        assert!(!held(text, &below), "{text}");
     }
 }
 

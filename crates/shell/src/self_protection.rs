@@ -18,6 +18,7 @@ use crate::patterns;
 use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
 use crate::readers::{is_reader, is_recursive, names_other_home, path_words};
+use crate::unpacking::{Unpacked, unpacked};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -251,7 +252,8 @@ impl Ground<'_> {
             return Some(why);
         }
         let known = effects(&program, invocation.arguments).unwrap_or_default();
-        if let Some(why) = self.through_trees(&program, &known) {
+        let unpacked = || self.unpacked(&program, invocation.arguments);
+        if let Some(why) = self.through_trees(&program, &known).or_else(unpacked) {
             return Some(why);
         }
         if known.reads_the_rest || only_finds(&program, invocation.arguments) {
@@ -309,6 +311,20 @@ impl Ground<'_> {
         let read = known.sources.iter().filter(|_| known.follows_links).flat_map(|word| keys.below(word));
         let touched = written.chain(read).next()?;
         Some(touched.said(&format!("`{program}` is led by a link to")))
+    }
+
+    /// What comes out of an archive is written wherever the archive says, or through links that are there already.
+    fn unpacked(&self, program: &str, arguments: &[Word]) -> Option<String> {
+        match unpacked(program, arguments)? {
+            Unpacked::Anywhere => {
+                let why = || format!("`{program}` may write anywhere, files of toolwarden among them");
+                (!self.protected.is_empty()).then(why)
+            }
+            Unpacked::Below(words) => {
+                let touched = words.iter().flat_map(|word| self.below(word)).next()?;
+                Some(touched.said(&format!("`{program}` is led by a link to")))
+            }
+        }
     }
 
     /// The protected paths that links below a tree lead to.
