@@ -28,7 +28,7 @@ use crate::stream_log::StreamLog;
 use crate::upstreams::{Link, Upstream, is_at_or_under};
 
 pub use self::all::{SessionError, Sessions, identity, principal};
-pub use self::parked::Parked;
+pub use self::parked::{Parked, Shown};
 
 /// What `initialize` agreed on.
 #[derive(Debug, Clone)]

@@ -132,6 +132,16 @@ impl Live {
         held.iter().map(|server| ServerInput { catalog: None, ..server.clone() }).collect()
     }
 
+    /// Whether all of this was learned before: it can be asked while somebody else learns.
+    pub fn knows(&self, server: &str, listed: &[ToolDefinition]) -> bool {
+        let policy = self.policy.load();
+        let Some(server) = policy.servers().get(server).filter(|server| server.listed) else { return false };
+        let is_known = |tool: &ToolDefinition| {
+            server.tool(&tool.name).is_some_and(|known| known.definition.as_ref() == Some(tool))
+        };
+        listed.iter().all(is_known)
+    }
+
     /// Learns tools of a server. Tools are added or replaced, not forgotten: lists differ between
     /// clients, and whether a tool is still there is for its server to say.
     ///

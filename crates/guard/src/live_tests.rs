@@ -72,3 +72,19 @@ fn gate_10_a_new_rule_that_fits_no_known_tool_is_refused() {
     assert_eq!(live.policy().version(), 1);
     assert!(live.replace(&policy(2, RULE), servers(), seen(true), || {}).is_ok());
 }
+
+#[test]
+fn work_1_what_is_known_need_not_be_learned_again() {
+    let live = Live::new(policy(1, "permit(principal, action, resource);"), servers());
+    let tools = seen(true)("up").tools;
+    assert!(!live.knows("up", &[]), "it has listed nothing yet");
+    live.learn("up", &tools, || true);
+    let before = live.snapshot();
+    assert!(live.knows("up", &tools) && !live.knows("other", &tools) && !live.knows("nobody", &[]));
+    live.learn("up", &tools, || true);
+    assert!(std::sync::Arc::ptr_eq(&before, &live.snapshot()), "nothing was compiled");
+    let other = seen(false)("up").tools;
+    assert!(!live.knows("up", &other));
+    live.learn("up", &other, || true);
+    assert!(live.knows("up", &other) && !live.knows("up", &tools));
+}

@@ -11,8 +11,8 @@ use toolwarden_core::{Call, CallKind, Caller, Operation, Outbound, Reason};
 use toolwarden_mcp::compose::quoted;
 use toolwarden_pins::Kind;
 use toolwarden_policy::{
-    Definition, Explanation, Message, Pending, Permit, PolicySet, Query, Verdict, admit, decide as judge, housekeeping,
-    is_visible,
+    Definition, Explanation, Message, Pending, Permit, PolicySet, Query, Verdict, admit, briefly, decide as judge,
+    housekeeping, is_visible,
 };
 use toolwarden_sources::lookup;
 
@@ -89,11 +89,13 @@ pub async fn decide(gateway: &Gateway, asked: &Asked) -> Result<Decided, Refusal
     }
 }
 
-/// The policy's answer. A large call is decided away from the threads that serve: reading it can take a while, and others
-/// must not wait for that (WORK-1).
+/// The policy's answer. A large call is decided away from the threads that serve, and so is a small one that its tool's
+/// schema makes much of: it can take a while, and others must not wait for that (WORK-1).
 async fn verdict_on(gateway: &Gateway, policy: &Arc<PolicySet>, query: &Query) -> Result<Verdict, Refusal> {
-    if !is_large(query) {
-        return Ok(with_links_followed(policy, query));
+    if !is_large(query)
+        && let Some(verdict) = briefly(|| with_links_followed(policy, query))
+    {
+        return Ok(verdict);
     }
     let caller = query.caller.clone();
     let (policy, query) = (policy.clone(), query.clone());
@@ -105,11 +107,11 @@ pub(crate) fn is_large(query: &Query) -> bool {
 }
 
 /// Decides away from the threads that serve, a few at a time: what is looked at takes far more memory than its bytes.
-pub(crate) async fn elsewhere(
+pub(crate) async fn elsewhere<T: Send + 'static>(
     gateway: &Gateway,
     caller: &Caller,
-    decide: impl FnOnce() -> Verdict + Send + 'static,
-) -> Result<Verdict, Refusal> {
+    decide: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     let turn = gateway.large.turn(|| identity(caller), sleep(gateway.settings.turn_time)).await;
     let turn = turn.map_err(|over| places::refuse(gateway, &over))?;
     let decided = tokio::task::spawn_blocking(move || {
@@ -126,8 +128,8 @@ pub(crate) async fn elsewhere(
 fn with_links_followed(policy: &PolicySet, query: &Query) -> Verdict {
     let files = lookup::files(policy, query);
     // Other facts than links matter to command lines alone.
-    let matters =
-        files.links().next().is_some() || files.are_too_many() || matches!(query.call.kind, CallKind::Shell { .. });
+    let leads = files.links().next().is_some() || files.unresolved().next().is_some() || files.are_too_many();
+    let matters = leads || matches!(query.call.kind, CallKind::Shell { .. });
     if matters { judge(policy, &query.clone().with_files(files)) } else { judge(policy, query) }
 }
 

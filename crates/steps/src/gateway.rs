@@ -109,8 +109,9 @@ pub struct Gateway {
     pub streams: Arc<Heads>,
     /// Requests that are being read or on their way, by what they hold of memory.
     pub bodies: Arc<Bodies>,
-    /// Large calls that are being checked.
+    /// Large calls that are being checked, and large results: neither waits for the other.
     pub large: LargeChecks,
+    pub large_results: LargeChecks,
     pub started: Instant,
     pub closing: Closing,
     pub(crate) desk: Option<Arc<Desk>>,
@@ -153,6 +154,7 @@ impl Gateway {
             streams: Heads::new(parts.settings.most_streams_of_one),
             bodies: Bodies::new(),
             large: LargeChecks::default(),
+            large_results: LargeChecks::default(),
             started: Instant::now(),
             closing: Closing::default(),
             states: States::new(&*parts.keyring),

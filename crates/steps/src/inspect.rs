@@ -69,7 +69,7 @@ pub async fn inspect(
             // What is said of the tasks of others is nobody's concern here.
             let Some(check) = Check::of(gateway, asked) else { return Ok(Answer::message(own)) };
             let outcome = body::outcome_of(&own).ok_or_else(|| broke("its list cannot be read"))?;
-            let shown = check.judge(&outcome, trail.as_mut()).map_err(Refusal::Upstream)?;
+            let shown = check.judge((gateway, asked), &outcome, trail.as_mut()).await.map_err(Refusal::Upstream)?;
             Ok(Answer::message(shown.and_then(|shown| composed(asked.id.as_ref(), &shown)).unwrap_or(own)))
         }
         (What::Watch, reply) if &*asked.method == "resources/subscribe" => {
@@ -80,9 +80,11 @@ pub async fn inspect(
             if let (Some(session), Some(uri)) = (&asked.arrival.session, uri) {
                 session.watch(asked.upstream.name.clone(), uri);
             }
-            let check = Check::of(gateway, asked);
-            let shown = check.map(|check| check.judge(&Ok(result.clone()), trail.as_mut())).transpose();
-            let shown = shown.map_err(Refusal::Upstream)?.flatten().and_then(Result::ok);
+            let shown = match Check::of(gateway, asked) {
+                Some(check) => check.judge((gateway, asked), &Ok(result.clone()), trail.as_mut()).await,
+                None => Ok(None),
+            };
+            let shown = shown.map_err(Refusal::Upstream)?.and_then(Result::ok);
             Ok(Answer::message(compose::result(&asked.answer_id(), shown.unwrap_or(result).raw())))
         }
         (_, Reply::Http(reply)) => {

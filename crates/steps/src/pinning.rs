@@ -12,10 +12,14 @@ use toolwarden_core::{Caller, Weakness, name, weak};
 use toolwarden_guard::live::definition;
 use toolwarden_mcp::compose::{object_with, push_spliced};
 use toolwarden_pins::{How, Kind, Noted, Shown, Sighted, Sighting, short};
+use toolwarden_policy::input::ToolDefinition;
 
 use crate::catalog;
 use crate::gateway::Gateway;
 use crate::visible;
+
+/// Pages of more bytes are looked at away from the threads that serve.
+const LARGE: usize = 32 * 1024;
 
 /// A list of definitions that are pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,10 +86,10 @@ pub async fn pages(
         let listed: Vec<Value<'_>> = page.value().get(key).into_iter().flat_map(Value::items).collect();
         let (here, after) = rest.split_at_checked(listed.len()).unwrap_or((rest, &[]));
         rest = after;
-        if kind == Kind::Tool {
-            teach(gateway, upstream, &listed, here);
-        }
         made.push(shown_page(page, key, &listed, here)?);
+        if kind == Kind::Tool {
+            teach(gateway, upstream, (page, key), here).await;
+        }
     }
     Ok(made)
 }
@@ -185,16 +189,36 @@ impl Gateway {
     }
 }
 
-/// The judge knows tools as they are shown; those that are not shown as they were listed, and holds them.
-fn teach(gateway: &Gateway, upstream: &Upstream, listed: &[Value<'_>], shown: &[Shown]) {
-    let learned = listed.iter().zip(shown).filter_map(|(entry, shown)| match shown {
-        Shown::AsGiven | Shown::Hidden => definition(*entry),
+/// The judge knows tools as they are shown; those that are not shown as they were listed, and holds them. What it does not
+/// know yet is compiled away from the threads that serve, and so is a large page looked at (WORK-1).
+async fn teach(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, (page, key): (&Part, &'static str), shown: &[Shown]) {
+    let mut known = None;
+    if page.raw().len() <= LARGE {
+        let tools = learned(page, key, shown);
+        if gateway.live.knows(&upstream.name, &tools) {
+            return;
+        }
+        known = Some(tools);
+    }
+    let (gateway, upstream, page, shown) = (gateway.clone(), upstream.clone(), page.clone(), shown.to_vec());
+    let teaching = tokio::task::spawn_blocking(move || {
+        let tools = known.unwrap_or_else(|| learned(&page, key, &shown));
+        gateway.live.learn(&upstream.name, &tools, || !upstream.is_over());
+    });
+    // It ended without a word: the gateway is being stopped.
+    let _ = teaching.await;
+}
+
+fn learned(page: &Part, key: &str, shown: &[Shown]) -> Vec<ToolDefinition> {
+    let listed = page.value().get(key).into_iter().flat_map(Value::items);
+    let learned = listed.zip(shown).filter_map(|(entry, shown)| match shown {
+        Shown::AsGiven | Shown::Hidden => definition(entry),
         Shown::Instead(text) => {
             let limits = Limits::again(text.len());
             definition(Document::parse(&**text, limits).ok()?.root())
         }
     });
-    gateway.live.learn(&upstream.name, &learned.collect::<Vec<_>>(), || !upstream.is_over());
+    learned.collect()
 }
 
 fn shown_page(page: &Part, key: &str, listed: &[Value<'_>], shown: &[Shown]) -> Result<Part, Failure> {

@@ -17,7 +17,7 @@ use toolwarden_core::{
 };
 use toolwarden_mcp::questions::Asks;
 use toolwarden_mcp::{Era, Version};
-use toolwarden_policy::{Explanation, Pending, Permit, PolicySet, Verdict, settle};
+use toolwarden_policy::{Explanation, Pending, Permit, PolicySet, Verdict, briefly, settle};
 use toolwarden_refusals::{Denial, Refusal};
 use toolwarden_review::{Asking, Desk, Marks, NotTaken, Raised, Taken, Turned, may_be_granted, payment};
 use toolwarden_sources::lookup;
@@ -387,10 +387,13 @@ pub(crate) async fn paid(
         let policy = policy.clone();
         move || {
             let files = lookup::files(&policy, pending.query());
-            settle(&policy, pending.with_files(files), &payment, now)
+            settle(&policy, pending.clone().with_files(files), &payment, now)
         }
     };
-    let verdict = if is_large(&query) { elsewhere(gateway, &query.caller, settled).await? } else { settled() };
+    let verdict = match (!is_large(&query)).then(|| briefly(&settled)).flatten() {
+        Some(verdict) => verdict,
+        None => elsewhere(gateway, &query.caller, settled).await?,
+    };
     match verdict {
         Verdict::Allow(permit) => {
             // Every later step checks by the policy that let it through.

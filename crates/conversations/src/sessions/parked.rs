@@ -1,5 +1,7 @@
 //! Requests whose stream broke off: they wait, as long as they may, for a response that comes another way.
 
+use std::pin::Pin;
+
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolwarden_core::json::Part;
@@ -9,6 +11,9 @@ use toolwarden_mcp::Id;
 use super::{ClientSession, Push, lock};
 use crate::failure::Failure;
 
+/// What is shown of an answer that came another way, once somebody has looked into it.
+pub type Shown<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
+
 const MOST_PARKED: usize = 256;
 
 /// A request whose stream broke off before its response came.
@@ -17,7 +22,7 @@ pub trait Parked: std::fmt::Debug + Send {
     fn server(&self) -> &str;
 
     /// The response came another way. Gives what is shown of it; none where it stays as it is.
-    fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<Option<Bytes>, Failure>;
+    fn answered(self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Shown<'_>;
 
     /// How long it may wait for that.
     fn ends(&self) -> Instant;

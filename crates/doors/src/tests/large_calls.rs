@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolwarden_conversations::Scope;
 
-use super::doors::{Speech, open_session, post_in_session, walk};
+use super::doors::{Entrance, Reach, Speech, open_session, post_in_session, send, walk};
 use super::held::{ASKING, answer, approval_id, house, reason, text};
 use super::house::{Given, House, ada};
-use super::recorder::Speaks;
+use super::recorder::{Recorder, Speaks};
 
 async fn call(house: &House, arguments: &str) -> Value {
     let said =
@@ -135,4 +135,57 @@ async fn work_1_large_calls_wait_for_a_turn_and_hold_their_room_until_they_have_
         }
     };
     assert!(tokio::time::timeout(Duration::from_secs(10), is_free).await.is_ok(), "room is given back");
+}
+
+/// Definitions that double: a small call takes a hundred thousand steps.
+fn doubling() -> Value {
+    let level = |number: usize| {
+        let next = format!("#/$defs/l{}", number + 1);
+        (format!("l{number}"), json!({ "anyOf": [{ "$ref": next }, { "$ref": next }] }))
+    };
+    let mut levels: serde_json::Map<_, _> = (0..14).map(level).collect();
+    levels.insert("l14".to_owned(), json!(false));
+    json!({ "$defs": levels, "type": "object", "properties": { "x": { "anyOf": [{ "$ref": "#/$defs/l0" }, true] } } })
+}
+
+/// Says whether a slow request waits for the other thread, and a quick one does not.
+async fn waits_elsewhere(house: &House, (slow, params): (&str, &str), (quick, others): (&str, &str)) {
+    let ask = async |method: &str, params: &str| {
+        send(house, Entrance::Http(Reach::One), Speech::Modern, method, params).await
+    };
+    assert!(ask(quick, others).await.contains("result"), "its tools are known");
+    let (release, released) = mpsc::channel::<()>();
+    let taken = tokio::task::spawn_blocking(move || released.recv().is_ok());
+    let slow = match select(Box::pin(ask(slow, params)), Box::pin(ask(quick, others))).await {
+        Either::Right((said, slow)) => {
+            assert!(said.contains("result"), "{said}");
+            slow
+        }
+        Either::Left((said, _)) => unreachable!("it kept the serving thread: {said}"),
+    };
+    assert!(release.send(()).is_ok());
+    let said = slow.await;
+    assert!(said.contains("fine"), "{said}");
+    assert!(taken.await.is_ok_and(|is_released| is_released));
+}
+
+#[test]
+fn work_1_what_a_schema_makes_much_of_is_checked_away_from_the_threads_that_serve() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+    let Ok(runtime) = runtime else { unreachable!("a runtime is made") };
+    runtime.block_on(async {
+        let Ok(recorder) = Recorder::start(Speaks::Both).await else { unreachable!("it is started") };
+        let output = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+        let costly = json!({ "name": "costly", "inputSchema": doubling() });
+        let large = json!({ "name": "large", "inputSchema": { "type": "object" }, "outputSchema": output });
+        recorder.lists("tools/list", vec![json!({ "tools": [costly, large] })]);
+        let text = format!("fine {}", "x".repeat(100_000));
+        let result = json!({ "content": [{ "type": "text", "text": text }], "structuredContent": { "n": 1 } });
+        recorder.answers(&result.to_string());
+        let given = Given { config: "[auto_run]\nmode = \"run_everything\"", ..Given::default() };
+        let Some(house) = House::around(&given, recorder).await else { unreachable!("the house is built") };
+        let list = ("tools/list", "");
+        waits_elsewhere(&house, ("tools/call", r#""name":"costly","arguments":{"x":1}"#), list).await;
+        waits_elsewhere(&house, ("tools/call", r#""name":"large","arguments":{}"#), list).await;
+    });
 }

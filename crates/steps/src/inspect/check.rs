@@ -1,18 +1,21 @@
 //! The `check` path: results that are looked into before anybody gets them (GATE-12).
 //!
 //! Most results pass as they stream. Those of a tool with an output schema, and everything of a server that is
-//! screened, are gathered, read once, and sent as the same bytes; or without what was found, or not at all.
+//! screened, are gathered, read once, and sent as the same bytes; or without what was found, or not at all. Large ones
+//! are looked into away from the threads that serve, and so are small ones that their schema makes much of (WORK-1).
 
 use std::sync::Arc;
 
+use tokio::time::sleep;
 use toolwarden_conversations::Failure;
+use toolwarden_conversations::sessions::identity;
 use toolwarden_core::json::{Kind, Part, Value};
 use toolwarden_core::{Operation, Weakness, weak};
 use toolwarden_guard::Screen;
-use toolwarden_guard::screen::Seen;
+use toolwarden_guard::screen::{Findings, Seen};
 use toolwarden_mcp::Era;
 use toolwarden_mcp::compose::object_with;
-use toolwarden_policy::Schema;
+use toolwarden_policy::{Schema, briefly};
 
 use crate::audit::Trail;
 use crate::gateway::Gateway;
@@ -23,6 +26,14 @@ use toolwarden_refusals::Refusal;
 
 /// Where a result, or an error, says what was found in it.
 const SCREENED: &str = "toolwarden/screened";
+/// Answers of more bytes are looked into away from the threads that serve.
+const LARGE: usize = 32 * 1024;
+
+/// What came of looking into an answer: what is shown instead of it, if anything is, and what was found.
+struct Looked {
+    shown: Result<Option<Result<Part, Part>>, Failure>,
+    found: Option<Findings>,
+}
 
 /// What an answer is checked for.
 #[derive(Debug, Clone)]
@@ -68,7 +79,7 @@ impl Check {
         outcome: &Result<Part, Part>,
         trail: Option<&mut Trail>,
     ) -> Result<Option<Result<Part, Part>>, Failure> {
-        let judged = self.looked_into(outcome, trail)?;
+        let judged = self.looked_into((gateway, asked), outcome, trail).await?;
         match (&self.reviewed, judged.as_ref().unwrap_or(outcome)) {
             (Some(reviewed), Ok(result)) if self.waits(result.value())? => {
                 reviewed.withheld(gateway, asked, result, self.era).await.map(|told| Some(Ok(told)))
@@ -101,12 +112,13 @@ impl Check {
 
     /// The result or the error as it may be shown; none where it stays as it is. What was found is told to the
     /// trail. A result that waits for a person is shown to nobody here.
-    pub fn judge(
+    pub async fn judge(
         &self,
+        whose: (&Gateway, &Asked),
         outcome: &Result<Part, Part>,
         trail: Option<&mut Trail>,
     ) -> Result<Option<Result<Part, Part>>, Failure> {
-        let judged = self.looked_into(outcome, trail)?;
+        let judged = self.looked_into(whose, outcome, trail).await?;
         match (&self.reviewed, judged.as_ref().unwrap_or(outcome)) {
             (Some(_), Ok(result)) if self.waits(result.value())? => {
                 Err(Failure::Withheld("it waits for a person, who cannot be asked here".to_owned()))
@@ -115,23 +127,59 @@ impl Check {
         }
     }
 
-    fn looked_into(
+    /// Looks into an answer, where nobody else waits for it.
+    async fn looked_into(
         &self,
+        (gateway, asked): (&Gateway, &Asked),
         outcome: &Result<Part, Part>,
         trail: Option<&mut Trail>,
     ) -> Result<Option<Result<Part, Part>>, Failure> {
-        match outcome {
-            Ok(result) => {
-                // As the server gave it; what follows makes it no better.
-                self.fits(result.value())?;
-                let shown = self.screened(result, "_meta", trail)?;
-                if let Some(shown) = &shown {
-                    self.fits(shown.value())?;
-                }
-                Ok(shown.map(Ok))
-            }
-            Err(error) => Ok(self.screened(error, "data", trail)?.map(Err)),
+        let (Ok(said) | Err(said)) = outcome;
+        let at_once = if said.raw().len() > LARGE { None } else { briefly(|| self.look(outcome)) };
+        let looked = match at_once {
+            Some(looked) => looked,
+            None => self.look_elsewhere((gateway, asked), outcome).await?,
+        };
+        looked.told(trail)
+    }
+
+    async fn look_elsewhere(
+        &self,
+        (gateway, asked): (&Gateway, &Asked),
+        outcome: &Result<Part, Part>,
+    ) -> Result<Looked, Failure> {
+        let patience = sleep(gateway.settings.turn_time);
+        let turn = gateway.large_results.turn(|| identity(&asked.arrival.caller), patience).await;
+        let turn =
+            turn.map_err(|_| Failure::Withheld("too many large results are looked into at a time".to_owned()))?;
+        let (check, outcome) = (self.clone(), outcome.clone());
+        let looking = tokio::task::spawn_blocking(move || {
+            let looked = check.look(&outcome);
+            // Also where nobody waits for it any more, the next one begins only now.
+            drop(turn);
+            looked
+        });
+        // It ended without a word: the gateway is being stopped.
+        looking.await.map_err(|_| Failure::Withdrawn)
+    }
+
+    fn look(&self, outcome: &Result<Part, Part>) -> Looked {
+        let mut found = None;
+        let shown = match outcome {
+            Ok(result) => self.look_at_result(result, &mut found).map(|shown| shown.map(Ok)),
+            Err(error) => self.screened(error, "data", &mut found).map(|shown| shown.map(Err)),
+        };
+        Looked { shown, found }
+    }
+
+    fn look_at_result(&self, result: &Part, found: &mut Option<Findings>) -> Result<Option<Part>, Failure> {
+        // As the server gave it; what follows makes it no better.
+        self.fits(result.value())?;
+        let shown = self.screened(result, "_meta", found)?;
+        if let Some(shown) = &shown {
+            self.fits(shown.value())?;
         }
+        Ok(shown)
     }
 
     /// Whether a result is what the tool's output schema says.
@@ -148,16 +196,23 @@ impl Check {
         checked.map_err(|fault| Failure::Withheld(format!("it breaks the tool's output schema: {fault}")))
     }
 
-    fn screened(&self, said: &Part, marked: &str, trail: Option<&mut Trail>) -> Result<Option<Part>, Failure> {
+    fn screened(&self, said: &Part, marked: &str, found: &mut Option<Findings>) -> Result<Option<Part>, Failure> {
         let Some(screen) = &self.screen else { return Ok(None) };
         let seen = screen.look(said);
         if seen.is_clean() {
             return Ok(None);
         }
-        if let Some(trail) = trail {
-            trail.found(&seen.findings);
-        }
+        *found = Some(seen.findings.clone());
         shown(said, marked, seen)
+    }
+}
+
+impl Looked {
+    fn told(self, trail: Option<&mut Trail>) -> Result<Option<Result<Part, Part>>, Failure> {
+        if let (Some(trail), Some(found)) = (trail, &self.found) {
+            trail.found(found);
+        }
+        self.shown
     }
 }
 
@@ -207,7 +262,7 @@ pub fn told_refusal(gateway: &Gateway, asked: &Asked, refusal: Refusal, trail: O
         reviewed: None,
     };
     let judged = Part::composed(error.clone()).map_err(Failure::from);
-    let judged = judged.and_then(|error| check.judge(&Err(error), trail));
+    let judged = judged.and_then(|error| check.look(&Err(error)).told(trail));
     Refusal::Upstream(match judged {
         Ok(Some(Ok(shown) | Err(shown))) => Failure::Answered { status, error: shown.raw().to_owned() },
         Ok(None) => Failure::Answered { status, error },

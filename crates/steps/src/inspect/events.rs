@@ -14,7 +14,7 @@ use futures_util::stream;
 use tokio::time::{Instant, sleep_until, timeout};
 use toolwarden_conversations::bounds::CallBounds;
 use toolwarden_conversations::questions::{self, Whom};
-use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Parked, Question};
+use toolwarden_conversations::sessions::{AnswerTo, ClientSession, Parked, Question, Shown};
 use toolwarden_conversations::tasks::{Maker, without_questions};
 use toolwarden_conversations::upstreams::{Link, Upstream, http_failure};
 use toolwarden_conversations::whole::{self, DEEPEST, status_of};
@@ -185,7 +185,7 @@ impl Heard {
 
     async fn respond(&mut self, response: &Response, mut data: Bytes) -> Option<Bytes> {
         if response.id != self.id && !weak::is(Weakness::Answers) {
-            return self.late(response, data);
+            return self.late(response, data).await;
         }
         self.done = true;
         match self.looked_at(&response.outcome).await {
@@ -202,9 +202,9 @@ impl Heard {
     }
 
     /// The response of another request: one of this session whose own stream broke off.
-    fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
+    async fn late(&mut self, response: &Response, data: Bytes) -> Option<Bytes> {
         let parked = self.session.as_ref()?.unpark(response.id.as_ref()?, &self.upstream.name)?;
-        match parked.answered(&response.outcome, data.len() as u64) {
+        match parked.answered(&response.outcome, data.len() as u64).await {
             Ok(shown) => Some(shown.unwrap_or(data)),
             Err(failure) => Some(toolwarden_refusals::failure_message(response.id.as_ref(), &failure)),
         }
@@ -348,7 +348,7 @@ struct BrokenOff {
 
 impl BrokenOff {
     /// The same looks as an answer on its own stream gets; the client may have come back under another policy.
-    fn looked_at(&mut self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
+    async fn looked_at(&mut self, outcome: &Result<Part, Part>) -> Result<Option<Bytes>, Failure> {
         still_permitted(&self.gateway, &self.asked).map_err(|_| Failure::TakenAway)?;
         whole::check_words(outcome.as_ref().map(Part::value).map_err(Part::value))?;
         whole::check_depth(outcome, self.asked.bounds.depth)?;
@@ -356,7 +356,7 @@ impl BrokenOff {
             return Err(Failure::Protocol("it asked for addresses to be opened, too late".to_owned()));
         }
         let shown = match Check::of(&self.gateway, &self.asked) {
-            Some(check) => check.judge(outcome, self.trail.as_mut())?,
+            Some(check) => check.judge((&self.gateway, &self.asked), outcome, self.trail.as_mut()).await?,
             None => None,
         };
         if let (Ok(result), Some(owner)) = (outcome, &self.task_owner) {
@@ -371,15 +371,17 @@ impl Parked for BrokenOff {
         &self.asked.upstream.name
     }
 
-    fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Result<Option<Bytes>, Failure> {
-        let looked_at = self.looked_at(outcome);
-        if let Some(trail) = &mut self.trail {
-            match &looked_at {
-                Ok(_) => trail.outcome(status_of(outcome), size),
-                Err(failure) => trail.failed(failure, size),
+    fn answered(mut self: Box<Self>, outcome: &Result<Part, Part>, size: u64) -> Shown<'_> {
+        Box::pin(async move {
+            let looked_at = self.looked_at(outcome).await;
+            if let Some(trail) = &mut self.trail {
+                match &looked_at {
+                    Ok(_) => trail.outcome(status_of(outcome), size),
+                    Err(failure) => trail.failed(failure, size),
+                }
             }
-        }
-        looked_at
+            looked_at
+        })
     }
 
     fn ends(&self) -> Instant {
