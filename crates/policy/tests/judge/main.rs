@@ -36,6 +36,7 @@ mod naive_schema;
 mod naive_self;
 mod naive_servers;
 mod naive_shell;
+mod naive_shipped;
 mod properties;
 mod properties_deny;
 mod properties_lists;

@@ -3,10 +3,10 @@
 use toolwarden_core::{Reason, Standing};
 use toolwarden_policy::Query;
 use toolwarden_policy::input::{ArgumentCondition, ModeInput, PolicyInput, RoleInput, Scope};
-use toolwarden_policy::shipped::{ROLES, ShippedRole};
 
 use crate::naive::Case;
 use crate::naive_modes;
+use crate::naive_shipped::{ShippedRole, shipped_role};
 
 /// A role as it counts: what is configured replaces that key of what is shipped.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl<'a> Role<'a> {
 
 /// Looks a role up by name or alias.
 pub fn role<'a>(input: &'a PolicyInput, name: &'a str) -> Option<Role<'a>> {
-    let shipped = ROLES.iter().find(|role| role.name == name || role.alias == Some(name));
+    let shipped = shipped_role(name);
     let name = shipped.map_or(name, |role| role.name);
     let configured = input.base.roles.iter().find(|role| role.name.value == name);
     (shipped.is_some() || configured.is_some()).then_some(Role { name, shipped, configured })

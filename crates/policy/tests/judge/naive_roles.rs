@@ -2,13 +2,13 @@
 
 use toolwarden_core::{Caller, Reason};
 use toolwarden_policy::input::Scope;
-use toolwarden_policy::shipped::preset_scope;
 
 use crate::naive::Case;
 use crate::naive_context::Role;
 use crate::naive_modes::fits;
 use crate::naive_names::same;
 use crate::naive_servers::is_operators;
+use crate::naive_shipped::scope_of_name;
 use crate::rule::text;
 
 /// How two texts are compared.
@@ -81,7 +81,7 @@ pub fn allowed(case: &Case<'_>) -> Option<Reason> {
 
 pub fn scope(case: &Case<'_>) -> Option<Reason> {
     let role = agent_role(case)?;
-    let preset = is_operators(case).then(|| preset_scope(&case.named.tool)).flatten();
+    let preset = is_operators(case).then(|| scope_of_name(&case.named.tool)).flatten();
     let Some(scope) = case.tool_config().and_then(|tool| tool.scope).or(preset) else {
         return Some(Reason::ScopeMissing);
     };

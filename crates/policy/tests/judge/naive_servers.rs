@@ -1,8 +1,9 @@
 //! Server known and enabled, tool switch, user block, denied domain (CORE-6, GATE-9, REVIEW-3, SHELL-1).
 
-use toolwarden_core::{Door, Operation, Reason, name};
+use toolwarden_core::{Door, Operation, Reason};
 use toolwarden_policy::Definition;
 use toolwarden_policy::input::Declared;
+use unicode_normalization::UnicodeNormalization;
 use url::Url;
 
 use crate::naive::{Case, Kind};
@@ -17,11 +18,22 @@ fn is_known(case: &Case<'_>) -> bool {
     is_reserved(&case.named.server) || case.definition().is_some()
 }
 
+/// Names that differ only in case or in Unicode normal form (ALLOW-5).
+fn looks_like(one: &str, other: &str) -> bool {
+    let (mut one, mut other) = (one.nfkc(), other.nfkc());
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return true,
+            (Some(left), Some(right)) if left.eq_ignore_ascii_case(&right) => {}
+            _ => return false,
+        }
+    }
+}
+
 /// Two definitions that differ, or another server whose name looks the same.
 fn conflicts(case: &Case<'_>) -> bool {
-    let key = name::registration_key(&case.named.server);
     let other = |server: &&toolwarden_policy::input::ServerInput| {
-        name::registration_key(&server.name) == key
+        looks_like(&server.name, &case.named.server)
             && (server.name != case.named.server
                 || case.definitions.iter().any(|mine| mine.launch != server.launch || mine.owner != server.owner))
     };
