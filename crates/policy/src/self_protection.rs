@@ -72,10 +72,14 @@ fn directories_above(arguments: Value<'_>, places: &Places, here: &Path) -> BTre
 /// Texts that are longer are no paths.
 const LONGEST_PATH: usize = 4_096;
 
-/// Of a tool's arguments only those are looked up that may be paths; each that is a link must lead elsewhere.
+/// Of a tool's arguments only those are looked up that may be paths; each that is a link must lead elsewhere, and one of
+/// which that cannot be told may lead to us.
 fn led_by_link(files: &FileFacts, places: &Places) -> Option<String> {
     if files.are_too_many() {
         return Some("its arguments name too many paths to follow their links".to_owned());
+    }
+    if let Some(path) = files.unresolved().min() {
+        return Some(format!("it cannot be told where {} leads", path.display()));
     }
     files.links().find_map(|(path, real)| {
         if shell::shows_processes(real) {

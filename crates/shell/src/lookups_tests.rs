@@ -125,6 +125,8 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
         "git clone https://example.com/x && cp x x/l",
         "cd .. && tar -xf a.tar",
         "cd .. && unzip a.zip",
+        "cd .. && tar -xf a.tar member -C sub/out",
+        "tar -xf a.tar -C ..",
         "cd .. && patch -p1 < x.patch",
         "cd .. && git apply x.patch",
         "cd .. && git am x.patch",
@@ -139,6 +141,8 @@ fn self_1_links_patches_and_archives_made_in_the_line_are_held() {
     }
     for text in [
         "tar -xf a.tar",
+        "cd .. && tar -xf a.tar -C sub/out",
+        "cd .. && unzip a.zip -d sub/out",
         "tar -tf a.tar",
         "git apply --check x.patch",
         "git checkout -b new && echo x > f && git add f && git commit -m f",

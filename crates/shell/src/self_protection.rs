@@ -18,7 +18,7 @@ use crate::patterns;
 use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
 use crate::readers::{is_reader, is_recursive, names_other_home, path_words};
-use crate::unpacking::{Unpacked, unpacked};
+use crate::unpacking::{Unpacked, unpacked, unpacks_elsewhere};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -275,7 +275,7 @@ impl Ground<'_> {
         let joined = known.joined();
         let words = || invocation.arguments.iter().chain(&joined);
         let here = Word::literal(".");
-        let unnamed = Some(&here).filter(|_| writes_unnamed);
+        let unnamed = Some(&here).filter(|_| writes_unnamed && !unpacks_elsewhere(&program, invocation.arguments));
         let found = words().chain(unnamed).find_map(|word| self.touched(word, trees));
         let found = found.or_else(|| words().filter(|_| program == "ln").find_map(|word| self.linked(word)));
         let is_writer = listed(WRITERS, &program);

@@ -66,6 +66,12 @@ pub(super) fn unpacked(program: &str, arguments: &[Word]) -> Option<Unpacked> {
     Some(Unpacked::Below(arguments.iter().cloned().chain(here).collect()))
 }
 
+/// Whether a program unpacks into directories that its words name, and not where it runs.
+pub(super) fn unpacks_elsewhere(program: &str, arguments: &[Word]) -> bool {
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    unpacks(program, arguments).is_some() && has_target(program, &texts)
+}
+
 /// `cpio -o`, `cpio -it`, `pax -w`
 fn only_packs(program: &str, texts: &[&str]) -> bool {
     let long = |known: &str| texts.iter().any(|text| text.len() > 3 && known.starts_with(text));

@@ -1,15 +1,16 @@
 //! Paths among the arguments of a tool, looked up so that links to what is ours are found (SELF-1).
 //!
-//! Takes a call; gives facts of every text that may be a path, of the words of texts that may be command lines, of their
+//! Takes a call; gives facts of every text, keys included, that may be a path, of the words of texts that may be command lines, of their
 //! decoded forms, and of directories joined with the other texts (`{"dir": "a", "name": "b"}`). Bounded: a call
 //! with more is not looked up, and therefore held. Texts of more than 64 KiB are contents, and are not looked at.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
 
-use toolwarden_core::json::Kind;
+use toolwarden_core::json::{Kind, unescape};
 use toolwarden_policy::Query;
-use toolwarden_policy::shell::{self, FileFacts, Places, Position};
+use toolwarden_policy::shell::{self, FileFacts, Places, Position, Real};
 
 use crate::lookup::{LookedUp, look_up};
 
@@ -48,14 +49,22 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
     };
     let mut wholes: BTreeSet<String> = BTreeSet::new();
     let mut waiting = vec![arguments.value()];
+    // Keys of a table are the same in every row.
+    let mut keys: BTreeSet<&str> = BTreeSet::new();
     while let Some(value) = waiting.pop() {
         match value.kind() {
-            Kind::Object => waiting.extend(value.entries().map(|(_, inner)| inner)),
+            Kind::Object => {
+                for (key, inner) in value.entries() {
+                    waiting.push(inner);
+                    if keys.insert(key) && !found.is_full() {
+                        found.whole(&unescape(key), &mut wholes);
+                    }
+                }
+            }
             Kind::Array => waiting.extend(value.items()),
             Kind::String => {
-                for form in value.as_str().map(|text| decoded(&text)).unwrap_or_default() {
-                    found.text(&form);
-                    wholes.extend(Some(form).filter(|form| form.len() <= LONGEST_PATH));
+                if let Some(text) = value.as_str() {
+                    found.whole(&text, &mut wholes);
                 }
             }
             Kind::Null | Kind::True | Kind::False | Kind::Number => {}
@@ -64,15 +73,32 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
             return FileFacts::too_many();
         }
     }
+    let said: BTreeSet<PathBuf> = wholes.iter().filter_map(|text| found.path(text)).collect();
     wholes.append(&mut found.entered);
     if !found.join(&wholes) {
         return FileFacts::too_many();
     }
-    let LookedUp { paths, present, is_cut } = look_up(places, found.paths);
+    let LookedUp { mut paths, present, is_cut } = look_up(places, found.paths);
     if is_cut {
         return FileFacts::too_many();
     }
+    // A word of a text that begins where nobody may look is prose far more often than a path.
+    paths.retain(|path, real| *real != Real::Unresolved || said.contains(path) || !is_closed(path));
     FileFacts::looked_up(paths, HashMap::new(), present)
+}
+
+/// Whether a path ends before a directory that may not be entered, and no link led there.
+fn is_closed(path: &Path) -> bool {
+    if path.components().any(|part| part == Component::ParentDir) {
+        return false;
+    }
+    let mut names: Vec<&Path> = path.ancestors().collect();
+    names.reverse();
+    let found = names.into_iter().map(std::fs::symlink_metadata).find(|found| match found {
+        Ok(found) => found.is_symlink(),
+        Err(_) => true,
+    });
+    found.is_some_and(|found| found.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied))
 }
 
 struct Found<'a> {
@@ -113,6 +139,14 @@ impl Found<'_> {
         match self.workspace.filter(|_| !text.starts_with(['/', '~']) && !text.starts_with("file://")) {
             Some(workspace) => self.may_lead(workspace, text).then_some(path),
             None => Some(path),
+        }
+    }
+
+    /// A value or a key, in every form it may be decoded to.
+    fn whole(&mut self, text: &str, wholes: &mut BTreeSet<String>) {
+        for form in decoded(text) {
+            self.text(&form);
+            wholes.extend(Some(form).filter(|form| form.len() <= LONGEST_PATH));
         }
     }
 

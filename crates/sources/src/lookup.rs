@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use toolwarden_core::CallKind;
+use toolwarden_core::{CallKind, weak};
 use toolwarden_policy::shell::{self, FileFacts, Places, Position, Real};
 use toolwarden_policy::{PolicySet, Query};
 
@@ -30,6 +30,10 @@ const MOST_MATCHES: usize = 256;
 /// Most names and entries of directories that are looked at for all paths of a call, and for a single path.
 const MOST_STEPS: usize = 100_000;
 const MOST_STEPS_OF_ONE: usize = 4_096;
+/// Longest name that a file can have.
+const LONGEST_NAME: usize = 255;
+/// Most files of ours in one directory that are compared with a file of several names.
+const MOST_OWN: usize = 1_000;
 
 /// How much may still be looked at. Patterns multiply, and links lead back, so that all paths of a call share one.
 #[derive(Debug)]
@@ -46,6 +50,7 @@ impl Steps {
 
     /// Takes one; `None` where none is left.
     fn take(&mut self) -> Option<()> {
+        weak::worked(1);
         let left = self.left.checked_sub(1);
         self.is_cut |= left.is_none();
         self.left = left?;
@@ -88,7 +93,8 @@ fn line(places: &Places, workspace: Option<&Path>, command: &str, directory: Opt
         let found = repositories::found_from(&directory, workspace.as_deref(), gathered, &mut budget);
         repositories.insert(directory, found);
     }
-    let trees = asked.trees.into_iter().map(|path| (path.clone(), trees::below(&path, &mut budget))).collect();
+    let own = Own::of(places);
+    let trees = asked.trees.into_iter().map(|path| (path.clone(), trees::below(&path, &mut budget, &own))).collect();
     // What was given up is not resolved, and held.
     let LookedUp { paths, present, .. } = look_up(places, asked.paths);
     let named = |workspace: &Path| git_places::named_by_git(workspace, places.home(), places.git_configs());
@@ -98,22 +104,45 @@ fn line(places: &Places, workspace: Option<&Path>, command: &str, directory: Opt
 
 pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> LookedUp {
     let mut steps = Steps::new(MOST_STEPS);
-    // Looked up only for a file of several names, because most calls name none.
-    let own = LazyCell::new(|| {
-        let found = |path| Some((fs::metadata(path).ok()?, path));
-        places.paths().iter().filter_map(found).collect::<Vec<(Metadata, &PathBuf)>>()
-    });
+    let own = Own::of(places);
     let mut paths = HashMap::new();
     let mut present = BTreeSet::new();
     for path in asked {
-        let found = follow(&path, MOST_LINKS, &mut steps);
+        let found = follow(&path, MOST_LINKS, &mut steps, Some(&own));
         if found.is_present {
             present.insert(path.clone());
         }
-        let real = same_file(&path, || &own).map_or(found.real, Real::Elsewhere);
+        let real = own.same_file(&path).map_or(found.real, Real::Elsewhere);
         paths.insert(path, real);
     }
     LookedUp { paths, present, is_cut: steps.is_cut }
+}
+
+/// The files of ours, by which a file of several names is known. Looked up only for such a file, because most calls
+/// name none.
+pub(crate) struct Own<'a>(LazyCell<Vec<OwnFile>, Box<dyn FnOnce() -> Vec<OwnFile> + 'a>>);
+
+struct OwnFile {
+    found: Metadata,
+    path: PathBuf,
+}
+
+impl<'a> Own<'a> {
+    pub(crate) fn of(places: &'a Places) -> Self {
+        Self(LazyCell::new(Box::new(|| {
+            let entries = |path: &PathBuf| fs::read_dir(path).into_iter().flatten().flatten().take(MOST_OWN);
+            let inside = places.paths().iter().flat_map(entries).map(|entry| entry.path());
+            let named = |path: PathBuf| Some(OwnFile { found: fs::metadata(&path).ok()?, path });
+            places.paths().iter().cloned().chain(inside).filter_map(named).collect()
+        })))
+    }
+
+    /// A file of ours that has this name as well.
+    pub(crate) fn same_file(&self, path: &Path) -> Option<PathBuf> {
+        let found = fs::metadata(path).ok().filter(|found| found.is_file() && found.nlink() > 1)?;
+        let is_it = |one: &&OwnFile| one.found.dev() == found.dev() && one.found.ino() == found.ino();
+        self.0.iter().find(is_it).map(|one| one.path.clone())
+    }
 }
 
 /// A path with its links followed as far as it exists; itself where that cannot be told.
@@ -125,13 +154,6 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// A file of ours that has this name as well.
-fn same_file<'a>(path: &Path, own: impl FnOnce() -> &'a [(Metadata, &'a PathBuf)]) -> Option<PathBuf> {
-    let found = fs::metadata(path).ok().filter(|found| found.is_file() && found.nlink() > 1)?;
-    let is_it = |(one, _): &&(Metadata, &PathBuf)| one.dev() == found.dev() && one.ino() == found.ino();
-    own().iter().find(is_it).map(|(_, place)| (*place).clone())
-}
-
 pub(crate) struct Followed {
     pub(crate) real: Real,
     pub(crate) is_present: bool,
@@ -139,11 +161,11 @@ pub(crate) struct Followed {
 
 /// Follows the links of a path.
 pub(crate) fn followed(path: &Path) -> Followed {
-    follow(path, MOST_LINKS, &mut Steps::new(MOST_STEPS_OF_ONE))
+    follow(path, MOST_LINKS, &mut Steps::new(MOST_STEPS_OF_ONE), None)
 }
 
 /// Follows a path name by name, as the system would: `..` behind a link is the parent of what the link leads to.
-fn follow(path: &Path, links: usize, steps: &mut Steps) -> Followed {
+fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -> Followed {
     const LOST: Followed = Followed { real: Real::Unresolved, is_present: true };
     let mut waiting: VecDeque<OsString> = names(path).collect();
     let mut reached = PathBuf::from("/");
@@ -168,9 +190,10 @@ fn follow(path: &Path, links: usize, steps: &mut Steps) -> Followed {
                 names(&target).collect::<Vec<_>>().into_iter().rev().for_each(|name| waiting.push_front(name));
             }
             Ok(_) => reached = next,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            // No file has a name that is too long.
+            Err(error) if is_absent(&error) || (error.kind() == ErrorKind::InvalidFilename && is_too_long(&name)) => {
                 if is_pattern(&name) {
-                    match matches(&reached, &name, &waiting, links_left, steps) {
+                    match matches(&reached, &name, &waiting, links_left, steps, own) {
                         Matches::Unknown => {
                             steps.is_cut = true;
                             return LOST;
@@ -208,6 +231,14 @@ fn lexical(path: &Path) -> PathBuf {
     clean
 }
 
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn is_too_long(name: &OsString) -> bool {
+    name.len() > LONGEST_NAME
+}
+
 fn is_pattern(name: &OsString) -> bool {
     name.to_string_lossy().contains(['*', '?', '['])
 }
@@ -229,6 +260,7 @@ fn matches(
     behind: &VecDeque<OsString>,
     links: usize,
     steps: &mut Steps,
+    own: Option<&Own<'_>>,
 ) -> Matches {
     let pattern = pattern.to_string_lossy();
     let start = pattern.split(['*', '?', '[']).next().unwrap_or_default();
@@ -250,8 +282,8 @@ fn matches(
             return Matches::Unknown;
         }
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        // Several names of one file are looked at where the path is not a pattern.
         if behind.is_empty() && !is_link {
+            led.extend(own.and_then(|own| own.same_file(&entry.path())));
             continue;
         }
         count = count.saturating_add(1);
@@ -259,7 +291,8 @@ fn matches(
             return Matches::Unknown;
         }
         let further: PathBuf = std::iter::once(entry.path().into_os_string()).chain(behind.iter().cloned()).collect();
-        match follow(&further, left, steps).real {
+        led.extend(own.and_then(|own| own.same_file(&further)));
+        match follow(&further, left, steps, own).real {
             Real::AsWritten => {}
             Real::Unresolved => return Matches::Unknown,
             Real::Elsewhere(real) => led.push(real),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use toolwarden_policy::shell::{Real, Tree, executed_below};
 
-use crate::lookup::{followed, real};
+use crate::lookup::{Own, followed, real};
 
 /// Most entries of directories that are looked at for one call.
 const MOST_ENTRIES: usize = 100_000;
@@ -32,7 +32,8 @@ enum Next {
 }
 
 /// What lies below a path. A file, and what is not there, is whole and has nothing below it.
-pub(crate) fn below(path: &Path, budget: &mut Budget) -> Tree {
+/// A file of ours that has another name below it is such a link as well.
+pub(crate) fn below(path: &Path, budget: &mut Budget, own: &Own<'_>) -> Tree {
     let top = real(path);
     let mut tree = Tree { is_whole: true, ..Tree::default() };
     let is_whole = walk(&top, budget, |entry, is_link| {
@@ -44,6 +45,7 @@ pub(crate) fn below(path: &Path, budget: &mut Budget) -> Tree {
             tree.executed = Some(relative.to_path_buf());
         }
         if !is_link {
+            tree.links.extend(own.same_file(entry));
             return Next::Enter;
         }
         match followed(entry).real {

@@ -10,24 +10,78 @@ use crate::readers::SourceKind;
 /// The key file, where the config names no other.
 const KEY_FILE: &str = "master.key";
 
-/// Files by which clients run hooks, start servers or let calls pass, in the home or in a workspace.
-const CLIENT_FILES: [&str; 13] = [
+/// Files and directories by which clients run hooks, start servers or let calls pass, in the home or in a workspace.
+const CLIENT_FILES: [&str; 33] = [
     ".cursor/hooks.json",
+    ".cursor/hooks",
     ".cursor/mcp.json",
     ".cursor/permissions.json",
     ".cursor/cli.json",
     ".claude/settings.json",
     ".claude/settings.local.json",
+    ".claude/hooks",
     ".mcp.json",
     ".codex/config.toml",
     ".codex/hooks.json",
+    ".codex/rules",
     ".gemini/settings.json",
+    ".gemini/policies",
+    ".gemini/extensions",
+    ".gemini/hooks",
+    ".vscode/settings.json",
     ".vscode/mcp.json",
+    ".github/hooks",
+    ".copilot",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".windsurf/hooks.json",
+    ".windsurf/mcp.json",
+    ".windsurf/mcp_config.json",
     ".roo/mcp.json",
     ".roomodes",
+    ".kilo",
+    ".kilocode/mcp.json",
+    ".kilocodemodes",
+    "kilo.json",
+    "kilo.jsonc",
 ];
 /// And those that only the home has.
-const CLIENT_FILES_AT_HOME: [&str; 3] = [".cursor/cli-config.json", ".claude.json", ".gemini/policies"];
+const CLIENT_FILES_AT_HOME: [&str; 10] = [
+    ".cursor/cli-config.json",
+    ".claude.json",
+    ".claude/plugins",
+    ".codex/requirements.toml",
+    ".gemini/trustedFolders.json",
+    ".codeium/windsurf",
+    ".config/opencode",
+    ".config/kilo",
+    ".config/Claude/claude_desktop_config.json",
+    "Library/Application Support/Claude/claude_desktop_config.json",
+];
+/// Where editors keep what counts in every workspace, and the files of it.
+const EDITORS_AT_HOME: [&str; 2] = [".config", "Library/Application Support"];
+const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
+const EDITOR_FILES: [&str; 3] =
+    ["User/settings.json", "User/mcp.json", "User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"];
+/// What administrators of a machine say to its clients.
+const CLIENT_FILES_OF_THE_MACHINE: [&str; 5] = [
+    "/etc/cursor/hooks.json",
+    "/etc/claude-code/managed-settings.json",
+    "/etc/claude-code/managed-settings.d",
+    "/etc/codex/requirements.toml",
+    "/etc/gemini-cli/policies",
+];
+
+/// What clients keep in a home that counts in every workspace.
+fn of_editors(home: &Path) -> impl Iterator<Item = PathBuf> {
+    EDITORS_AT_HOME.iter().flat_map(move |kept| {
+        EDITORS.iter().flat_map(move |editor| {
+            let directory = home.join(kept).join(editor);
+            EDITOR_FILES.iter().map(move |file| directory.join(file))
+        })
+    })
+}
 
 impl Loading<'_> {
     /// What no call may change without a person.
@@ -46,6 +100,8 @@ impl Loading<'_> {
         paths.extend(recorded.flat_map(|(root, one)| one.files.keys().map(|file| Path::new(root).join(file))));
         paths.extend(bases.into_iter().flatten().flat_map(|base| CLIENT_FILES.iter().map(|file| base.join(file))));
         paths.extend(CLIENT_FILES_AT_HOME.iter().map(|file| self.locations.home.join(file)));
+        paths.extend(of_editors(&self.locations.home));
+        paths.extend(CLIENT_FILES_OF_THE_MACHINE.iter().map(PathBuf::from));
         with_real(paths)
     }
 

@@ -73,7 +73,13 @@ fn self_1_links_on_the_disk_are_followed_when_a_line_is_judged() -> Outcome {
     symlink(home.path("config/master.key"), home.path("work/k"))?;
     symlink("loop", home.path("work/loop"))?;
     symlink(home.path("home"), home.path("work/sub/up"))?;
-    fs::hard_link(&permissions, home.path("work/hard"))?;
+    for directory in ["tree", "out/tree"] {
+        fs::create_dir_all(home.path("work").join(directory))?;
+    }
+    for name in ["hard", "sub/hard", "out/tree/hard"] {
+        fs::hard_link(&permissions, home.path("work").join(name))?;
+    }
+    symlink("hard", home.path("work/linked"))?;
     let judge = Judge::new(home)?;
     for text in [
         "echo x > l",
@@ -88,6 +94,10 @@ fn self_1_links_on_the_disk_are_followed_when_a_line_is_judged() -> Outcome {
         "tee hard",
         "echo x > loop",
         "tee l*",
+        "tee har*",
+        "tee su*/har*",
+        "tee lin*",
+        "cp -r tree out",
         "tee sub/u*/.cursor/permissions.json",
         "cd d && cp ../notes.txt permissions.json",
         "cat k",
@@ -477,6 +487,10 @@ fn self_1_links_among_the_arguments_of_a_tool_are_followed_in_every_form() -> Ou
         r#"{"root": "a", "dir": "b", "name": "k"}"#,
         r#"{"cwd": "sub", "command": "cat k"}"#,
         r#"{"cwd": "a/b", "command": "cat ./k"}"#,
+        r#"{"files": {"sub/k": "{..}"}}"#,
+        r#"{"sub": {"k": "x"}}"#,
+        r#"{"sub%2fk": 1, "list": [{"other": 1}]}"#,
+        r#"{"rows": [{"a/b": 1}, {"k": 2}]}"#,
     ] {
         assert_eq!(reason(arguments), Reason::SelfProtection, "{arguments}");
     }

@@ -4,6 +4,7 @@ mod broken;
 mod editing;
 mod following;
 mod following_calls;
+mod following_everywhere;
 mod granting;
 mod home;
 mod keys;
