@@ -26,6 +26,9 @@ const HEADER_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take to greet.
 const TLS_TIME: Duration = Duration::from_secs(10);
 const MOST_HEADERS: usize = 100;
+/// What is read of a connection before somebody takes it: the whole head of a request, or the next bytes of its body. It is
+/// taken before anybody is identified, by as many as there are connections.
+const MOST_READ_AHEAD: usize = 32 * 1024;
 const MOST_CONNECTIONS: usize = 16_384;
 /// How long connections may take to go away once their time is over.
 const SLACK: Duration = Duration::from_secs(1);
@@ -135,6 +138,7 @@ async fn converse(
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_headers(weak::limit(MOST_HEADERS).min(10 * MOST_HEADERS))
+        .max_buf_size(weak::limit(MOST_READ_AHEAD).min(16 * MOST_READ_AHEAD))
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
