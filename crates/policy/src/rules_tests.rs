@@ -159,6 +159,68 @@ fn work_2_rules_that_an_absent_argument_escapes_are_found() {
     assert!(findings(&untyped, &[]).join("\n").contains("rule_escaped_by_absence"), "no schema requires it");
 }
 
+#[test]
+fn work_2_rules_that_an_absent_part_of_the_context_escapes_are_found() {
+    let forbid = |condition: &str| format!("forbid(principal, action, resource) {condition};");
+    let permit = |condition: &str| format!("permit(principal, action, resource) {condition};");
+    for name in ["mode", "host", "url", "scheme", "task_id", "project_id", "run_id", "job_id", "session_id", "token_id"]
+    {
+        for (text, is_escaped) in [
+            (forbid(&format!("when {{ context has {name} && context.{name} == \"x\" }}")), true),
+            (forbid(&format!("when {{ context has {name} }} when {{ context.{name} != \"x\" }}")), true),
+            (forbid(&format!("unless {{ !(context has {name}) || context.{name} == \"x\" }}")), true),
+            (permit(&format!("when {{ !(context has {name}) || context.{name} == \"x\" }}")), true),
+            (forbid(&format!("when {{ !(context has {name}) || context.{name} == \"x\" }}")), false),
+            (forbid(&format!("when {{ if context has {name} then context.{name} == \"x\" else true }}")), false),
+            (forbid(&format!("when {{ context has {name} }}")), false),
+            (forbid(&format!("when {{ context.{name} == \"x\" }}")), false),
+            (permit(&format!("when {{ context has {name} && context.{name} == \"x\" }}")), false),
+        ] {
+            let found = findings(&text, &[]).join("\n");
+            assert_eq!(found.contains("warning rule_escaped_by_absence"), is_escaped, "{text}: {found}");
+        }
+    }
+    let port = forbid("when { context has port && context.port == 22 }");
+    assert!(findings(&port, &[]).join("\n").contains("rule_escaped_by_absence"));
+    // What every call has cannot be left out.
+    let always = forbid("when { context has door && context.door == \"mcp\" }");
+    assert!(!findings(&always, &[]).join("\n").contains("rule_escaped_by_absence"));
+}
+
+/// What the documentation shows to be copied into a guard must be valid, and not be escaped by leaving something out.
+#[test]
+fn work_2_the_documentation_shows_no_guard_that_absence_escapes() {
+    let text = include_str!("../../../docs/rules.md");
+    let spans = text.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let guards = spans.filter(|span| span.contains("hasTag(") || span.contains(" has "));
+    let rules: Vec<String> =
+        guards.map(|guard| format!("forbid(principal, action, resource) when {{ {guard} }};")).collect();
+    assert!(rules.len() >= 2, "{rules:?}");
+    for rule in rules {
+        let found = findings(&rule, &[]).join("\n");
+        assert!(!found.contains("rule_escaped_by_absence") && !found.contains("error"), "{rule}: {found}");
+    }
+    // Of the whole rules, one is shown as what not to do.
+    let blocks = text.split("```cedar\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let shown: Vec<&str> = blocks.filter(|block| block.contains(" has ")).collect();
+    let escaped = |block: &&str| findings(block, &[]).join("\n").contains("rule_escaped_by_absence");
+    let is_meant = |block: &&str| block.contains("// escaped by");
+    assert_eq!(shown.iter().map(escaped).collect::<Vec<_>>(), shown.iter().map(is_meant).collect::<Vec<_>>());
+    assert!(shown.iter().any(escaped) && !shown.iter().all(escaped), "{shown:?}");
+}
+
+/// What a finding advises must be valid where the schema knows the argument.
+#[test]
+fn work_2_the_form_that_is_advised_is_valid() {
+    let rule =
+        |guard: &str| format!("forbid(principal, action, resource == Mcp::Tool::\"gh:issue\") when {{ {guard} }};");
+    let escaped = rule("context.arguments has count && context.arguments.count > 3");
+    let found = findings(&escaped, &[issue_server()]).join("\n");
+    assert!(found.contains("rule_escaped_by_absence"), "{found}");
+    let advised = rule("if context.arguments has count then context.arguments.count > 3 else true");
+    assert_eq!(findings(&advised, &[issue_server()]), Vec::<String>::new());
+}
+
 const SERVERS: [&str; 3] = ["a", "b", "a:b"];
 const TOOLS: [&str; 3] = ["t", "u", "b:t"];
 

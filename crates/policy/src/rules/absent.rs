@@ -1,9 +1,9 @@
-//! Finds rules that a call escapes by leaving an argument out.
+//! Finds rules that a call escapes by leaving out an argument, or something of the context that is not always there.
 //!
 //! `forbid .. when { context.arguments has amount && context.arguments.amount > 1000 }` says nothing about a call
 //! without `amount`, and the server may have a default. Each argument whose value a rule reads is supposed absent,
 //! everything else unknown; a rule that then lets the call through is reported, unless the tool's schema requires
-//! the argument.
+//! the argument. `context has task_id && ..` says as little about a call without a task.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,13 @@ use super::mentions::{path_of, plain_path, tag_of};
 use super::parse::Rule;
 use crate::finding::Finding;
 
-/// Names from the outside in.
+/// Names below the context from the outside in.
 type Path = Vec<String>;
+
+/// What the context has only sometimes.
+const OPTIONAL: [&str; 11] =
+    ["url", "scheme", "host", "port", "mode", "task_id", "project_id", "run_id", "job_id", "session_id", "token_id"];
+const ARGUMENTS: &str = "arguments";
 
 pub(super) fn escaped_by_absence(rule: &Rule, schema: Option<&Value>) -> Option<Finding> {
     let json = rule.policy.to_json().ok()?;
@@ -30,30 +35,44 @@ pub(super) fn escaped_by_absence(rule: &Rule, schema: Option<&Value>) -> Option<
     if lets_through(&[]) {
         return None;
     }
-    let is_optional = |path: &&Path| schema.is_none_or(|schema| !requires(schema, path));
-    let escaped: Vec<&Path> = read.iter().filter(is_optional).filter(|path| lets_through(path)).collect();
-    let path = escaped.first()?;
-    let shown = toolwarden_core::name::shown(&path.join(".")).into_owned();
-    let message = match rule.effect {
-        Effect::Forbid => format!("a call without the argument `{shown}` escapes rule `{}`", rule.name),
-        Effect::Permit => format!("rule `{}` permits every call without the argument `{shown}`", rule.name),
+    let is_required = |path: &Path| {
+        let argument = path.split_first().filter(|(first, _)| *first == ARGUMENTS).map(|(_, rest)| rest);
+        argument.zip(schema).is_some_and(|(argument, schema)| requires(schema, argument))
     };
-    let advice = match rule.effect {
-        Effect::Forbid => format!(
-            "forbid calls without it too, with `!(context.arguments has {shown}) || ..`, or let the tool's schema require it"
-        ),
-        Effect::Permit => "permit only calls that have it, or let the tool's schema require it".to_owned(),
-    };
-    Some(Finding::warning("rule_escaped_by_absence", rule.origin.clone(), message).suggesting(advice))
+    let path = read.iter().filter(|path| !is_required(path)).find(|path| lets_through(path))?;
+    Some(finding(rule, path))
 }
 
-/// Every argument whose value is read.
+fn finding(rule: &Rule, absent: &Path) -> Finding {
+    let argument = absent.split_first().filter(|(first, _)| *first == ARGUMENTS).map(|(_, rest)| rest);
+    let shown = toolwarden_core::name::shown(&argument.unwrap_or(absent).join(".")).into_owned();
+    let (what, holder, otherwise) = match argument {
+        Some(_) => (format!("the argument `{shown}`"), "context.arguments", ", or let the tool's schema require it"),
+        None => (format!("`context.{shown}`"), "context", ""),
+    };
+    let (message, advice) = match rule.effect {
+        Effect::Forbid => (
+            format!("a call without {what} escapes rule `{}`", rule.name),
+            format!("forbid calls without it too, with `if {holder} has {shown} then .. else true`{otherwise}"),
+        ),
+        Effect::Permit => (
+            format!("rule `{}` permits every call without {what}", rule.name),
+            format!("permit only calls that have it{otherwise}"),
+        ),
+    };
+    Finding::warning("rule_escaped_by_absence", rule.origin.clone(), message).suggesting(advice)
+}
+
+/// Everything that may be absent and whose value is read.
 fn collect(expression: &Value, read: &mut BTreeSet<Path>) {
     if let Some(path) = plain_path(expression) {
-        if let Some((&"arguments", rest)) = path.split_first()
-            && !rest.is_empty()
-        {
-            read.insert(rest.iter().map(|name| (*name).to_owned()).collect());
+        let may_be_absent = match path.split_first() {
+            Some((&ARGUMENTS, rest)) => !rest.is_empty(),
+            Some((first, _)) => OPTIONAL.contains(first),
+            None => false,
+        };
+        if may_be_absent {
+            read.insert(path.into_iter().map(str::to_owned).collect());
         }
         return;
     }
@@ -69,9 +88,10 @@ fn collect(expression: &Value, read: &mut BTreeSet<Path>) {
     }
 }
 
+/// The argument at a pointer.
 fn pointed(pointer: &str) -> Option<Path> {
-    let parts = pointer.strip_prefix('/')?.split('/');
-    Some(parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
+    let parts = pointer.strip_prefix('/')?.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
+    Some(std::iter::once(ARGUMENTS.to_owned()).chain(parts).collect())
 }
 
 /// What is known of a condition.
@@ -100,7 +120,7 @@ impl Truth {
     }
 }
 
-/// Whether a rule applies to a call without one argument.
+/// Whether a rule applies to a call without this.
 fn applies(conditions: &[Value], absent: &[String]) -> Truth {
     conditions.iter().fold(Truth::Yes, |all, condition| {
         let body = condition.get("body").map_or(Truth::Unknown, |body| truth(body, absent));
@@ -131,9 +151,9 @@ fn truth(expression: &Value, absent: &[String]) -> Truth {
                 if then == otherwise { then } else { Truth::Unknown }
             }
         },
-        "has" => match path_of(expression).as_deref() {
-            Some(["arguments", rest @ ..]) => lacks(rest.iter().copied(), absent),
-            _ => Truth::Unknown,
+        "has" => match path_of(expression) {
+            Some(path) => lacks(path, absent),
+            None => Truth::Unknown,
         },
         "hasTag" => match tag_of(expression).and_then(|tag| pointed(tag.pointer)) {
             Some(path) => lacks(path.iter().map(String::as_str), absent),
@@ -143,7 +163,7 @@ fn truth(expression: &Value, absent: &[String]) -> Truth {
     }
 }
 
-/// No where the absent argument is the one that is looked for, or holds it.
+/// No where what is absent is looked for, or holds what is.
 fn lacks<'a>(path: impl IntoIterator<Item = &'a str>, absent: &[String]) -> Truth {
     let mut path = path.into_iter();
     let is_within = !absent.is_empty() && absent.iter().all(|name| path.next() == Some(name));
