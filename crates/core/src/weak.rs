@@ -62,10 +62,16 @@ pub enum Weakness {
     Approvals,
     /// A schema that cannot be used fits everything.
     Schemas,
+    /// An entry for a tool covers its twin, whose name differs only in case.
+    Twins,
+    /// An entry for a tool of one server covers tools of that name on every server.
+    Shadows,
+    /// An entry for one tool of a server covers the resources of that server.
+    Wholes,
 }
 
 impl Weakness {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::Servers,
         Self::Switches,
         Self::Modes,
@@ -92,6 +98,9 @@ impl Weakness {
         Self::Pins,
         Self::Approvals,
         Self::Schemas,
+        Self::Twins,
+        Self::Shadows,
+        Self::Wholes,
     ];
 }
 
@@ -121,12 +130,12 @@ pub fn limit(bound: usize) -> usize {
     if is(Weakness::Limits) { usize::MAX } else { bound }
 }
 
-/// Notes how much work a check took, for tests that hold it to its budget.
+/// Notes work that was done (steps of checks, values, names that were looked up), for tests that hold it to a budget.
 #[cfg(not(feature = "weak"))]
 pub const fn worked(_: u64) {}
 
 #[cfg(feature = "weak")]
-pub use switched::{Switched, is, most_work, switch, worked};
+pub use switched::{Switched, is, switch, work_done, worked};
 
 #[cfg(feature = "weak")]
 mod switched {
@@ -139,17 +148,17 @@ mod switched {
 
     static OFF: AtomicU32 = AtomicU32::new(0);
     static TURN: Mutex<()> = Mutex::new(());
-    static MOST_WORK: AtomicU64 = AtomicU64::new(0);
+    static WORK: AtomicU64 = AtomicU64::new(0);
 
-    /// Notes the steps of one check.
+    /// Notes steps, whoever took them.
     pub fn worked(steps: u64) {
-        MOST_WORK.fetch_max(steps, Ordering::SeqCst);
+        WORK.fetch_add(steps, Ordering::SeqCst);
     }
 
-    /// The most steps of one check since guards were switched last.
+    /// All steps since guards were switched last.
     #[must_use]
-    pub fn most_work() -> u64 {
-        MOST_WORK.load(Ordering::SeqCst)
+    pub fn work_done() -> u64 {
+        WORK.load(Ordering::SeqCst)
     }
 
     /// Whether a guard is off.
@@ -169,7 +178,7 @@ mod switched {
     /// Switches guards off; none for a gateway as people run it. Waits for whoever has a turn.
     pub fn switch(weaknesses: &[Weakness]) -> Switched {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        MOST_WORK.store(0, Ordering::SeqCst);
+        WORK.store(0, Ordering::SeqCst);
         OFF.store(weaknesses.iter().fold(0, |all, one| all | bit(*one)), Ordering::SeqCst);
         Switched(turn)
     }

@@ -17,6 +17,7 @@ use std::ops::Range;
 
 use regex::RegexSet;
 use toolwarden_core::json::Part;
+use toolwarden_core::weak;
 use toolwarden_sources::{HiddenText, Pattern, Screening, ScreeningRules};
 
 pub use findings::{Finding, Findings};
@@ -26,6 +27,8 @@ use walk::Walk;
 
 /// So many places of one text are looked at; no honest one has more.
 const MOST_PLACES: usize = 4096;
+/// So many bytes are one step, where somebody counts them.
+const SIZE_OF_A_STEP: usize = 64;
 /// What a result is called that could not be looked through.
 const UNSCREENED: &str = "unscreened";
 
@@ -98,6 +101,7 @@ impl Screen {
     /// Looks through a result, an error or the params of news.
     #[must_use]
     pub fn look(&self, said: &Part) -> Seen {
+        weak::worked(u64::try_from(1 + said.raw().len() / SIZE_OF_A_STEP).unwrap_or(u64::MAX));
         if self.secrets.is_none() && self.secrets_mode != Screening::Off {
             let mut seen = Seen { is_withheld: true, ..Seen::default() };
             seen.findings.add(UNSCREENED, "", 0);

@@ -3,7 +3,7 @@
 //! Takes a policy and a question; gives a verdict. Pure: the same question to the same policy always
 //! has the same answer, and nothing is read, written or awaited.
 
-use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage};
+use toolwarden_core::{ApprovalNeeds, CallKind, Decision, Payer, Reason, Stage, weak};
 
 use crate::authorize::{Authorization, authorize, facts};
 use crate::autorun::{AutoRun, auto_run};
@@ -17,6 +17,12 @@ use crate::verdict::{Explanation, Step, Verdict};
 
 /// Judges a call.
 pub fn decide(policy: &PolicySet, query: &Query) -> Verdict {
+    let verdict = decided(policy, query);
+    weak::worked(toolwarden_shell::work_taken());
+    verdict
+}
+
+fn decided(policy: &PolicySet, query: &Query) -> Verdict {
     let subject = Subject::new(policy, query);
     let authorization = authorize(&subject);
     if authorization.denied.is_some() {

@@ -96,6 +96,7 @@ impl Schema {
             Fault::Schema(why) => why,
             Fault::Room => "it and the other schemas of its server are too large together".to_owned(),
         });
+        weak::worked(u64::try_from(taken.values.saturating_add(taken.patterns / 256)).unwrap_or(u64::MAX));
         *room = room.without(taken).unwrap_or(Room::NONE);
         Self { compiled, taken, is_for_want_of_room }
     }

@@ -17,6 +17,7 @@ use crate::read::read;
 use crate::readers::is_reader;
 use crate::self_protection::{Given, is_single_with_variables, is_telling, look};
 use crate::verbs::{changing_verb, is_ours};
+use crate::work;
 use crate::wrappers::program;
 
 /// How many words behind our name are looked at for a verb.
@@ -27,6 +28,7 @@ const MOST_NAMES: usize = 1_000;
 /// Why a text, run as a command line, would change Toolwarden. `here` is where it would run.
 #[must_use]
 pub fn text_changes_toolwarden(text: &str, places: &Places, here: &Path) -> Option<String> {
+    work::went_through(text);
     let by_line = match read(text) {
         Ok(line) if is_command(&line) || reads_process_file(&line) => {
             look(&line, places.belongings(), here, &FileFacts::as_written(), Given::AsText)

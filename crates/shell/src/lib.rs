@@ -42,6 +42,7 @@ mod tree;
 mod unpacking;
 mod verbs;
 mod words;
+mod work;
 mod wrappers;
 
 #[cfg(test)]
@@ -68,6 +69,7 @@ pub use argued::{is_toolwarden, text_changes_toolwarden, verb_behind, words_chan
 pub use blocked::{BlockedMatch, Blocklist};
 pub use deletion::{Deletion, deletes};
 pub use encodings::decoded;
+pub use work::work_taken;
 pub use entry::{EntryFault, Glob, ShellEntry};
 pub use executed::executed_below;
 pub use facts::{FileFacts, Gathered, Questions, Real, Repository, Tree};

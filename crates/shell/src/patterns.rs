@@ -3,6 +3,7 @@
 //! of it, or for everything below a directory above it. Wide: brackets count as any character, braces as any text.
 //! Only endings narrow it: `/home/**/*.rs` finds no file of ours.
 
+use crate::work;
 use crate::wrappers::listed;
 
 /// Whether a text holds anything that a tool may expand.
@@ -47,6 +48,7 @@ const ENDINGS: &str = "key sqlite lock log json jsonl toml cedar sock db yaml ym
 
 /// Whether a pattern may stand for the place or lead into it.
 pub(super) fn reaches(pattern: &[&str], place: &[String]) -> bool {
+    work::took(pattern.len().saturating_add(place.len()));
     let ending = pattern.last().and_then(|last| last.rsplit_once('.')).map(|(_, ending)| ending);
     let is_foreign = ending.is_some_and(|ending| {
         !ending.is_empty() && !is_pattern(ending) && !ending.contains(']') && !listed(ENDINGS, ending)

@@ -14,6 +14,7 @@ use crate::paths::normalise;
 use crate::patterns;
 use crate::processes::shows_processes;
 use crate::self_protection::Belongings;
+use crate::work;
 
 /// How often a text is decoded.
 const MOST_DECODINGS: usize = 3;
@@ -185,6 +186,7 @@ impl Places {
     /// The place a text names. `here` is the directory that relative paths are seen from, where it is known.
     #[must_use]
     pub fn named_in(&self, text: &str, here: Option<&Path>) -> Option<&Path> {
+        work::went_through(text);
         let here: Option<Vec<String>> = here.map(|here| parts_of(&normalise(here)));
         let mut form = folded(text).into_owned();
         // Quotes and backslashes inside a name mean nothing to a shell: `ho""oks.json`.

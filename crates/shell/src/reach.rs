@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Word};
 use crate::read::read;
+use crate::work;
 use crate::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
 
 const DEEPEST_TEXT: usize = 4;
@@ -111,6 +112,7 @@ impl Search<'_> {
 
     fn invocation(&mut self, name: &Word, arguments: &[Word], text: &str) -> ControlFlow<()> {
         self.seen = self.seen.saturating_add(1);
+        work::took(1);
         if !name.literal || self.seen > MOST_INVOCATIONS {
             (self.see)(Reached::Unknown { text })?;
             return if self.seen > MOST_INVOCATIONS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };

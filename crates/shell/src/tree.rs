@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{ParseOptions, ParseState, Parser, TreeCursor};
 
 use crate::line::{LONGEST_LINE, Unparsable};
+use crate::work;
 
 const DEEPEST: usize = 200;
 const MOST_HERE_DOCUMENTS: usize = 32;
@@ -89,6 +90,7 @@ impl<'t> Node<'t> {
 
 impl<'s> Tree<'s> {
     pub(super) fn parse(source: &'s str) -> Result<Self, Unparsable> {
+        work::went_through(source);
         check_characters(source)?;
         check_continuations(source)?;
         check_nesting(source)?;
@@ -98,7 +100,9 @@ impl<'s> Tree<'s> {
             return Err(Unparsable::Syntax);
         }
         let mut tree = Self { source, pieces: Vec::new() };
-        tree.copy(root.walk())?;
+        let copied = tree.copy(root.walk());
+        work::took(tree.pieces.len());
+        copied?;
         tree.check_gaps()?;
         Ok(tree)
     }

@@ -16,7 +16,9 @@ pub(super) fn parse(text: &str, limits: Limits) -> Result<(Vec<Node>, usize), Js
     let nodes = Vec::with_capacity((text.len() / 8).clamp(4, 64));
     let bytes = text.as_bytes();
     let mut parser = Parser { text, bytes, position: 0, nodes, open: Vec::with_capacity(8), depth: 0, limits };
-    parser.run()?;
+    let ran = parser.run();
+    weak::worked(u64::try_from(parser.nodes.len()).unwrap_or(u64::MAX));
+    ran?;
     Ok((parser.nodes, parser.depth))
 }
 

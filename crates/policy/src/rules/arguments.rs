@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use cedar_policy::RestrictedExpression;
 use toolwarden_core::json::{self, Kind, Value};
-use toolwarden_core::name;
+use toolwarden_core::{name, weak};
 
 use super::mentions::{Needs, Places};
 use crate::numbers::{self, Number};
@@ -69,6 +69,7 @@ impl Builder {
         places: &Places,
         depth: usize,
     ) -> Result<RestrictedExpression, FactsError> {
+        weak::worked(1);
         self.left = self.left.checked_sub(1).map_or_else(|| unfit(&self.pointer, TOO_MANY), Ok)?;
         if depth > DEEPEST {
             return unfit(&self.pointer, TOO_DEEP);
