@@ -5,6 +5,7 @@
 
 use hashbrown::HashMap;
 use toolwarden_core::name;
+use toolwarden_core::weak::{self, Weakness};
 use toolwarden_core::{Entry, Side, Sourced};
 
 use crate::verdict::RuleRef;
@@ -78,19 +79,31 @@ impl Allowlist {
             .or_else(|| self.any_server.named(tool, &folded_tool, twin))
             .or_else(|| named.and_then(|tools| tools.any.as_ref()))
             .or_else(|| named.and_then(|tools| tools.named(tool, &folded_tool, twin)))
+            .or_else(|| self.shadowed(tool, &folded_tool))
+    }
+
+    /// An entry for a tool of this name on any server: of none, but where this guard is off.
+    fn shadowed(&self, tool: &str, folded: &str) -> Option<&RuleRef> {
+        let mut servers = self.by_server.values().filter(|_| weak::is(Weakness::Shadows));
+        servers.find_map(|tools| tools.named(tool, folded, Twin::None))
     }
 
     /// The widest entry that matches every tool of a server: `*:*` or `server:*`.
     pub(crate) fn find_whole_server(&self, server: &str) -> Option<&RuleRef> {
         let named = || self.by_server.get(&*name::folded(server)).and_then(|tools| tools.any.as_ref());
-        self.any_server.any.as_ref().or_else(named)
+        let part = || {
+            let tools = self.by_server.get(&*name::folded(server)).filter(|_| weak::is(Weakness::Wholes));
+            tools.and_then(|tools| tools.named.values().flatten().next()).map(|(_, rule)| rule)
+        };
+        self.any_server.any.as_ref().or_else(named).or_else(part)
     }
 }
 
 impl Tools {
     fn named(&self, tool: &str, folded: &str, twin: Twin) -> Option<&RuleRef> {
         let entries = self.named.get(folded)?;
-        let fits = |(written, _): &&(String, RuleRef)| twin == Twin::None || written == tool;
+        let fits =
+            |(written, _): &&(String, RuleRef)| twin == Twin::None || written == tool || weak::is(Weakness::Twins);
         entries.iter().find(fits).map(|(_, rule)| rule)
     }
 }

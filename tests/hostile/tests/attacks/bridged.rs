@@ -1,5 +1,6 @@
 //! Attacks across eras: what one side may not do in its own words it tries in the other's.
 
+use toolwarden_hostile::attack::ANOTHER_WAY;
 use toolwarden_hostile::child::Child;
 use toolwarden_hostile::client::{calling, legacy};
 use toolwarden_hostile::house::OPEN;
@@ -16,7 +17,7 @@ attacks! {
     imitated_approval_of_a_newer_server: Questions, "A modern server's form reads as if the gateway itself asked, for a legacy client.";
     state_of_a_parked_call_made_up: Seals, "A modern client makes up the state of a call that waits at a legacy server.";
     session_of_another_at_the_oldest_door: Sessions, "A client posts to the session of somebody else at the oldest door.";
-    held_call_at_the_oldest_door: AutoRun, "A call that needs a person is made at the oldest door.";
+    held_call_at_the_oldest_door: AutoRun, "A call that needs a person is made at the oldest door.", because ANOTHER_WAY;
     form_at_the_oldest_door: Ladder, "A web page posts plain text to the oldest door.";
 }
 

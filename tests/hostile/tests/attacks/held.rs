@@ -11,6 +11,10 @@ use toolwarden_hostile::server::{Heard, in_turn, tool, with_tools};
 use toolwarden_hostile::{Ask, Fault, Given, House, Server, Tried, Who, attacks, outcome};
 use toolwarden_store::state::{MOST_HELD_OF_ONE, REJECTIONS};
 
+/// What an answer without a question gains.
+const HELD_ANYWAY: &str =
+    "where such an answer is not refused, the call is held like any other, so that both must be off";
+
 attacks! {
     approval_for_other_arguments: Approvals, "A call that was approved is made with another number.";
     approval_with_a_member_added: Approvals, "A call that was approved is made with one more argument.";
@@ -26,7 +30,7 @@ attacks! {
     approval_after_the_tool_was_forbidden: Switches, "A call that was approved is made after its tool was switched off.";
     approval_after_the_definition_changed: Pins | Approvals, "A call that was approved is made after its tool was described otherwise.";
     agent_that_answers_itself: Approvals, "An agent's client says that it can show forms, and answers for its person.";
-    answer_without_a_question: AutoRun | Seals, "An agent sends an answer to a question that nobody asked.";
+    answer_without_a_question: AutoRun | Seals, "An agent sends an answer to a question that nobody asked.", because HELD_ANYWAY;
     approval_with_answers_that_nobody_asked_for: Seals, "A call that was approved is made with answers to questions of no server.";
     approval_with_an_answer_more_than_was_asked: Seals, "A call that was approved asks one thing, and comes back with answers to two.";
     approval_with_an_empty_object_of_answers: Seals, "A call that was approved is made with an empty object of answers.";

@@ -1,5 +1,6 @@
 //! Texts that two parsers read differently, or that no parser should have to read.
 
+use toolwarden_hostile::attack::ANOTHER_WAY;
 use toolwarden_hostile::client::{calling, legacy};
 use toolwarden_hostile::house::OPEN;
 use toolwarden_hostile::{Given, House, Server, Tried, attacks, outcome};
@@ -21,7 +22,7 @@ attacks! {
     depth_bomb: Limits, "Arguments are nested deeper than parsers that call themselves can bear.";
     size_bomb: Limits, "A call is larger than the limit.";
     batch_where_there_are_none: Ladder, "A batch is sent in a revision that has none.";
-    batch_with_a_forbidden_member: AutoRun, "A forbidden call hides between two permitted ones in a batch.";
+    batch_with_a_forbidden_member: AutoRun, "A forbidden call hides between two permitted ones in a batch.", because ANOTHER_WAY;
     batch_bomb: Limits, "A batch holds thousands of calls.";
     long_line_at_the_pipe: Limits, "A client writes a line without end into the stdio door.";
 }

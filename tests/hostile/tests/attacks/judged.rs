@@ -1,31 +1,35 @@
 //! Ways around the judge: other spellings, other methods, other doors, and words that claim a permission.
 
+use toolwarden_hostile::attack::{ANOTHER_WAY, NOBODY_READS_IT, NOTHING_ELSE, ONE_OF_SEVERAL};
 use toolwarden_hostile::client::calling;
 use toolwarden_hostile::server::{Heard, tool, with_tools};
 use toolwarden_hostile::{Ask, Given, House, Said, Server, Tried, attacks, outcome};
 
+/// Out of reach and not in a list are two guards.
+const NO_LIST: &str = "no list covers the resource either, so that it would be held where the mode does not refuse it";
+
 attacks! {
-    held_call: AutoRun, "A call that needs a person is simply made.";
-    held_call_through_the_common_door: AutoRun, "The same call is made by its name behind the common door.";
-    held_call_over_a_pipe: AutoRun, "The same call is made at the stdio door.";
-    imitated_decision: AutoRun, "A call carries the decision it would like to get.";
-    imitated_approval_headers: AutoRun, "Headers claim that somebody approved the call.";
-    method_override_header: AutoRun, "A header asks for the call to be taken for something harmless.";
-    wider_query: Modes | AutoRun, "The URL claims an allowlist, a role and a user.";
-    other_spelling_of_a_permitted_tool: AutoRun, "A tool that differs only in case from the permitted one is called.";
-    tool_that_is_not_listed: Servers | Holds | AutoRun, "A tool is called that its server never listed.";
+    held_call: AutoRun, "A call that needs a person is simply made.", because NOTHING_ELSE;
+    held_call_through_the_common_door: AutoRun, "The same call is made by its name behind the common door.", because ANOTHER_WAY;
+    held_call_over_a_pipe: AutoRun, "The same call is made at the stdio door.", because ANOTHER_WAY;
+    imitated_decision: AutoRun, "A call carries the decision it would like to get.", because NOBODY_READS_IT;
+    imitated_approval_headers: AutoRun, "Headers claim that somebody approved the call.", because NOBODY_READS_IT;
+    method_override_header: AutoRun, "A header asks for the call to be taken for something harmless.", because NOBODY_READS_IT;
+    wider_query: Modes | AutoRun, "The URL claims an allowlist, a role and a user.", because NOBODY_READS_IT;
+    other_spelling_of_a_permitted_tool: Twins, "A tool that differs only in case from the permitted one is called.";
+    tool_that_is_not_listed: Servers | Holds | AutoRun, "A tool is called that its server never listed.", because ONE_OF_SEVERAL;
     switched_off_tool: Switches, "A tool that was switched off is called.";
-    switched_off_tool_in_other_case: Switches | AutoRun, "A server lists a switched-off tool again, in capital letters.";
+    switched_off_tool_in_other_case: Switches | Twins, "A server lists a switched-off tool again, in capital letters.";
     tool_of_a_mode_that_has_none: Modes, "A call is made in a mode that has no such server.";
     mode_in_another_spelling: Modes, "The URL names a mode that has no such server, in a spelling that nobody reads.";
     opt_in_server_without_a_mode: Modes, "A server that must be asked for by a mode is called without one.";
     disabled_server: Servers, "A server that is switched off is called.";
     hidden_tool_in_a_list: Switches, "A list is asked for to learn of tools one may not use.";
-    resource_instead_of_a_tool: AutoRun, "What a tool may not do is read as a resource.";
+    resource_instead_of_a_tool: Wholes, "What a tool may not do is read as a resource.";
     watching_instead_of_reading: Switches, "A resource that may not be read is watched.";
     completion_of_a_forbidden_server: Modes, "Completions are asked for to learn what a forbidden server has.";
     prompt_of_a_forbidden_server: Modes, "A prompt is asked for from a server that is out of reach.";
-    resource_of_another_server: Modes | AutoRun, "An address behind the common door names a server that is out of reach.";
+    resource_of_another_server: Modes | AutoRun, "An address behind the common door names a server that is out of reach.", because NO_LIST;
     arguments_against_the_schema: Arguments, "Arguments are not what the tool says it takes.";
     arguments_over_the_tools_limit: Limits, "Arguments are larger than this tool may be given.";
     method_nobody_lists: Methods, "A method is sent that no revision has.";

@@ -1,5 +1,6 @@
 //! Names that mean two things, hide something, or pass for another's.
 
+use toolwarden_hostile::attack::ONE_OF_SEVERAL;
 use toolwarden_hostile::client::calling;
 use toolwarden_hostile::house::OPEN;
 use toolwarden_hostile::server::{tool, with_tools};
@@ -18,12 +19,12 @@ attacks! {
     servers_that_differ_in_case: Names, "A second server takes the name of the first in capital letters.";
     web_address_of_two_servers: Names, "A web address is read behind the common door without saying whose it is.";
     tool_listed_twice: Holds, "A server lists a tool twice, so that the strict form is shown and the loose one judged.";
-    list_that_changes_with_every_request: Servers | Holds | AutoRun, "A server lists another tool each time, and the one that was approved is gone.";
-    tool_name_with_a_blank_at_its_end: Servers | Holds | AutoRun, "A permitted name is called with a blank at its end, which the server may cut off.";
+    list_that_changes_with_every_request: Servers | Holds | AutoRun, "A server lists another tool each time, and the one that was approved is gone.", because ONE_OF_SEVERAL;
+    tool_name_with_a_blank_at_its_end: Servers | Holds | AutoRun, "A permitted name is called with a blank at its end, which the server may cut off.", because ONE_OF_SEVERAL;
     list_without_end: Limits, "A server's list of tools always has another page.";
     tools_without_end: Limits, "A server lists more tools than anybody can know.";
-    shadow_of_a_permitted_tool: AutoRun, "A second server lists a tool of the name that is permitted on the first.";
-    shadow_behind_the_common_door: AutoRun, "The same behind the common door, where both are shown.";
+    shadow_of_a_permitted_tool: Shadows, "A second server lists a tool of the name that is permitted on the first.";
+    shadow_behind_the_common_door: Shadows, "The same behind the common door, where both are shown.";
 }
 
 /// A server with one oddly named tool that an entry for everything would cover.
