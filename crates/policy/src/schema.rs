@@ -103,13 +103,9 @@ impl Schema {
 
     /// Takes the room again it took when it was compiled; false where it must be compiled anew.
     pub(crate) fn fits_again(&self, room: &mut Room) -> bool {
-        match room.without(self.taken) {
-            Some(left) if !self.is_for_want_of_room => {
-                *room = left;
-                true
-            }
-            _ => false,
-        }
+        let left = room.without(self.taken).filter(|_| !self.is_for_want_of_room);
+        *room = left.unwrap_or(*room);
+        left.is_some()
     }
 
     /// What is wrong with the schema itself.

@@ -87,9 +87,7 @@ pub(super) fn counted<T>(check: impl FnOnce() -> T) -> (Option<T>, u64) {
     let fits = check();
     let taken = TAKEN.get();
     let is_over = taken > limit();
-    if is_over && is_brief() {
-        GIVEN_UP.set(true);
-    }
+    GIVEN_UP.set(GIVEN_UP.get() || (is_over && is_brief()));
     ((!is_over).then_some(fits), taken)
 }
 

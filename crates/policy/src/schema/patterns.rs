@@ -106,12 +106,10 @@ fn size(text: &str) -> Result<Size, String> {
 
 fn of_compiled(compiled: &NFA) -> Size {
     let program = compiled.memory_usage();
-    let with_groups = if compiled.group_info().explicit_slot_len() == 0 {
-        0
-    } else {
-        let row = compiled.byte_classes().alphabet_len().next_power_of_two().saturating_mul(size_of::<u64>());
-        compiled.states().len().saturating_mul(row).min(LARGEST_OF_GROUPS)
-    };
+    let row = compiled.byte_classes().alphabet_len().next_power_of_two().saturating_mul(size_of::<u64>());
+    let has_groups = compiled.group_info().explicit_slot_len() > 0;
+    let most = if has_groups { LARGEST_OF_GROUPS } else { 0 };
+    let with_groups = compiled.states().len().saturating_mul(row).min(most);
     // It is compiled forwards and backwards.
     let taken = SMALLEST.saturating_add(program.saturating_mul(2)).saturating_add(with_groups);
     let steps = u64::try_from(1 + program / SIZE_OF_A_STEP).unwrap_or(u64::MAX);

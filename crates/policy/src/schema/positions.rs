@@ -55,10 +55,7 @@ pub(super) fn places(root: &Value) -> Result<BTreeSet<String>, String> {
             return Err(format!("`$id` at `#{place}`: schemas within a schema must not have one"));
         }
         dialect(members, &place)?;
-        for (keyword, _, inner) in inside(members) {
-            open.push(format!("{place}/{inner}"));
-            let _ = keyword;
-        }
+        open.extend(inside(members).into_iter().map(|(_, inner)| format!("{place}/{inner}")));
         open.extend(target(members, &place)?);
     }
     circle(root, &found)?;
@@ -73,21 +70,21 @@ fn dialect(members: &Map<String, Value>, place: &str) -> Result<(), String> {
     if is_known { Ok(()) } else { Err(format!("`$schema` at `#{place}` names no dialect that is known")) }
 }
 
-/// The schemas in a schema: the keyword, whether they look at the same value, and where they stand.
-fn inside(members: &Map<String, Value>) -> Vec<(&str, bool, String)> {
+/// The schemas in a schema: whether they look at the same value, and where they stand.
+fn inside(members: &Map<String, Value>) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     for (keyword, value) in members {
         let name = keyword.as_str();
         let is_same = SAME_VALUE.contains(&name);
         match value {
             Value::Array(items) if LISTED.contains(&name) => {
-                found.extend((0..items.len()).map(|index| (name, is_same, format!("{name}/{index}"))));
+                found.extend((0..items.len()).map(|index| (is_same, format!("{name}/{index}"))));
             }
             Value::Object(inner) if NAMED.contains(&name) => {
                 let schemas = inner.iter().filter(|(_, schema)| schema.is_object());
-                found.extend(schemas.map(|(key, _)| (name, is_same, format!("{name}/{}", escaped(key)))));
+                found.extend(schemas.map(|(key, _)| (is_same, format!("{name}/{}", escaped(key)))));
             }
-            Value::Object(_) if ONE.contains(&name) => found.push((name, is_same, name.to_owned())),
+            Value::Object(_) if ONE.contains(&name) => found.push((is_same, name.to_owned())),
             _ => {}
         }
     }
@@ -159,9 +156,9 @@ fn circle(root: &Value, places: &BTreeSet<String>) -> Result<(), String> {
             marks.insert(place.clone(), Mark::Open);
             stack.push((place.clone(), true));
             let Some(members) = root.pointer(&place).and_then(Value::as_object) else { continue };
-            let same = inside(members).into_iter().filter(|(_, is_same, _)| *is_same);
+            let same = inside(members).into_iter().filter(|(is_same, _)| *is_same);
             let next: Vec<String> =
-                same.map(|(_, _, inner)| format!("{place}/{inner}")).chain(target(members, &place)?).collect();
+                same.map(|(_, inner)| format!("{place}/{inner}")).chain(target(members, &place)?).collect();
             if let Some(open) = next.iter().find(|place| marks.get(*place) == Some(&Mark::Open)) {
                 return Err(format!("`#{open}` refers to itself without end"));
             }
@@ -177,7 +174,7 @@ pub(super) fn unfolded(root: &Value, most: u64) -> Option<u64> {
         *left = left.checked_sub(1)?;
         (depth < 256).then_some(())?;
         let Some(members) = root.pointer(place).and_then(Value::as_object) else { return Some(()) };
-        for (_, _, inner) in inside(members) {
+        for (_, inner) in inside(members) {
             visit(root, &format!("{place}/{inner}"), depth + 1, left)?;
         }
         match target(members, place).ok()? {
