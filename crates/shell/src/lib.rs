@@ -69,7 +69,6 @@ pub use argued::{is_toolwarden, text_changes_toolwarden, verb_behind, words_chan
 pub use blocked::{BlockedMatch, Blocklist};
 pub use deletion::{Deletion, deletes};
 pub use encodings::decoded;
-pub use work::work_taken;
 pub use entry::{EntryFault, Glob, ShellEntry};
 pub use executed::executed_below;
 pub use facts::{FileFacts, Gathered, Questions, Real, Repository, Tree};
@@ -81,3 +80,4 @@ pub use processes::shows_processes;
 pub use reach::command_names;
 pub use read::read;
 pub use self_protection::{Belongings, changes_toolwarden, touches_toolwarden};
+pub use work::work_taken;

@@ -15,7 +15,9 @@ fn tried() -> BTreeMap<String, String> {
         let Some((_, table)) = file.text.split_once("\nattacks! {\n") else { continue };
         for row in table.split("\n}\n").next().unwrap_or_default().lines() {
             let (name, rest) = row.trim().split_once(": ").unwrap_or_default();
-            let sentence = rest.split_once(", \"").and_then(|(_, words)| words.strip_suffix("\";")).unwrap_or_default();
+            // Behind the sentence there may be a reason for what the row switches off.
+            let quoted = rest.split_once(", \"").and_then(|(_, words)| words.rsplit_once('"'));
+            let sentence = quoted.map(|(sentence, _)| sentence).unwrap_or_default();
             assert!(!name.is_empty() && !sentence.is_empty(), "{}: `{row}` cannot be read", file.path);
             attacks.insert(format!("{theme}::{name}"), sentence.to_owned());
         }
