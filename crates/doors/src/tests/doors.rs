@@ -256,13 +256,14 @@ pub(super) async fn greet_server(house: &House, session: &Arc<ClientSession>) {
         Scope::One(server) => server.clone(),
         Scope::All => "notes".into(),
     };
-    let Some(upstream) = house.gateway.upstream(&server) else { unreachable!("no server {server}") };
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}"#;
     let params = Part::composed(params.to_owned()).ok();
     let Ok(hello) = housekeeping(server.clone(), "initialize", params) else { unreachable!("no greeting") };
     let who = principal(&session.caller());
     let hello = Hello { outbound: &hello, id: &Id::number(0), capabilities: "{}", principal: &who };
-    if house.gateway.may_reach(&session.caller(), &server)
+    // A server that was removed greets nobody: its calls are refused without a conversation.
+    if let Some(upstream) = house.gateway.upstream(&server)
+        && house.gateway.may_reach(&session.caller(), &server)
         && let Ok((link, _)) = greet(&upstream, hello).await
     {
         session.keep_link(&upstream, link);

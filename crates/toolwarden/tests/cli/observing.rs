@@ -109,12 +109,10 @@ fn a_format_that_is_none_is_refused() {
 
 /// A collector that answers one request after the other; what it got.
 fn collector() -> (String, std::sync::mpsc::Receiver<String>) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0");
-    assert!(listener.is_ok());
-    let address = listener.as_ref().ok().and_then(|one| one.local_addr().ok()).map(|at| at.to_string());
+    let Ok(listener) = std::net::TcpListener::bind("127.0.0.1:0") else { unreachable!("a port is free") };
+    let address = listener.local_addr().map(|at| at.to_string());
     let (sender, received) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let Ok(listener) = listener else { return };
         while let Ok((stream, _)) = listener.accept() {
             let mut reader = BufReader::new(stream);
             let mut head = String::new();

@@ -176,7 +176,10 @@ const OLDER_SUITE: [&str; 5] = PIPES_2025_11_25;
 /// A scenario that cannot be run across the bridge: it answers under the key `user_name`, and questions of legacy servers
 /// have no keys, so that the gateway chooses one. `modern_clients_are_asked_by_legacy_servers` runs the same exchange
 /// with clients that read the key.
-const NEEDS_ITS_OWN_KEY: [&str; 1] = ["input-required-result-basic-elicitation: "];
+const NEEDS_ITS_OWN_KEY: [&str; 2] = [
+    "input-required-result-basic-elicitation: sep-2322-elicitation-complete: SUCCESS -> absent",
+    "input-required-result-basic-elicitation: sep-2322-elicitation-incomplete: SUCCESS -> FAILURE",
+];
 
 /// Where the newer suite sees something else behind the bridge, each with the reason. Nothing that is scored fails.
 const NEWER_SUITE: [&str; 3] = [
