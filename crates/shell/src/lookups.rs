@@ -15,6 +15,7 @@ use crate::line::{Redirection, ShellLine, SimpleCommand, Word};
 use crate::paths::normalise;
 use crate::reach::{Reached, visit};
 use crate::readers::{is_reader, path_words, shows_contents};
+use crate::self_protection::words_of_value;
 use crate::unpacking::{Unpacked, unpacked};
 use crate::wrappers::{self, listed, program};
 
@@ -46,7 +47,7 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
         asked.paths.len() <= MOST_PATHS
     };
     let mut is_bounded = line.all_redirections().all(|redirection| ask(&redirection.target));
-    is_bounded &= line.other_words.iter().all(&mut ask);
+    is_bounded &= line.other_words.iter().all(|value| ask(value) && words_of_value(value).iter().all(&mut ask));
     is_bounded &= ask(&Word::literal("."));
     let mut asked_trees: Vec<Word> = Vec::new();
     let mut inside: Vec<PathBuf> = Vec::new();

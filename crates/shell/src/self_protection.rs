@@ -152,6 +152,16 @@ pub(super) fn look(
     why
 }
 
+/// The words a shell makes of a variable's value, those inside a substitution too; none where the value is one word.
+pub(super) fn words_of_value(value: &Word) -> Vec<Word> {
+    let text = unquoted(value);
+    let parts = |letter: char| letter.is_whitespace() || "()`;|&<>".contains(letter);
+    if !text.contains(parts) {
+        return Vec::new();
+    }
+    text.split(parts).filter(|word| !matches!(*word, "" | "$")).map(Word::raw).collect()
+}
+
 /// Whether nothing in the text of a command is a program or a script, so that our name in it says nothing.
 fn is_understood(command: &SimpleCommand) -> bool {
     let Some(name) = command.name.as_deref().map(program) else { return false };
@@ -189,11 +199,9 @@ impl Ground<'_> {
         if let Some(touched) = self.touched(value, Trees::Used) {
             return Some(touched.said("a variable names"));
         }
-        let text = unquoted(value);
-        let keys =
-            self.keys.as_deref().filter(|keys| !keys.protected.is_empty() && text.contains(char::is_whitespace))?;
-        let mut words = text.split_whitespace().map(Word::raw);
-        words.find_map(|word| keys.touched(&word, Trees::Changed)).map(|touched| touched.said_read())
+        let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty())?;
+        let touched = words_of_value(value).into_iter().find_map(|word| keys.touched(&word, Trees::Changed));
+        touched.map(|touched| touched.said_read())
     }
 
     /// A file in which the system shows the environment, memory or open files of processes, among them Toolwarden's own.

@@ -142,6 +142,16 @@ fn self_1_keys_and_data_on_the_disk_are_not_read() -> Outcome {
     }
     let config = base.join("config/toolwarden.toml");
     assert_eq!(judge.line(&format!("cat {}", config.display())).0, Decision::Allow);
+    // Words that a loop makes of its values, also of what a command prints.
+    let key = base.join("config/master.key");
+    for value in [format!("'x {}'", key.display()), format!("$(echo {})", key.display()), key.display().to_string()] {
+        let line = format!("for f in {value}; do cat $f; done");
+        assert_eq!(judge.line(&line).1, Reason::SelfProtection, "{line}");
+    }
+    for values in ["$(seq 3)", "`seq 3`", "'a b' c", "$(ls | head -3)", "$(git diff --name-only HEAD)"] {
+        let line = format!("for f in {values}; do echo $f; done");
+        assert_ne!(judge.line(&line).1, Reason::SelfProtection, "{line}");
+    }
     Ok(())
 }
 
