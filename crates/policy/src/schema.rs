@@ -6,6 +6,8 @@
 mod budget;
 mod patterns;
 mod positions;
+mod strays;
+mod unevaluated;
 
 use serde_json::Value;
 use toolwarden_core::json::{self, Kind};
@@ -23,6 +25,8 @@ const MOST_COMPARISONS: usize = 20_000_000;
 /// The most values the schemas of one server may hold, and bytes their compiled patterns.
 const MOST_VALUES_OF_A_SERVER: usize = 1_000_000;
 const MOST_PATTERNS_OF_A_SERVER: usize = 16 * 1024 * 1024;
+/// What a schema that is compiled again counts, in values: about as much memory.
+const VALUES_OF_A_SCHEMA: usize = 32;
 /// Where a fault is looked for: so many values, each against so many schemas.
 const MOST_EXPLAINED: u64 = 100_000;
 
@@ -222,6 +226,13 @@ fn compile(schema: &Value, room: Room, taken: &mut Room) -> Result<Compiled, Fau
     }
     taken.values = values;
     let places = positions::places(schema)?;
+    let again = unevaluated::compiled_again(schema, &places).ok_or_else(|| {
+        format!("its `unevaluated..` keywords stand for more than {} schemas", unevaluated::MOST_SCHEMAS)
+    })?;
+    taken.values = values.saturating_add(again.saturating_mul(VALUES_OF_A_SCHEMA));
+    if taken.values > room.values {
+        return Err(Fault::Room);
+    }
     let of_one = weak::limit(patterns::MOST_OF_ONE);
     let measured = patterns::measure(schema, &places, of_one.min(room.patterns));
     // What was compiled to find out counts as well, so that nobody finds out again and again.

@@ -83,6 +83,140 @@ fn work_1_a_schema_that_cannot_be_used_fits_nothing() {
     }
 }
 
+/// A schema of definitions, each made of its number and the pointer to the next one.
+fn chain(links: usize, link: impl Fn(usize, &str) -> String) -> String {
+    let definitions: Vec<String> =
+        (0..links).map(|at| format!("\"f{at}\":{}", link(at, &format!("#/$defs/f{}", at + 1)))).collect();
+    let definitions = definitions.join(",");
+    format!(
+        r##"{{"type":"object","properties":{{"p":{{"$ref":"#/$defs/f0"}}}},"$defs":{{{definitions},"f{links}":{{}}}}}}"##
+    )
+}
+
+#[test]
+fn work_1_keywords_for_what_is_not_evaluated_are_bounded_before_they_are_compiled() {
+    let both = |next: &str| format!(r#"{{"$ref":"{next}"}},{{"$ref":"{next}"}}"#);
+    for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
+        for schema in [
+            chain(18, |_, next| format!(r#"{{"anyOf":[{}],"{keyword}":false}}"#, both(next))),
+            chain(40, |_, next| format!(r#"{{"allOf":[{}],"{keyword}":{{}}}}"#, both(next))),
+            chain(18, |_, next| format!(r#"{{"$ref":"{next}","if":{{"$ref":"{next}"}},"{keyword}":false}}"#)),
+            chain(18, |_, next| {
+                format!(r#"{{"dependentSchemas":{{"a":{{"$ref":"{next}"}}}},"{keyword}":{{"$ref":"{next}"}}}}"#)
+            }),
+            chain(18, |_, next| {
+                format!(
+                    r#"{{"additionalProperties":{{"$ref":"{next}"}},"items":{{"$ref":"{next}"}},"{keyword}":false}}"#
+                )
+            }),
+            chain(3_000, |_, next| format!(r#"{{"$ref":"{next}","{keyword}":false}}"#)),
+            chain(2_000, |at, next| {
+                format!(
+                    r#"{{"$ref":"{next}"{}}}"#,
+                    if at == 0 { format!(r#","{keyword}":false"#) } else { String::new() }
+                )
+            }),
+        ] {
+            let compiled = from_text(&schema);
+            assert!(compiled.fault().is_some_and(|fault| fault.contains("unevaluated")), "{:?}", compiled.fault());
+        }
+    }
+    // Schemas as people write them stay well below.
+    let usual = json!({
+        "$defs": { "base": { "type": "object", "properties": { "id": { "type": "string" } } },
+                   "named": { "allOf": [{ "$ref": "#/$defs/base" }], "properties": { "name": {} }, "unevaluatedProperties": false } },
+        "type": "object",
+        "properties": { "list": { "type": "array", "prefixItems": [{ "$ref": "#/$defs/named" }], "unevaluatedItems": false },
+                        "tree": { "type": "object", "properties": { "below": { "$ref": "#" } }, "unevaluatedProperties": false } },
+        "unevaluatedProperties": false,
+    });
+    assert_eq!(Schema::compile(&usual).fault(), None);
+    for (arguments, fits) in [
+        (r#"{"list":[{"id":"a","name":1}],"tree":{"below":{"list":[]}}}"#, true),
+        (r#"{"list":[{"id":"a","other":1}]}"#, false),
+        (r#"{"list":[{"id":"a"},{"id":"b"}]}"#, false),
+        (r#"{"tree":{"other":1}}"#, false),
+    ] {
+        assert_eq!(measured(&usual, arguments).0.is_ok(), fits, "{arguments}");
+    }
+}
+
+#[test]
+fn work_1_the_schemas_of_a_server_share_what_is_compiled_again() {
+    let one = chain(8, |_, next| format!(r#"{{"allOf":[{{"$ref":"{next}"}}],"unevaluatedProperties":false}}"#));
+    let schema = serde_json::from_str(&one).unwrap_or_default();
+    let mut room = Room::of_a_server();
+    let fitting = (0..1_000).take_while(|_| Schema::compile_within(&schema, &mut room).fault().is_none()).count();
+    assert!((5..100).contains(&fitting), "{fitting}");
+}
+
+#[test]
+fn work_1_what_is_counted_is_what_is_checked_whatever_a_schema_calls_itself() {
+    let doubled = |inner: &str| {
+        let empty: String = (0..20).map(|at| format!(r#""f{at}":{{}},"#)).collect();
+        let full: String = (0..20)
+            .map(|at| format!(r##""f{at}":{{"allOf":[{{"$ref":"#/f{0}"}},{{"$ref":"#/f{0}"}}]}},"##, at + 1))
+            .collect();
+        format!(
+            r##"{{{inner}{empty}"f20":{{}},"properties":{{"p":{{NESTED{full}"f20":{{"type":"string"}},"allOf":[{{"$ref":"#/f0"}}]}}}}}}"##
+        )
+    };
+    let draft_4 = r#""$schema":"http://json-schema.org/draft-04/schema#","#;
+    for schema in [
+        doubled(draft_4).replace("NESTED", r#""id":"http://x.test/y","#),
+        doubled("").replace("NESTED", &format!(r#"{draft_4}"id":"http://x.test/y","#)),
+        doubled("").replace("NESTED", r#""$id":"http://x.test/y","#),
+        doubled(draft_4).replace("NESTED", r##""id":"#y","##),
+    ] {
+        let compiled = from_text(&schema);
+        assert!(compiled.fault().is_some_and(|fault| fault.contains("must not have one")), "{:?}", compiled.fault());
+    }
+    // Elsewhere it is a word like any other.
+    for schema in [
+        r#"{"properties":{"id":{"type":"string"}},"required":["id"]}"#,
+        r#"{"properties":{"a":{"id":"a","type":"string"}}}"#,
+        r#"{"$schema":"http://json-schema.org/draft-04/schema#","id":"http://x.test/y","properties":{"id":{"type":"string"}}}"#,
+    ] {
+        assert_eq!(from_text(schema).fault(), None, "{schema}");
+    }
+}
+
+#[test]
+fn work_1_what_references_alone_lead_to_is_a_schema_too() {
+    for stray in [
+        r#"{"items":5}"#,
+        r#"{"items":"x"}"#,
+        r#"{"uniqueItems":"true"}"#,
+        r#"{"uniqueItems":1}"#,
+        r#"{"propertyNames":"x"}"#,
+        r#"{"propertyNames":[false]}"#,
+        r#"{"propertyNames":null}"#,
+        r#"{"allOf":[{"uniqueItems":1}]}"#,
+        r##"{"properties":{"a":{"$ref":"#/bar"}}}"##,
+        "5",
+        "\"x\"",
+        "null",
+    ] {
+        for schema in [
+            format!(
+                r##"{{"type":"object","properties":{{"n":{{"$ref":"#/foo"}}}},"foo":{stray},"bar":{{"items":5}}}}"##
+            ),
+            format!(r##"{{"$ref":"#/foo","foo":{stray},"bar":{{"items":5}}}}"##),
+            format!(
+                r##"{{"properties":{{"n":{{"$ref":"#/default/foo"}}}},"default":{{"foo":{stray}}},"bar":{{"items":5}}}}"##
+            ),
+            format!(
+                r##"{{"$schema":"http://json-schema.org/draft-07/schema#","properties":{{"n":{{"$ref":"#/foo"}}}},"foo":{stray},"bar":{{"items":5}}}}"##
+            ),
+        ] {
+            assert!(from_text(&schema).fault().is_some(), "{schema}");
+        }
+    }
+    let usual = r##"{"properties":{"n":{"$ref":"#/components/schemas/N"}},"components":{"schemas":{"N":{"items":{"type":"string"}}}}}"##;
+    assert_eq!(from_text(usual).fault(), None);
+    assert!(from_text(usual).check(None).is_ok());
+}
+
 #[test]
 fn gate_12_a_listed_tool_without_a_schema_fits_nothing() {
     let listed = Document::parse(r#"{"name":"pay","input_schema":{"type":"object"}}"#.to_owned(), Limits::DEFAULT);

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
+use super::strays;
+
 /// Keywords that hold one schema.
 const ONE: [&str; 12] = [
     "items",
@@ -38,8 +40,26 @@ const MOST_PLACES: usize = 20_000;
 /// # Errors
 /// Why the schema cannot be used.
 pub(super) fn places(root: &Value) -> Result<BTreeSet<String>, String> {
+    // Those that keywords lead to from the top come first: what is left for references alone is nobody's keyword.
     let mut found = BTreeSet::new();
-    let mut open = vec![String::new()];
+    let mut referred = follow(root, String::new(), &mut found)?;
+    let mut strays = Vec::new();
+    while let Some(place) = referred.pop() {
+        if !found.contains(&place) {
+            strays.push(place.clone());
+            referred.extend(follow(root, place, &mut found)?);
+        }
+    }
+    identities(root, &found)?;
+    strays::check(root, &strays)?;
+    circle(root, &found)?;
+    Ok(found)
+}
+
+/// Adds a place and all that keywords lead to from it; gives where references lead.
+fn follow(root: &Value, place: String, found: &mut BTreeSet<String>) -> Result<Vec<String>, String> {
+    let mut open = vec![place];
+    let mut referred = Vec::new();
     while let Some(place) = open.pop() {
         let Some(schema) = root.pointer(&place) else {
             return Err(format!("`$ref` to `#{place}` leads nowhere"));
@@ -51,15 +71,30 @@ pub(super) fn places(root: &Value) -> Result<BTreeSet<String>, String> {
             return Err(format!("it holds more than {MOST_PLACES} schemas"));
         }
         let Some(members) = schema.as_object() else { continue };
-        if !place.is_empty() && members.get("$id").is_some_and(Value::is_string) {
-            return Err(format!("`$id` at `#{place}`: schemas within a schema must not have one"));
-        }
         dialect(members, &place)?;
         open.extend(inside(members).into_iter().map(|(_, inner)| format!("{place}/{inner}")));
-        open.extend(target(members, &place)?);
+        referred.extend(target(members, &place)?);
     }
-    circle(root, &found)?;
-    Ok(found)
+    Ok(referred)
+}
+
+/// A schema within a schema that has an address of its own would be where references begin anew, so that the library
+/// followed them elsewhere than they are followed here. In draft 4 the address is `id`, which is a word like any other
+/// in later dialects.
+fn identities(root: &Value, places: &BTreeSet<String>) -> Result<(), String> {
+    let schemas = || places.iter().filter_map(|place| Some((place, root.pointer(place)?.as_object()?)));
+    let is_draft_4 = |members: &Map<String, Value>| {
+        let dialect = members.get("$schema").and_then(Value::as_str);
+        dialect.is_some_and(|name| Draft::from_schema_uri(name) == Draft::Draft4)
+    };
+    let has_draft_4 = schemas().any(|(_, members)| is_draft_4(members));
+    let words: &[&str] = if has_draft_4 { &["$id", "id"] } else { &["$id"] };
+    for (place, members) in schemas().filter(|(place, _)| !place.is_empty()) {
+        if let Some(word) = words.iter().find(|word| members.get(**word).is_some_and(Value::is_string)) {
+            return Err(format!("`{word}` at `#{place}`: schemas within a schema must not have one"));
+        }
+    }
+    Ok(())
 }
 
 /// A dialect nobody knows may be one without rules: the library takes a schema that names itself as its own, by an empty
@@ -71,7 +106,7 @@ fn dialect(members: &Map<String, Value>, place: &str) -> Result<(), String> {
 }
 
 /// The schemas in a schema: whether they look at the same value, and where they stand.
-fn inside(members: &Map<String, Value>) -> Vec<(bool, String)> {
+pub(super) fn inside(members: &Map<String, Value>) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     for (keyword, value) in members {
         let name = keyword.as_str();
@@ -98,7 +133,7 @@ pub(super) fn fan_out(members: &Map<String, Value>) -> usize {
 
 /// Where a reference leads. Only places of the schema itself can be referred to: nothing is fetched, and names that
 /// are resolved while a value is checked cannot be followed before.
-fn target(members: &Map<String, Value>, place: &str) -> Result<Option<String>, String> {
+pub(super) fn target(members: &Map<String, Value>, place: &str) -> Result<Option<String>, String> {
     for dynamic in ["$dynamicRef", "$recursiveRef"] {
         if members.contains_key(dynamic) {
             return Err(format!("`{dynamic}` at `#{place}` is not supported"));

@@ -17,15 +17,15 @@ use crate::tree::{Format, Key, Node, Value};
 /// one of them turns the server off: ignoring it would open what its author closed (SELF-6). Other unknown keys are only
 /// warned about.
 const RESTRICTING: &str = "\
-    access acl allow allowed allowlist approval approvals approve ask audit auth authorization ban banned \
-    blacklist block blocked blocklist boundaries boundary cage capabilities confine confirm confirmation \
-    container denied deny denylist directories disable disabled disallow disallowed domains egress enabled \
-    exclude excluded filesystem filter firewall folders forbid forbidden gate gated groups guard guards hidden \
-    hide hosts human include included isolation jail limit limits mask max maximum methods network only paths \
-    permission permissions policy ports prevent privileges prohibit prohibited protected quota rate readonly \
-    redact redaction reject require required requires restrict restrictions review role roles root roots safe \
-    safety sandbox scope scopes secure security throttle toolset toolsets trust untrusted users vault verify \
-    warn whitelist writable write";
+    access acl allow allowed allowlist approval approvals approve ask audit auth authorization available ban banned \
+    blacklist block blocked blocklist boundaries boundary cage capabilities confine confirm confirmation container \
+    denied deny denylist directories disable disabled disallow disallowed domains egress enabled exclude excluded \
+    expose exposed filesystem filter firewall folders forbid forbidden gate gated groups guard guards hidden hide \
+    hosts human include included invisible isolation jail limit limits mask max maximum methods mute muted network \
+    omit omitted only paths permission permissions policy ports prevent privileges prohibit prohibited protected quota \
+    rate readonly redact redaction reject require required requires restrict restricted restrictions review role roles \
+    root roots safe safety sandbox scope scopes secure security suppress suppressed throttle toolset toolsets trust \
+    untrusted users vault verify visible warn whitelist writable write";
 /// Words that make such a key a grant, which nobody has to keep: ignoring it is safe. One of each list is needed.
 const GRANTING: &str = "always auto bypass skip yolo";
 const GRANTED: &str = "accept allow allowed allowlist approve approval approvals confirm confirmation permission permissions run trust yolo";
@@ -62,7 +62,9 @@ pub(super) fn restricts(key: &str, value: &Node) -> bool {
     let is_grant = is_trust || (has(GRANTING) && has(GRANTED) && (!has(REFUSING) || has(BYPASSING)));
     // A list of tools is a list of those that may be used, unless it says all.
     let is_every = |items: &[Node]| items.iter().any(|item| matches!(&item.value, Value::String(text) if text == "*"));
-    let names_tools = joined == "tools" && !matches!(&value.value, Value::List(items) if is_every(items));
+    let lists_some = matches!(&value.value, Value::List(items) if !is_every(items));
+    let is_of_tools = words.iter().any(|word| matches!(word.as_str(), "tool" | "tools"));
+    let names_tools = (is_of_tools && lists_some) || (joined == "tools" && !matches!(value.value, Value::List(_)));
     !is_grant
         && (names_tools
             || has(RESTRICTING)

@@ -248,6 +248,13 @@ fn self_6_an_unknown_restricting_key_of_a_clients_file_turns_off_what_it_is_abou
         ("tool_configuration", r#"{"enabled": true, "options": [{"denyTools": ["rm"]}]}"#),
         ("x-client", r#"{"a": {"b": {"readOnly": true}}}"#),
         ("settings", r#"{"tools": ["read"]}"#),
+        ("available_tools", r#"["read"]"#),
+        ("skipTools", r#"["rm"]"#),
+        ("tool_names", "[]"),
+        ("visible", "false"),
+        ("expose", r#"["read"]"#),
+        ("mute", r#"["rm"]"#),
+        ("restricted", "true"),
     ];
     let harmless = [
         ("color", "1"),
