@@ -117,7 +117,7 @@ pub enum ApprovalsCommand {
 pub enum Scope {
     /// Nothing: this call, once
     Once,
-    /// The tool, in this conversation, for at most 8 hours
+    /// The tool, in this session (with a token: in every session of it), for at most 8 hours
     Session,
     /// The tool, from now on
     Tool,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{
     AnswerScope, ApprovalNeeds, ApprovalState, Digest, HeldAnswer, HeldCall, HeldCaller, Opinion, ShownCall,
+    TOKEN_ANCHOR,
 };
 use toolwarden_store::state::Approval;
 
@@ -152,10 +153,11 @@ pub(crate) fn offers(call: &HeldCall) -> Vec<Offer> {
     let (server, tool) = (shown(&call.server), shown(&call.tool));
     let offer = |scope, permits: String| Offer { scope, permits };
     let mut offers = vec![offer(AnswerScope::Once, "nothing else: this call, once".to_owned())];
-    if call.anchor.is_some() {
+    if let Some(anchor) = &call.anchor {
+        let whose = reach(anchor);
         offers.push(offer(
             AnswerScope::Session,
-            format!("every call of {tool} on {server} in this conversation, for at most 8 hours"),
+            format!("every call of {tool} on {server} {whose}, for at most 8 hours"),
         ));
     }
     if !call.candidates.is_empty() {
@@ -166,6 +168,11 @@ pub(crate) fn offers(call: &HeldCall) -> Vec<Offer> {
         offers.push(offer(AnswerScope::Server, format!("every call of every tool on {server}, from now on")));
     }
     offers
+}
+
+/// Which calls an answer "for this session" covers (REVIEW-7): a token has one such session, however often it connects.
+pub(crate) fn reach(anchor: &str) -> &'static str {
+    if anchor.starts_with(TOKEN_ANCHOR) { "with the same token, in every session of it" } else { "in this session" }
 }
 
 impl Actor {

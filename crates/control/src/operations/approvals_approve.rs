@@ -11,7 +11,7 @@ use super::allowlist_add::{AllowlistAdd, Request as AddRequest};
 use super::approvals_answer::{Outcome, Said, answer, whose};
 use super::approvals_show::find;
 use super::grants_issue::issue;
-use crate::approvals::{must_be_shown, offers};
+use crate::approvals::{must_be_shown, offers, reach};
 use crate::narrowing::{choose, may_be_narrowed};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -157,8 +157,9 @@ async fn this_session(
     let until = clerk.parts.clock.now().checked_add(SESSION).unwrap_or(jiff::Timestamp::MAX);
     let grant = issue(clerk, actor, "approvals_session", claims, None, until).await?;
     Ok(format!(
-        "{} runs without asking in this conversation until {} (grant {})",
+        "{} runs without asking {} until {} (grant {})",
         grant.entry(),
+        reach(anchor),
         grant.expires_at,
         grant.id
     ))

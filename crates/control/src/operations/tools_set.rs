@@ -6,6 +6,7 @@ use toolwarden_core::name::{registration_key, shown};
 use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use toolwarden_core::{BUILTIN_SERVER, Origin};
 use toolwarden_policy::input::ServerInput;
+use toolwarden_policy::{Settings, names_tool};
 use toolwarden_sources::records::{StoredTool, label};
 
 use crate::deciding::{Done, Terms};
@@ -113,7 +114,11 @@ pub(super) fn unknown_tool(opened: &Opened, tool: &str, does: &str) -> Option<Re
     // Of a server that was not reached yet nobody knows what it lists.
     let may_have = |known: &ServerInput| {
         let listed = known.catalog.as_ref();
-        listed.is_none_or(|listed| name == "*" || listed.iter().any(|tool| tool.name.eq_ignore_ascii_case(name)))
+        let is_it = |listed: &str| match server {
+            Some(_) => listed.eq_ignore_ascii_case(name),
+            None => names_tool(name, &known.name, listed),
+        };
+        listed.is_none_or(|listed| name == "*" || listed.iter().any(|tool| is_it(&tool.name)))
     };
     if opened.is_blind || is_builtin || server == Some("*") || servers.any(may_have) {
         return None;
@@ -128,39 +133,53 @@ fn is_own(opened: &Opened, tool: &str, actor: &Actor) -> bool {
     found.is_some_and(|known| known.owner.as_deref() == Some(actor.user.as_str()))
 }
 
-/// Everything else that switches a tool off.
+/// The tools that a name is about: `SERVER:TOOL`, or every known tool that a bare name names.
+fn meant(opened: &Opened, written: &str) -> Vec<(String, String)> {
+    if let Some((server, tool)) = written.split_once(':') {
+        return vec![(server.to_owned(), tool.to_owned())];
+    }
+    let servers = opened.loaded.input.servers.iter();
+    let known = servers.flat_map(|server| {
+        let listed = server.catalog.iter().flatten().map(|tool| tool.name.as_str());
+        let tools = listed.chain(server.tools.keys().map(String::as_str));
+        tools.filter(|tool| names_tool(written, &server.name, tool)).map(|tool| (server.name.clone(), tool.to_owned()))
+    });
+    known.collect()
+}
+
+/// Everything else that switches a tool off, in whichever words.
 fn offs(opened: &Opened, written: &str) -> Vec<String> {
-    let (server, tool) = written.split_once(':').map_or((None, written), |(server, tool)| (Some(server), tool));
+    let meant = meant(opened, written);
+    let input = &opened.loaded.input;
     let mut found: Vec<&Origin> = Vec::new();
-    for known in opened.loaded.input.servers.iter().filter(|known| server.is_none_or(|server| known.name == server)) {
-        let off = |(name, _): &(&String, _)| name.eq_ignore_ascii_case(tool);
-        let said = known.tools.iter().filter(off).filter(|(_, input)| input.enabled == Some(false));
-        found.extend(said.filter_map(|(_, input)| input.origin.as_ref()));
-        let listed = known.disabled_tools.iter().filter(|name| name.value.eq_ignore_ascii_case(tool));
-        found.extend(listed.map(|name| &name.origin));
+    for (server, tool) in &meant {
+        let known = input.servers.iter().filter(|known| known.name == *server);
+        for known in known {
+            let said = known.tools.iter().filter(|(name, _)| name.eq_ignore_ascii_case(tool));
+            let off = said.filter(|(_, input)| input.enabled == Some(false));
+            found.extend(off.filter_map(|(_, input)| input.origin.as_ref()));
+            let listed = known.disabled_tools.iter().filter(|name| name.value.eq_ignore_ascii_case(tool));
+            found.extend(listed.map(|name| &name.origin));
+        }
     }
     let mut sources: Vec<String> = found.into_iter().map(ToString::to_string).collect();
-    let switches = &opened.loaded.input.base.settings;
-    let mut named: Vec<(String, String)> = Vec::new();
-    for (key, value) in switches {
-        let source = || value.origin.to_string();
-        if key == "mcp.tools.disabled" {
-            let listed = value.value.as_array().into_iter().flatten().filter_map(|name| name.as_str());
-            named.extend(listed.map(|name| (name.to_owned(), source())));
-        } else if value.value == serde_json::Value::Bool(false)
-            && let Some(name) = key.strip_prefix("mcp.tool.").and_then(|key| key.strip_suffix(".enabled"))
-        {
-            named.push((name.to_owned(), source()));
-        }
-    }
-    let names_it = |text: &str| match text.split_once(':') {
-        None => text.eq_ignore_ascii_case(tool),
-        Some((of, name)) => {
-            server.is_some_and(|server| of == "*" || of.eq_ignore_ascii_case(server))
-                && (name == "*" || name.eq_ignore_ascii_case(tool))
-        }
+    let names_it = |text: &str| {
+        let of_bare = !written.contains(':') && text.eq_ignore_ascii_case(written);
+        of_bare || meant.iter().any(|(server, tool)| switches(text, server, tool))
     };
-    sources.extend(named.into_iter().filter(|(text, _)| names_it(text)).map(|(_, source)| source));
+    let named = Settings::written_off(&input.base.settings);
+    sources.extend(named.iter().filter(|name| names_it(&name.value)).map(|name| name.origin.to_string()));
+    sources.sort();
     sources.dedup();
     sources
+}
+
+/// Whether what a setting switches off is this tool.
+fn switches(text: &str, server: &str, tool: &str) -> bool {
+    match text.split_once(':') {
+        None => names_tool(text, server, tool),
+        Some((of, name)) => {
+            (of == "*" || of.eq_ignore_ascii_case(server)) && (name == "*" || name.eq_ignore_ascii_case(tool))
+        }
+    }
 }

@@ -271,6 +271,19 @@ async fn a_file_that_comes_first_is_named_and_nothing_is_written(engine: Engine)
     let on = tools_set::Request { tool: "docs:X".to_owned(), enabled: Some(true), ..tools_set::Request::default() };
     let set = office.run::<ToolsSet>(on).await;
     assert!(set.is_ok_and(|set| set.still_off_by.iter().any(|source| source.contains("toolwarden.toml:4"))));
+    // So does one that is switched off in other words.
+    let switch = |tool: &str, enabled| tools_set::Request {
+        tool: tool.to_owned(),
+        enabled: Some(enabled),
+        ..tools_set::Request::default()
+    };
+    for (off, on) in [("docs__X", "docs:X"), ("docs:X", "docs__X"), ("docs:X", "docs.x"), ("X", "docs__X")] {
+        assert!(office.run::<ToolsSet>(switch(off, false)).await.is_ok(), "{off}");
+        let set = office.run::<ToolsSet>(switch(on, true)).await;
+        let stored = |set: &tools_set::Outcome| set.still_off_by.iter().any(|source| source.contains("stored tool"));
+        assert!(set.as_ref().is_ok_and(stored), "{off} {on}: {set:?}");
+        assert!(office.run::<ToolsSet>(switch(off, true)).await.is_ok(), "{off}");
+    }
     // What only takes something back is done although the file is broken; anything else is not.
     office.config("[[[");
     let off = tools_set::Request { tool: "docs:y".to_owned(), enabled: Some(false), ..tools_set::Request::default() };

@@ -61,9 +61,28 @@ pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
             };
             let request = policy_rollback::Request { version, terms };
             let done = desk.ask::<PolicyRollback>(request)?;
-            changed::say(&done, &format!("everything is as it was at version {version}"), format.json.then_some(&done))
+            let files = changed_files(&desk, version)?;
+            let what = if files.is_empty() { "everything is as it was" } else { "the stored records are as they were" };
+            let said = format!("{what} at version {version}");
+            let exit = changed::say(&done, &said, format.json.then_some(&done))?;
+            if files.is_empty() {
+                return Ok(exit);
+            }
+            output::remark(&format!(
+                "but files that changed since then are not taken back, and what they allow counts: {}; see `toolwarden policy \
+                 diff {version}`, and edit them or use `toolwarden disallow`",
+                files.join(", ")
+            ));
+            Ok(Exit::Failed)
         }
     }
+}
+
+/// The policy files that are others by now than at a version. A rollback leaves them as they are.
+fn changed_files(desk: &Desk, version: u64) -> Result<Vec<String>> {
+    let found = desk.ask::<PolicyDiff>(policy_diff::Request { from: Some(version), to: None })?;
+    let files = found.changes.iter().filter(|change| change.kind == toolwarden_core::records::Kind::File.as_str());
+    Ok(files.map(|file| shown(&file.name).into_owned()).collect())
 }
 
 fn history(versions: &[policy_history::View]) -> String {

@@ -192,7 +192,7 @@ fn review_7_this_session_counts_for_the_tool_and_the_token_alone() {
     let write_as = |token: &str, text: &str| server.call_as(token, "write_note", &write(text));
     write_as(&token, "one");
     let approved = house.run(&["approvals", "approve", &held(&house), "--scope", "session"]);
-    assert!(approved.code == 0 && approved.out.contains("in this conversation"), "{} {}", approved.out, approved.err);
+    assert!(approved.code == 0 && approved.out.contains("with the same token"), "{} {}", approved.out, approved.err);
     for text in ["one", "two", "three"] {
         assert!(write_as(&token, text).contains("wrote plan"), "{text}");
     }

@@ -178,6 +178,26 @@ fn self_2_a_file_that_a_person_changes_by_command_is_a_version_of_theirs() {
     assert_eq!(text(&trusted, "author"), text(&allowed, "author"));
 }
 
+#[test]
+fn gate_16_a_rollback_says_which_files_it_leaves_as_they_are() {
+    let house = house();
+    house.write(OWN, "{\"mcpAllowlist\": []}");
+    let _server = Server::start(&house);
+    assert_eq!(house.run(&["settings", "set", "auto_run.mode", "use_allowlist"]).code, 0);
+    let before = house.json(&["policy", "history"]).pointer("/0/version").and_then(Value::as_u64).unwrap_or_default();
+    assert_eq!(house.run(&["tools", "disable", "notes:write_note"]).code, 0);
+    let all = house.run(&["policy", "rollback", &before.to_string()]);
+    assert!(all.code == 0 && all.out.contains("everything is as it was"), "{} {}", all.out, all.err);
+    assert_eq!(house.run(&["allow", "notes:read_note"]).code, 0);
+    for more in [&["--dry-run"][..], &[]] {
+        let left = house.run(&[&["policy", "rollback", &before.to_string()], more].concat());
+        assert_eq!(left.code, 1, "{} {}", left.out, left.err);
+        assert!(!left.out.contains("everything"), "{}", left.out);
+        assert!(left.err.contains("not taken back") && left.err.contains("permissions.json"), "{}", left.err);
+    }
+    assert_eq!(house.run(&["explain", "notes:read_note"]).code, 0, "what the file allows still counts");
+}
+
 fn text_is(row: &Value, name: &str, expected: &str) -> bool {
     text(row, name) == expected
 }
