@@ -133,6 +133,13 @@ impl Clerk {
         let own = self.parts.servers.as_ref().map(|servers| servers.own()).unwrap_or_default();
         blocking(move || place::open_as_seen(&locations, &records, own)).await
     }
+
+    /// The policy that counts at other locations.
+    pub(crate) async fn opened_at(&self, locations: Locations) -> Result<Opened, ControlError> {
+        let records = self.records().await?;
+        let own = self.parts.servers.as_ref().map(|servers| servers.own()).unwrap_or_default();
+        blocking(move || place::open_as_seen(&locations, &records, own)).await
+    }
 }
 
 /// Both sides are shown: whoever wrote first, and whoever is refused.

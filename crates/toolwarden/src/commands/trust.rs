@@ -40,6 +40,11 @@ fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit
         output::json(&Trusted { directory: trusted.directory, files: trusted.files })?;
         return Ok(exit);
     }
+    for (said, words) in [("newly allowed there", &trusted.widens), ("no longer counts there", &trusted.lost)] {
+        for words in words {
+            output::text(&format!("{said}: {}\n", shown(words)))?;
+        }
+    }
     let what = if trusted.files.is_empty() {
         "it has no policy files yet; those that appear later need `toolwarden trust` again".to_owned()
     } else {

@@ -52,6 +52,25 @@ fn perm_4_trust_covers_the_content_that_was_seen() {
 }
 
 #[test]
+fn gate_16_trusting_says_what_it_newly_allows_and_what_it_takes_away() {
+    let house = workspace();
+    assert_eq!(house.run(&["allow", "mine:x"]).code, 0);
+    let trusted = house.run(&["trust", "."]);
+    assert_eq!(trusted.code, 0, "{}", trusted.err);
+    let says = |what: &str, entry: &str| trusted.out.lines().any(|line| line.starts_with(what) && line.contains(entry));
+    assert!(says("newly allowed there: ", "evil:*") && says("newly allowed there: ", "curl"), "{}", trusted.out);
+    assert!(says("no longer counts there: ", "mine:x"), "{}", trusted.out);
+    // Once more changes nothing.
+    let again = house.run(&["trust", "."]);
+    assert!(again.code == 0 && !again.out.contains("allowed there"), "{}", again.out);
+    // A config that was not even read before.
+    let house = House::new();
+    house.write("space/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n");
+    let trusted = house.run(&["trust", "."]);
+    assert!(trusted.out.contains("newly allowed there: ") && trusted.out.contains("run_everything"), "{}", trusted.out);
+}
+
+#[test]
 fn perm_4_an_untrusted_config_is_not_read_at_all() {
     let house = House::new();
     house.write("space/toolwarden.toml", "this is not even TOML [[[");
