@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use toolwarden_core::json::Part;
-use toolwarden_core::{Call, Caller, Door, Layer};
+use toolwarden_core::{Call, Caller, Door, Layer, Stage};
 use toolwarden_policy::input::{AdminInput, AutoRunMode, RuleFile, ToolInput};
-use toolwarden_policy::{PolicyInput, decide, is_visible, needs_labels_met};
+use toolwarden_policy::{PolicyInput, Query, decide, is_visible, needs_labels_met};
 
 use crate::kit::{
     USER, agent, answer, arguments, asked, compile, files_allow, judged, judged_fetch, listing, now, origin, person,
@@ -216,5 +216,73 @@ fn review_3_an_entry_over_arguments_covers_no_call_with_much_beside_them() {
         let params = format!("{{\"name\":\"read\",\"arguments\":{{\"table\":\"notes\"}}{beside}}}");
         let query = asked(&person(), received("db", &params), Door::Mcp);
         assert_eq!(answer(&policy, &query), expected, "{beside}");
+    }
+}
+
+#[test]
+fn review_3_an_entry_over_arguments_covers_calls_with_as_much_beside_them_as_the_bound() {
+    let mut input = plain();
+    input.servers = vec![listing(server("db"), &["read"])];
+    files_allow(&mut input, &["db:read where {\"/table\":{\"equals\":\"notes\"}}"], &[]);
+    let policy = compile(&input);
+    let mut met = Vec::new();
+    for length in 200..300 {
+        let beside = "x".repeat(length);
+        let params = format!("{{\"name\":\"read\",\"arguments\":{{\"table\":\"notes\"}},\"extra\":\"{beside}\"}}");
+        let query = asked(&person(), received("db", &params), Door::Mcp);
+        let bytes: usize = query.call.beside_arguments().iter().map(toolwarden_core::MemberBeside::bytes).sum();
+        let expected = if bytes <= 256 { "allow narrowed_match" } else { "hold not_in_allowlist" };
+        assert_eq!(answer(&policy, &query), expected, "{bytes}");
+        met.push(bytes);
+    }
+    assert!(met.contains(&256) && met.contains(&257), "{met:?}");
+}
+
+/// The rule that decided a stage, and its reason, as the trace has them.
+fn traced(policy: &toolwarden_policy::PolicySet, query: Query, stage: Stage) -> Vec<(Option<String>, Option<String>)> {
+    let verdict = decide(policy, &query.traced());
+    let steps = verdict.explanation().trace.iter().filter(|(of, _)| *of == stage);
+    let said = |step: &toolwarden_policy::Step| {
+        (step.reason().map(|reason| reason.code().to_owned()), step.rule.as_ref().map(|rule| rule.text.to_string()))
+    };
+    steps.map(|(_, step)| said(step)).collect()
+}
+
+#[test]
+fn core_1_the_trace_of_what_nobody_can_be_asked_about_says_why() {
+    let mut input = plain();
+    input.servers = vec![listing(server("mail"), &["send"])];
+    input.base.auto_run.ask = sourced(&["mail:*"]);
+    let call = Call::operation("mail", toolwarden_core::Operation::GetPrompt, arguments("{\"name\":\"p\"}"));
+    let query = asked(&person(), call, Door::Mcp);
+    let steps = traced(&compile(&input), query, Stage::MandatoryHold);
+    assert!(matches!(steps.as_slice(), [(Some(reason), _)] if reason == "cannot_be_held"), "{steps:?}");
+}
+
+#[test]
+fn gate_10_the_trace_names_the_rule_that_permits() {
+    let mut input = plain();
+    input.servers = vec![listing(server("db"), &["read"])];
+    input.base.rules.clear();
+    for text in [
+        "@id(\"second\") permit(principal, action, resource) when { context.now > datetime(\"1960-01-01\") };",
+        "@id(\"third\") permit(principal, action, resource) when { context.now > datetime(\"1950-01-01\") };",
+    ] {
+        input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: text.to_owned() });
+    }
+    let query = asked(&person(), Call::mcp("db", "read", arguments("{}")), Door::Mcp);
+    let steps = traced(&compile(&input), query, Stage::Rules);
+    assert!(matches!(steps.as_slice(), [(None, Some(rule))] if rule.contains("second")), "{steps:?}");
+}
+
+#[test]
+fn mode_5_an_address_that_cannot_be_read_does_not_hide_fetching() {
+    let mut input = plain();
+    let text = "forbid(principal, action, resource) when { context has host && context.host == \"evil.example\" };";
+    input.base.rules.push(RuleFile { origin: origin(Layer::Config), text: text.to_owned() });
+    let policy = compile(&input);
+    for url in ["", "no address", "https://"] {
+        assert!(is_visible(&policy, &asked(&person(), Call::fetch(url), Door::Mcp)), "{url}");
+        assert_eq!(judged_fetch(&policy, &person(), url), "deny rule_error", "{url}");
     }
 }
