@@ -65,6 +65,10 @@ attacks! {
     schema_that_is_not_there: Schemas, "A server lists a tool without a schema, so that nothing is checked.";
     schema_that_is_resolved_late: Schemas, "A reference depends on what was checked before.";
     schema_that_is_too_large: Schemas, "A schema is larger than any real one.";
+    schema_that_doubles_before_it_is_checked: Schemas, "What a schema leaves over is compiled again at every level, twice as much each time.";
+    schema_that_is_deeper_than_a_stack: Schemas, "References that leave something over are thousands deep.";
+    schema_with_an_address_within: Schemas, "A part of a schema in an older draft has an address, so that its references lead elsewhere.";
+    schema_behind_a_reference_alone: Schemas, "A reference leads to a part that no keyword holds, and whose rule nobody can read.";
     output_schema_that_is_false: Schemas, "The schema of results is `false`.";
     output_schema_with_a_number_nobody_can_read: Schemas, "The schema of results has a bound beyond every number.";
     output_schema_that_is_elsewhere: Schemas, "The schema of results refers to another host.";
@@ -445,6 +449,34 @@ async fn schema_that_is_resolved_late() -> Tried {
 
 async fn schema_that_is_too_large() -> Tried {
     unusable(&format!(r#"{{"properties":{{"n":{{"enum":[{}0]}}}}}}"#, "0,".repeat(60_000))).await
+}
+
+async fn schema_that_doubles_before_it_is_checked() -> Tried {
+    let definitions = levels(r#"{"anyOf":[NEXT,NEXT],"unevaluatedProperties":false}"#, "{}", "$defs");
+    unusable(&format!(r##"{{"$defs":{definitions},"properties":{{"x":{{"$ref":"#/$defs/l0"}}}}}}"##)).await
+}
+
+async fn schema_that_is_deeper_than_a_stack() -> Tried {
+    let one = |at: usize| format!(r##""l{at}":{{"$ref":"#/$defs/l{}","unevaluatedProperties":false}}"##, at + 1);
+    let definitions: Vec<String> = (0..3_000).map(one).collect();
+    let schema = format!(
+        r##"{{"$defs":{{{},"l3000":{{}}}},"properties":{{"x":{{"$ref":"#/$defs/l0"}}}}}}"##,
+        definitions.join(",")
+    );
+    unusable(&schema).await
+}
+
+async fn schema_with_an_address_within() -> Tried {
+    let inside = levels(r#"{"allOf":[NEXT,NEXT]}"#, r#"{"type":"string"}"#, "definitions");
+    let schema = format!(
+        r##"{{"$schema":"http://json-schema.org/draft-04/schema#","definitions":{{"l0":{{}}}},"properties":{{"x":
+        {{"id":"http://x.test/y","definitions":{inside},"allOf":[{{"$ref":"#/definitions/l0"}}]}}}}}}"##
+    );
+    unusable(&schema).await
+}
+
+async fn schema_behind_a_reference_alone() -> Tried {
+    unusable(r##"{"properties":{"x":{"$ref":"#/foo"}},"foo":{"propertyNames":"x"}}"##).await
 }
 
 async fn output_schema_that_is_false() -> Tried {
