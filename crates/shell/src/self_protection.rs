@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::argued::spelled;
+use crate::braces;
 use crate::effects::{Effects, effects, is_writer};
 use crate::facts::{FileFacts, Real};
 use crate::git;
@@ -427,7 +428,8 @@ impl Ground<'_> {
             return Some(Touched::Unresolved(PathBuf::from(text)));
         }
         let forms = forms(word);
-        let lexical = forms.iter().find_map(|form| self.landing(form, trees).or_else(|| self.guessed(form, trees)));
+        let lexical =
+            forms.iter().find_map(|form| self.landing(form, trees, word.literal).or_else(|| self.guessed(form, trees)));
         if let Some(path) = lexical {
             return Some(Touched::Place(path));
         }
@@ -492,7 +494,9 @@ impl Ground<'_> {
         })
     }
 
-    fn landing(&self, text: &str, trees: Trees) -> Option<&Path> {
+    /// The protected path a text lands on. `is_literal`: quotes keep the shell from expanding it, though a program may
+    /// still expand patterns.
+    fn landing(&self, text: &str, trees: Trees, is_literal: bool) -> Option<&Path> {
         if text.is_empty() || text.starts_with('-') {
             return None;
         }
@@ -502,13 +506,16 @@ impl Ground<'_> {
             return self.protected.first().map(PathBuf::as_path);
         }
         let literal = cut_at_expansion(&expanded);
-        let is_pattern = literal.len() != expanded.len();
+        // Braces with few alternatives are forms of their own.
+        let is_unfolded = expanded.contains('{') && braces::expanded(&expanded).is_none();
+        let is_unknown = is_unfolded || (!is_literal && expanded.contains(['$', '`']));
+        let is_pattern = literal.len() != expanded.len() && (is_unfolded || !expanded.contains('{'));
         let paths: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(literal, base)).collect();
         let patterns: Vec<PathBuf> =
             self.bases.iter().filter(|_| is_pattern).map(|base| base.join(&expanded)).collect();
         self.protected.iter().map(PathBuf::as_path).find(|protected| {
             let lands = paths.iter().any(|path| {
-                let may_become = is_pattern && starts_like(protected, path);
+                let may_become = is_unknown && starts_like(protected, path);
                 path.starts_with(protected) || may_become || self.takes_tree(path, protected, trees)
             });
             lands || patterns.iter().any(|pattern| expands_to(&normalise(pattern), protected, trees))
@@ -549,19 +556,27 @@ fn only_finds(program: &str, arguments: &[Word]) -> bool {
     listed("find gfind", program) && options::executing(program, arguments).is_none()
 }
 
-/// Whether a shell may expand a pattern to a protected path, to something inside of it or, for whole trees, to a
-/// directory above it. A wild character at the beginning of a name stands for no dot.
+/// Whether a pattern may be expanded to a protected path, to something inside of it or, for whole trees, to a directory
+/// above it. A wild character at the beginning of a name stands for no dot; `**` stands for no name as well.
 fn expands_to(pattern: &Path, protected: &Path, trees: Trees) -> bool {
     let names = |path: &Path| -> Vec<String> {
         path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     };
     let (pattern, place) = (names(pattern), names(protected));
-    let is_long_enough = pattern.len() >= place.len() || trees == Trees::Changed;
+    let is_file = protected.extension().is_some();
     let fits = |(name, own): (&String, &String)| {
         let is_blind = own.starts_with('.') && name.starts_with(['*', '?', '[']);
         name == own || (!is_blind && patterns::fits(name, own))
     };
-    is_long_enough && pattern.iter().zip(&place).all(fits)
+    let expands = |pattern: &[String]| {
+        let is_short = pattern.len() < place.len() && trees != Trees::Changed;
+        // Nothing lies inside of a file.
+        let is_below = is_file && pattern.len() > place.len();
+        !is_short && !is_below && pattern.iter().zip(&place).all(fits)
+    };
+    let is_deep = |name: &&String| name.as_str() == "**";
+    let shallow: Vec<String> = pattern.iter().filter(|name| !is_deep(name)).cloned().collect();
+    expands(&pattern) || (shallow.len() != pattern.len() && expands(&shallow))
 }
 
 /// Whether `protected` could be an expansion of a pattern that begins with `path`.

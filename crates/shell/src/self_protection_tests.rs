@@ -269,3 +269,54 @@ fn self_1_links_that_copies_make_or_keep_are_not_written_through() {
         assert!(!held(text), "{text}");
     }
 }
+
+#[test]
+fn self_1_programs_and_patterns_in_quotes_are_not_taken_for_files_of_ours() {
+    let protected =
+        ["/w/.copilot", "/w/.claude/hooks", "/w/kilo.json", "/w/.cursor/permissions.json"].map(PathBuf::from);
+    let held = |text: &str| {
+        read(text).is_ok_and(|line| {
+            changes_toolwarden(&line, &protected, Path::new("/w"), Some(Path::new("/home/u"))).is_some()
+        })
+    };
+    for text in [
+        "awk '{print $1}' src/a.txt",
+        "cat a | awk '{print $2}'",
+        "jq '.[]' x.json",
+        "jq -r '.[].id' x.json",
+        "jq '.[0].name' x.json",
+        "curl -d '{\"a\":1}' http://localhost:3000/x",
+        "git stash pop stash@{0}",
+        "git log --format='{%h}'",
+        "kubectl get pods -o jsonpath='{.items[*].metadata.name}'",
+        "eslint '{src,test}/**/*.ts'",
+        "prettier --write '**/*.{js,ts}'",
+        "npm test -- -t 'foo {bar}'",
+        "mycmd *.js",
+        "mycmd src/{a,b}.js",
+        "cp src/*.js out",
+    ] {
+        assert!(!held(text), "{text}");
+    }
+    for text in [
+        "mycmd kilo.js{on,}",
+        "mycmd 'kilo.*'",
+        "mycmd *.json",
+        "mycmd '**/*.json'",
+        "mycmd .cop*",
+        "mycmd '.cop*'",
+        "mycmd {.copilot,x}",
+        "mycmd .c{opilot,x}/agents/a",
+        "mycmd .cursor/{permissions,x}.json",
+        "mycmd .cursor/perm*",
+        "mycmd './**/.cursor/permissions.json'",
+        "mycmd .claude/*/x.sh",
+        "mycmd .claude/h?oks/x.sh",
+        "rm -rf .cur*",
+        "mycmd {a,{b,{c,{d,{e,{f,.copilot}}}}}}",
+    ] {
+        assert!(held(text), "{text}");
+    }
+    let many = (0..120).map(|number| format!("a{number}")).collect::<Vec<_>>().join(",");
+    assert!(held(&format!("mycmd {{{many},.copilot}}")));
+}

@@ -5,6 +5,7 @@ mod editing;
 mod following;
 mod following_calls;
 mod following_everywhere;
+mod following_git;
 mod granting;
 mod home;
 mod keys;

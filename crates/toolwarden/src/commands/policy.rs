@@ -1,7 +1,9 @@
 //! `policy`: the versions of what was decided, and agreeing to what files made wider.
 
 use anyhow::Result;
+use serde::Serialize;
 use serde_json::Value;
+use toolwarden_control::Done;
 use toolwarden_control::operations::policy_diff::View;
 use toolwarden_control::operations::{
     PolicyConfirm, PolicyDiff, PolicyHistory, PolicyRollback, policy_confirm, policy_diff, policy_history,
@@ -64,18 +66,27 @@ pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
             let files = changed_files(&desk, version)?;
             let what = if files.is_empty() { "everything is as it was" } else { "the stored records are as they were" };
             let said = format!("{what} at version {version}");
-            let exit = changed::say(&done, &said, format.json.then_some(&done))?;
-            if files.is_empty() {
-                return Ok(exit);
+            let back = WentBack { done: &done, files_left: &files };
+            let exit = changed::say(&done, &said, format.json.then_some(&back))?;
+            if !files.is_empty() {
+                output::remark(&format!(
+                    "files that changed since then are left as they are, and what they allow counts: {}; see `toolwarden \
+                     policy diff {version}`, and edit them or use `toolwarden disallow`",
+                    files.join(", ")
+                ));
             }
-            output::remark(&format!(
-                "but files that changed since then are not taken back, and what they allow counts: {}; see `toolwarden policy \
-                 diff {version}`, and edit them or use `toolwarden disallow`",
-                files.join(", ")
-            ));
-            Ok(Exit::Failed)
+            Ok(exit)
         }
     }
+}
+
+/// What a rollback did, for scripts.
+#[derive(Serialize)]
+struct WentBack<'a> {
+    #[serde(flatten)]
+    done: &'a Done,
+    /// Policy files that changed since that version.
+    files_left: &'a [String],
 }
 
 /// The policy files that are others by now than at a version. A rollback leaves them as they are.

@@ -4,16 +4,11 @@ use crate::workspace::{File, rust_files};
 
 const LONGEST_FILE: usize = 600;
 const LONGEST_FUNCTION: usize = 100;
-const LARGEST_ROOM: usize = 7500;
 
 /// Files allowed to be longer. This list may only shrink.
 const EXEMPT: [&str; 0] = [];
 
 const BAG_NAMES: [&str; 6] = ["utils", "util", "common", "helper", "helpers", "manager"];
-
-fn is_test(path: &str) -> bool {
-    path.ends_with("_tests.rs") || path.contains("/tests/")
-}
 
 fn complaints(check: impl Fn(&File) -> Vec<String>) -> Vec<String> {
     rust_files().iter().flat_map(|file| check(file).into_iter().map(|line| format!("{}: {line}", file.path))).collect()
@@ -88,20 +83,4 @@ fn names_mean_something() {
         }
         lines
     }));
-}
-
-#[test]
-fn rooms_stay_small() {
-    let mut rooms = std::collections::BTreeMap::new();
-    for file in rust_files().iter().filter(|file| !is_test(&file.path)) {
-        let room = file.path.split('/').take(2).collect::<Vec<_>>().join("/");
-        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-        *rooms.entry(room).or_insert(0) += file.text.lines().filter(is_code).count();
-    }
-    let large: Vec<String> = rooms
-        .into_iter()
-        .filter(|(_, lines)| *lines > LARGEST_ROOM)
-        .map(|(room, lines)| format!("{room}: {lines}"))
-        .collect();
-    assert_none(&large);
 }
