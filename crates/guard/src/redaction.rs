@@ -29,6 +29,27 @@ const DEEPEST_TEXT: usize = 4;
 const LARGEST_EXPRESSION: usize = 1024 * 1024;
 /// Words at the end of a name that may be one that is hidden.
 const LONGEST_ENDING: usize = 3;
+/// Last words of members whose value is the name of what stands beside it.
+const NAMING: [&str; 18] = [
+    "name",
+    "key",
+    "field",
+    "header",
+    "param",
+    "parameter",
+    "variable",
+    "var",
+    "env",
+    "option",
+    "flag",
+    "attribute",
+    "property",
+    "setting",
+    "label",
+    "id",
+    "column",
+    "type",
+];
 
 /// Names that are hidden whatever the config says; their words may be joined, or parted by `_` or `-`.
 const ALWAYS: [&str; 32] = [
@@ -147,9 +168,15 @@ impl Redactor {
             || ends.filter_map(|start| words.get(start..)).any(|ending| is_hidden(&ending.concat()))
     }
 
-    /// Whether a text names what follows it or stands beside it: `--password`, `API_KEY`.
-    fn names_a_secret(&self, value: Value<'_>) -> bool {
-        value.kind() == Kind::String && value.as_str().is_some_and(|text| self.hides_name(&text))
+    /// Whether a text names what follows it in a list: `--password`, `API_KEY`. Prose that ends in such a word does not.
+    fn names_the_next(&self, value: Value<'_>) -> bool {
+        value.kind() == Kind::String && value.as_str().is_some_and(|text| is_one_name(&text) && self.hides_name(&text))
+    }
+
+    /// Whether a member names what its siblings hold: `{"name": "API_KEY", "value": "x"}`.
+    fn names_its_siblings(&self, key: &str, value: Value<'_>) -> bool {
+        let last = words(&toolwarden_core::json::unescape(key)).pop();
+        last.is_some_and(|last| NAMING.contains(&last.as_str())) && self.names_the_next(value)
     }
 
     /// A text without what is hidden in it, and no longer than a record shows.
@@ -202,7 +229,7 @@ impl Looking<'_> {
                 for item in value.items() {
                     // `["--password", "x"]`
                     let shown = if is_named_before { MARK.into() } else { self.value(item, name, texts) };
-                    is_named_before = !is_named_before && self.redactor.names_a_secret(item);
+                    is_named_before = !is_named_before && self.redactor.names_the_next(item);
                     items.push(shown);
                     // The last one says that it was left out.
                     if self.left == 0 && items.last().is_some_and(|last| last == LEFT_OUT) {
@@ -238,7 +265,7 @@ impl Looking<'_> {
     fn object(&mut self, object: Value<'_>, texts: usize) -> Json {
         let mut members = Map::new();
         // `{"name": "API_KEY", "value": "x"}`
-        let names_another = object.entries().any(|(_, value)| self.redactor.names_a_secret(value));
+        let names_another = object.entries().any(|(key, value)| self.redactor.names_its_siblings(key, value));
         for (key, value) in object.entries() {
             if self.left == 0 {
                 members.insert(LEFT_OUT.to_owned(), Json::Null);
@@ -246,12 +273,13 @@ impl Looking<'_> {
             }
             let name = toolwarden_core::json::unescape(key).into_owned();
             self.path.push(name.to_lowercase());
-            // The name itself can be a secret, and can carry one.
-            let mut shown = self.redactor.text(&name, None);
+            // The name itself can be a secret, and can carry one; a name that the config itself says is none.
+            let is_said = self.redactor.names.contains(&letters(&name));
+            let mut shown = if is_said { name.clone() } else { self.redactor.text(&name, None) };
             if name.len() > LONGEST_NAME {
                 shown = LEFT_OUT.to_owned();
             }
-            let is_beside_a_name = names_another && !self.redactor.names_a_secret(value);
+            let is_beside_a_name = names_another && !self.redactor.names_its_siblings(&name, value);
             let hidden = is_beside_a_name || self.redactor.hides_member(&name, &self.path);
             let value = if hidden { MARK.into() } else { self.value(value, Some(&name), texts) };
             self.spend(shown.len() + 4);
@@ -277,6 +305,11 @@ impl Looking<'_> {
     fn spend(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
+}
+
+/// Whether a text is a single name, such as an option or a variable.
+fn is_one_name(text: &str) -> bool {
+    text.len() <= LONGEST_NAME && text.chars().all(|letter| letter.is_alphanumeric() || "-_.:/$".contains(letter))
 }
 
 fn number(raw: &str) -> Json {

@@ -83,6 +83,17 @@ fn gate_15_patterns_hide_parts_of_texts_names_and_numbers() {
     ] {
         assert_eq!(shown(&[], pattern, &arguments), expected, "{arguments}");
     }
+    for arguments in [
+        json!({ "path": "docs/a.md", "text": "token bearer" }),
+        json!({ "path": "src/app.py", "text": "tokens" }),
+        json!({ "path": "src/app.py", "text": "def f(token): return token" }),
+        json!({ "title": "password", "body": "x" }),
+        json!({ "lines": ["reset the password", "next line"] }),
+    ] {
+        let seen = shown(&[], &[], &arguments).to_string();
+        assert!(["docs/a.md", "src/app.py", "\"x\"", "next line"].iter().any(|kept| seen.contains(kept)), "{seen}");
+    }
+    assert_eq!(shown(&["amount"], &["amount"], &json!({ "amount": 5 })), json!({ "amount": MARK }));
     let dotted = json!({ "user": { "id": "u1", "name": "n" }, "id": "i1" });
     assert_eq!(shown(&["user.id"], &[], &dotted), json!({ "user": { "id": "[redacted]", "name": "n" }, "id": "i1" }));
 }

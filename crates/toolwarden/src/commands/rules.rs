@@ -73,7 +73,9 @@ fn list(house: &House, format: Format) -> Result<Exit> {
 /// The rules here, or the given files instead of them, against the schema of the tools known here.
 fn check(places: &Places, files: &[PathBuf], policy: &PolicyArguments, format: Format) -> Result<Exit> {
     let desk = Desk::open(places, policy.workspace.as_deref())?;
-    let loaded = wire::read(desk.locations(), policy, &desk.records()?)?;
+    let mut loaded = wire::read(desk.locations(), policy, &desk.records()?)?;
+    // Tools that servers listed to a gateway. A record that cannot be read is `doctor`'s to say.
+    let _ = toolwarden_pins::fill(desk.locations(), &mut loaded.input);
     let mut rule_files = loaded.input.base.rules.clone();
     if !files.is_empty() {
         rule_files.clear();
