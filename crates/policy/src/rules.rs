@@ -5,6 +5,7 @@
 
 mod absent;
 mod arguments;
+mod comparisons;
 mod facts;
 mod mentions;
 mod parse;

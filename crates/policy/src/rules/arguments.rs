@@ -37,6 +37,7 @@ const BEYOND: &str = "is an integer beyond 64 bits: rules cannot compare it";
 const NO_TEXT: &str = "is a list or an object where the rule expects a single value";
 const NO_MEMBERS: &str = "is a single value where the rule looks inside it";
 const A_LIST: &str = "is a list where the rule looks for a member by its name";
+const ANOTHER_KIND: &str = "is, or holds, another kind of value than the rule compares it with";
 const TOO_MANY: &str = "holds more values than rules look at";
 const TOO_DEEP: &str = "is nested deeper than rules look";
 const TWICE: &str = "is named twice";
@@ -52,7 +53,14 @@ pub(super) fn record(arguments: Option<Value<'_>>, needs: &Needs) -> Result<Rest
         None => empty(),
         // The same to servers as leaving them out.
         Some(value) if value.kind() == Kind::Null => empty(),
-        Some(value) => Builder { left: MOST_VALUES, pointer: String::new() }.expression(value, &needs.arguments, 0),
+        Some(value) => {
+            let record =
+                Builder { left: MOST_VALUES, pointer: String::new() }.expression(value, &needs.arguments, 0)?;
+            match needs.comparisons.iter().find_map(|comparison| comparison.unfit(value)) {
+                Some(path) => unfit(&format!("/{}", path.join("/")), ANOTHER_KIND),
+                None => Ok(record),
+            }
+        }
     }
 }
 

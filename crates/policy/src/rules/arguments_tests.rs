@@ -156,6 +156,53 @@ fn work_2_a_text_a_rule_needs_and_cannot_have_is_a_deny() {
 }
 
 #[test]
+fn work_2_an_argument_of_another_kind_than_it_is_compared_with_is_a_deny() {
+    let denied = Outcome::Because(Reason::RuleError);
+    for (condition, unfit) in [
+        (
+            "context.arguments has r && context.arguments.r == \"admin\"",
+            &["[\"admin\"]", "{\"x\":\"admin\"}", "7", "true", "[]"][..],
+        ),
+        ("\"admin\" == context.arguments.r", &["[\"admin\"]", "{}", "7"]),
+        ("context.arguments.r != \"admin\"", &["[\"admin\"]", "7"]),
+        ("if context.arguments has r then context.arguments.r == \"admin\" else true", &["[\"admin\"]", "1"]),
+        ("context.arguments.r == 7", &["\"7\"", "[7]", "true", "{}"]),
+        ("context.arguments.r == -7", &["\"-7\"", "[-7]"]),
+        ("context.arguments.r == true", &["\"true\"", "1", "[true]"]),
+        ("context.arguments.r == [7]", &["7", "\"7\"", "{}"]),
+        ("context.arguments.r.contains(5)", &["[[5]]", "[\"5\"]", "[1,{}]", "5"]),
+        ("context.arguments.r.containsAny([\"bad\", \"worse\"])", &["[[\"bad\"]]", "[1]"]),
+        ("[\"bad\", \"worse\"].contains(context.arguments.r)", &["[\"bad\"]", "1"]),
+        ("[\"bad\"].containsAll(context.arguments.r)", &["[[\"bad\"]]", "[1]"]),
+        ("context.arguments.r == principal.user", &["[\"ada\"]", "1"]),
+        ("context.arguments.r == context.arguments.other", &["[\"text\"]", "1", "{}"]),
+        ("context.arguments.other == context.arguments.r", &["[\"text\"]"]),
+    ] {
+        for effect in EFFECTS {
+            for value in unfit {
+                let found = outcome(condition, effect, &format!("{{\"r\":{value},\"other\":\"text\"}}"));
+                assert_eq!(found, denied, "{effect} {condition} {value}");
+            }
+        }
+    }
+    for (condition, value, is_met) in [
+        ("context.arguments has r && context.arguments.r == \"admin\"", "\"admin\"", true),
+        ("context.arguments has r && context.arguments.r == \"admin\"", "\"guest\"", false),
+        ("context.arguments.r == 7", "7.0", true),
+        ("[\"bad\", 1].contains(context.arguments.r)", "1", true),
+        ("[\"bad\", 1].contains(context.arguments.r)", "\"good\"", false),
+        ("context.arguments.r.contains(5)", "[5]", true),
+        ("context.arguments.r.contains(5)", "[]", false),
+        ("context.arguments.r == context.arguments.other", "\"text\"", true),
+        ("context.arguments.r == principal.user", "\"ada\"", true),
+    ] {
+        let expected = if is_met { Outcome::Because(Reason::RuleForbid) } else { Outcome::Pass };
+        let found = outcome(condition, "forbid", &format!("{{\"r\":{value},\"other\":\"text\"}}"));
+        assert_eq!(found, expected, "{condition} {value}");
+    }
+}
+
+#[test]
 fn work_2_a_list_where_a_rule_means_an_object_is_a_deny() {
     let over =
         |pointer: &str| format!("context.args.hasTag(\"{pointer}\") && context.args.getTag(\"{pointer}\") == \"5000\"");

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use cedar_policy::Policy;
 use serde_json::Value;
 
+use super::comparisons::{self, Comparison};
+
 /// Attributes of the context in the order of their bits.
 pub(crate) const ATTRIBUTES: [&str; 18] = [
     "arguments",
@@ -41,6 +43,8 @@ pub(crate) struct Needs {
     pub(crate) tags: Places,
     /// Whether a tag is chosen while the rule is evaluated, so that any may be meant.
     pub(crate) any_tag: bool,
+    /// Arguments that are compared, each with the kind of value it must be.
+    pub(crate) comparisons: Vec<Comparison>,
 }
 
 /// Places in the arguments, as a tree of names.
@@ -90,6 +94,11 @@ impl Needs {
             self.attributes |= bit("args").unwrap_or(0);
             return self.take_tag(tag.pointer);
         }
+        for comparison in comparisons::of_expression(expression) {
+            if !self.comparisons.contains(&comparison) {
+                self.comparisons.push(comparison);
+            }
+        }
         match expression {
             Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
             Value::Object(members) => members.values().for_each(|operand| self.walk(operand)),
@@ -124,6 +133,8 @@ impl Needs {
         self.arguments.unite(&other.arguments);
         self.tags.unite(&other.tags);
         self.any_tag |= other.any_tag;
+        let new = other.comparisons.iter().filter(|one| !self.comparisons.contains(one)).cloned().collect::<Vec<_>>();
+        self.comparisons.extend(new);
     }
 
     pub(crate) fn depends_on_arguments(&self) -> bool {
