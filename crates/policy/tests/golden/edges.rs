@@ -182,8 +182,20 @@ fn gate_13_what_stands_beside_the_arguments_counts_for_the_limits() {
     input.servers = vec![limited];
     let policy = compile(&input);
     let long = "x".repeat(60);
+    // Exactly the limit: 40 bytes of arguments, two levels of them, in params that are larger and deeper.
+    for (argument, expected) in [
+        (format!("{{\"a\":\"{}\"}}", "y".repeat(32)), "hold not_in_allowlist"),
+        (format!("{{\"a\":\"{}\"}}", "y".repeat(33)), "deny request_too_large"),
+        ("{\"a\":[1]}".to_owned(), "hold not_in_allowlist"),
+        ("{\"a\":[[]]}".to_owned(), "deny request_too_deep"),
+    ] {
+        let params = format!("{{\"name\":\"read\",\"arguments\":{argument}}}");
+        let query = asked(&person(), received("db", &params), Door::Mcp);
+        assert_eq!(answer(&policy, &query), expected, "{argument}");
+    }
     for (beside, expected) in [
         (String::new(), "hold not_in_allowlist"),
+        (",\"more\":[[]]".to_owned(), "hold not_in_allowlist"),
         (",\"more\":1".to_owned(), "hold not_in_allowlist"),
         (format!(",\"more\":\"{long}\""), "deny request_too_large"),
         (format!(",\"_meta\":{{\"vendor/id\":\"{long}\"}}"), "deny request_too_large"),

@@ -12,4 +12,5 @@ mod reviewed;
 mod roles;
 mod seeds;
 mod settling;
+mod traces;
 mod unknown;
