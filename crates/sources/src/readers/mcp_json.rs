@@ -20,12 +20,15 @@ const RESTRICTING: &str = "\
     access acl allow allowed allowlist approval approvals approve ask audit auth authorization available ban banned \
     blacklist block blocked blocklist boundaries boundary cage capabilities confine confirm confirmation container \
     denied deny denylist directories disable disabled disallow disallowed domains egress enabled exclude excluded \
-    expose exposed filesystem filter firewall folders forbid forbidden gate gated groups guard guards hidden hide \
-    hosts human include included invisible isolation jail limit limits mask max maximum methods mute muted network \
-    omit omitted only paths permission permissions policy ports prevent privileges prohibit prohibited protected quota \
+    expires expiry expose exposed filesystem filter firewall folders forbid forbidden gate gated groups guard guards \
+    hidden hide hosts hours human include included invisible isolation jail limit limits mask max maximum methods mute muted network \
+    omit omitted only paths permission permissions pick policy ports prevent privileges prohibit prohibited protected quota \
     rate readonly redact redaction reject require required requires restrict restricted restrictions review role roles \
-    root roots safe safety sandbox scope scopes secure security suppress suppressed throttle toolset toolsets trust \
-    untrusted users vault verify visible warn whitelist writable write";
+    root roots safe safety sandbox sandboxed scope scopes secure security select selected subset suppress suppressed \
+    throttle toolset toolsets trust untrusted users vault verify visibility visible warn whitelist writable write";
+/// Words of a switch that is off where its value says no, and of one that is off where its value says anything else.
+const ON: &str = "active on online running";
+const OFF: &str = "archived inactive off offline paused stopped suspended";
 /// Words that make such a key a grant, which nobody has to keep: ignoring it is safe. One of each list is needed.
 const GRANTING: &str = "always auto bypass skip yolo";
 const GRANTED: &str = "accept allow allowed allowlist approve approval approvals confirm confirmation permission permissions run trust yolo";
@@ -70,7 +73,23 @@ pub(super) fn restricts(key: &str, value: &Node) -> bool {
             || has(RESTRICTING)
             || has(REFUSING)
             || RESTRICTIONS.iter().any(is_like)
+            || (has(ON) && says_no(value))
+            || (has(OFF) && !says_no(value))
+            || (has("state status") && matches!(&value.value, Value::String(text) if is_off(text)))
             || holds_a_restriction(value))
+}
+
+/// Whether a switch with this value is off.
+fn says_no(value: &Node) -> bool {
+    match &value.value {
+        Value::String(text) => matches!(text.to_ascii_lowercase().as_str(), "false" | "no" | "never") || is_off(text),
+        _ => Unless::False.covers(value) || Unless::Empty.covers(value),
+    }
+}
+
+fn is_off(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text == "disabled" || OFF.split_ascii_whitespace().any(|word| word == text)
 }
 
 /// Whether a table below an unknown key restricts something: `"tool_configuration": {"enabled": false}`. Values that say
