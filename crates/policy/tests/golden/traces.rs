@@ -3,11 +3,14 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use toolwarden_core::{Call, Caller, Door, Layer, Sourced};
-use toolwarden_policy::input::{ArgumentCondition, RoleInput, Scope, ToolInput};
-use toolwarden_policy::{PolicyInput, decide};
+use toolwarden_core::{Call, Caller, Door, Layer, Operation, Sourced};
+use toolwarden_policy::input::{AdminInput, ArgumentCondition, AutoRunMode, RoleInput, Scope, ToolInput};
+use toolwarden_policy::{PolicyInput, PolicySet, Query, decide};
 
-use crate::kit::{agent, arguments, asked, compile, judged, listing, origin, person, plain, server, with_tool};
+use crate::kit::{
+    agent, arguments, asked, asked_in, compile, files_allow, judged, listing, origin, person, plain, server, sourced,
+    with_tool,
+};
 
 fn policy() -> PolicyInput {
     let mut input = plain();
@@ -104,4 +107,64 @@ fn work_2_conditions_of_roles_compare_numbers_by_value() {
     for value in ["6", "50", "1.6", "-5", "false", "null", "[5]", "{\"n\":5}", "\"5.0\"", "\"20\"", "200"] {
         assert_eq!(counted(value), "deny role_condition", "{value}");
     }
+}
+
+/// An answer with its rule, detail and candidates.
+fn said(policy: &PolicySet, query: &Query) -> String {
+    let verdict = decide(policy, query);
+    let explanation = verdict.explanation();
+    let rule = explanation.rule.as_ref().map_or("-", |rule| &*rule.text);
+    let detail = explanation.detail.as_deref().unwrap_or("-");
+    let (decision, reason) = (explanation.decision.as_str(), explanation.reason.code());
+    format!("{decision} {reason}  rule {rule}  detail {detail}  candidates {:?}", explanation.candidates)
+}
+
+#[test]
+fn shell_1_answers_say_which_command_and_what_would_help() {
+    let mut own = plain();
+    files_allow(&mut own, &["gw:db.read"], &["ls", "npm:test*", "cd"]);
+    let mut everything = own.clone();
+    everything.base.auto_run.mode = AutoRunMode::RunEverything;
+    let mut admin = own.clone();
+    admin.base.admin = Some(AdminInput {
+        enabled: true,
+        allowed: sourced(&["ls", "git:status"]),
+        blocked: sourced(&["curl"]),
+        ..AdminInput::default()
+    });
+    let mut all = String::new();
+    for (title, input) in [("own lists", &own), ("run everything", &everything), ("an admin's lists", &admin)] {
+        let policy = compile(input);
+        let _ = writeln!(all, "{title}");
+        for line in [
+            "ls -l",
+            "npm test -- a && ls",
+            "make all; make all; gcc x",
+            "ls | sh",
+            "echo 'a",
+            "",
+            "rm -rf x",
+            "sudo $x",
+            "ls > /etc/passwd",
+            "cd x && ls > y",
+            "LC_ALL=C ls",
+            "git status",
+            "curl http://h",
+        ] {
+            let query = asked_in("/srv/space", &person(), Call::shell(line, None), Door::Explain);
+            let _ = writeln!(all, "  {line:<28} {}", said(&policy, &query));
+        }
+        for url in ["https://example.com/", "ftp://example.com/", "not a url"] {
+            let query = asked(&person(), Call::fetch(url), Door::Explain);
+            let _ = writeln!(all, "  {url:<28} {}", said(&policy, &query));
+        }
+        for tool in ["db.read", "db.write", "resources/read"] {
+            let call = Operation::from_reserved_name(tool)
+                .map_or_else(|| Call::mcp("gw", tool, None), |operation| Call::operation("gw", operation, None));
+            let _ = writeln!(all, "  {tool:<28} {}", said(&policy, &asked(&person(), call, Door::Explain)));
+        }
+        let nobody = asked(&Arc::new(Caller::agent("pm", None)), Call::shell("ls", None), Door::Explain);
+        let _ = writeln!(all, "  {:<28} {}", "nobody's agent: ls", said(&policy, &nobody));
+    }
+    insta::assert_snapshot!("answers", all);
 }
