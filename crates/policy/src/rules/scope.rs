@@ -144,3 +144,7 @@ impl RuleScope {
         Self { principal, resource, applies_to_action }
     }
 }
+
+#[cfg(test)]
+#[path = "heads_tests.rs"]
+mod tests;
