@@ -39,7 +39,9 @@ pub(super) fn escaped_by_absence(rule: &Rule, schema: Option<&Value>) -> Option<
         let argument = path.split_first().filter(|(first, _)| *first == ARGUMENTS).map(|(_, rest)| rest);
         argument.zip(schema).is_some_and(|(argument, schema)| requires(schema, argument))
     };
-    let path = read.iter().filter(|path| !is_required(path)).find(|path| lets_through(path))?;
+    let escapes = read.iter().rev().filter(|path| !is_required(path) && lets_through(path));
+    // The value itself rather than what holds it.
+    let path = escapes.max_by_key(|path| path.len())?;
     Some(finding(rule, path))
 }
 
@@ -72,13 +74,13 @@ fn collect(expression: &Value, read: &mut BTreeSet<Path>) {
             None => false,
         };
         if may_be_absent {
-            read.insert(path.into_iter().map(str::to_owned).collect());
+            insert(path.into_iter().map(str::to_owned).collect(), read);
         }
         return;
     }
     match tag_of(expression) {
         Some(tag) if tag.is_read => {
-            read.extend(pointed(tag.pointer));
+            pointed(tag.pointer).into_iter().for_each(|path| insert(path, read));
         }
         _ => match expression {
             Value::Array(items) => items.iter().for_each(|item| collect(item, read)),
@@ -86,6 +88,12 @@ fn collect(expression: &Value, read: &mut BTreeSet<Path>) {
             _ => {}
         },
     }
+}
+
+/// A value, and the objects it is read from: any of them may be absent.
+fn insert(path: Path, read: &mut BTreeSet<Path>) {
+    let shortest = if path.first().is_some_and(|first| first == ARGUMENTS) { 2 } else { 1 };
+    read.extend((shortest..=path.len()).filter_map(|length| path.get(..length)).map(<[String]>::to_vec));
 }
 
 /// The argument at a pointer.

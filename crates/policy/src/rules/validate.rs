@@ -206,3 +206,7 @@ fn cedar_type(schema: &Value, depth: usize) -> Option<String> {
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.escape_debug())
 }
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;
