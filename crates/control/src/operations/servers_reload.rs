@@ -39,6 +39,10 @@ impl Operation for ServersReload {
             return if known { Ok(Outcome { name, ended: false }) } else { Err(unknown(&name)) };
         };
         let words = format!("reload the server `{}`", shown(&name));
+        if !servers.list().iter().any(|server| server.name == name) {
+            clerk.nothing_changed(actor, "servers_reload", &words).await?;
+            return Err(unknown(&name));
+        }
         clerk.record(actor, "servers_reload", &words).await?;
         if !servers.restart(&name) {
             clerk.nothing_changed(actor, "servers_reload", &words).await?;

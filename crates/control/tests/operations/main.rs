@@ -52,6 +52,7 @@ impl Servers for OneServer {
             reached_by: "command".to_owned(),
             source: "test".to_owned(),
             owner: None,
+            tools_refused: None,
             gateway: None,
         }]
     }
@@ -76,6 +77,10 @@ impl Servers for OneServer {
             ..SessionView::default()
         };
         vec![of("two", "bob"), of("one", "ada")]
+    }
+
+    fn may_switch(&self, id: &str, mode: Option<&str>) -> Result<(), Stays> {
+        self.switch_session(id, mode).map(drop)
     }
 
     fn switch_session(&self, id: &str, mode: Option<&str>) -> Result<SessionView, Stays> {
