@@ -180,9 +180,13 @@ fn show(server: &ServerView, tools: &[ToolView]) -> String {
     text.push_str(&format!("\nconfigured in {}, reached by {}\n", shown(&server.source), server.reached_by));
     if tools.is_empty() && server.tools_refused.is_none() {
         let why = match server.status.as_str() {
-            "not running" => "start `toolwarden serve` and connect a client",
-            "disabled" => "it is off",
-            _ => "it is asked when the first client wants them",
+            "not running" => "start `toolwarden serve` and connect a client".to_owned(),
+            "disabled" => "it is off".to_owned(),
+            "error" => format!(
+                "it could not be used; `toolwarden servers reload {}` tries again once that is repaired",
+                shown(&server.name)
+            ),
+            _ => "it is asked when the first client wants them".to_owned(),
         };
         text.push_str(&format!("no tools listed yet: {why}\n"));
     }
