@@ -153,6 +153,18 @@ fn odd_argument(opened: &Opened, request: &Request) -> Option<String> {
 
 /// Entries that are well-formed but could never do what they seem to (MODE-4, SHELL-1).
 fn refuse_useless(request: &Request) -> Result<(), ControlError> {
+    if !request.shell
+        && format!("{} ", request.entry).contains(" where ")
+        && let Err(fault) = NarrowEntry::parse(&request.entry)
+    {
+        let tool = request.entry.split_once(" where").map_or("", |(tool, _)| tool);
+        let tool = shown(tool.trim());
+        return Err(ControlError::BadInput(format!(
+            "`{}` is no entry over arguments: {fault}. Write `{tool} where {{\"/NAME\":{{\"equals\":\"VALUE\"}}}}`, or let \
+             `toolwarden approvals approve ID --scope narrowed --where NAME=equals:VALUE` write it from a held call",
+            shown(&request.entry)
+        )));
+    }
     let Some(Entry { server, tool: Side::Name(tool) }) = Entry::parse(&request.entry).ok().filter(|_| !request.shell)
     else {
         return Ok(());

@@ -37,13 +37,14 @@ pub(super) async fn edit_lists<T: Send + 'static>(
         let (outcome, in_file) = edit(&locations, (&user, &mut after), write)?;
         Ok((outcome, in_file, (after != lists).then_some(after)))
     };
-    let (mut outcome, in_file, mut lists, run) =
-        blocking(move || run(Write::No).map(|(outcome, in_file, lists)| (outcome, in_file, lists, run))).await?;
+    let tried = blocking(move || run(Write::No).map(|(outcome, in_file, lists)| (outcome, in_file, lists, run))).await;
+    let (mut outcome, in_file, mut lists, run) = clerk.tried(actor, operation, words, tried).await?;
     if !in_file && lists.is_none() {
         let store = draft.before().clone();
         draft.abandon().await?;
         clerk.nothing_changed(actor, operation, words).await?;
-        return Ok(Edited { outcome, store, not_in_force: None });
+        // Another hand may have changed a file, and whoever asks wants it to count.
+        return Ok(Edited { outcome, store, not_in_force: clerk.changes().announce(clerk.author(actor)).await });
     }
     if in_file {
         clerk.record(actor, operation, words).await?;

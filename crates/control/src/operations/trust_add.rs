@@ -71,9 +71,10 @@ impl Operation for TrustAdd {
         let before = before(clerk, &inside).await;
         let locations = request.place.locations(&clerk.parts.locations, actor);
         let (words, now) = (request.words("trust"), clerk.parts.clock.now());
-        // What cannot be trusted is said before anything is put on record as trusted.
+        // What cannot be trusted is not put on record as trusted.
         let (places, directory) = (locations.clone(), request.directory.clone());
-        let ready = blocking(move || Ok(trust::read(&places, &directory)?)).await?;
+        let tried = blocking(move || Ok(trust::read(&places, &directory)?)).await;
+        let ready = clerk.tried(actor, "trust_add", &words, tried).await?;
         let change = move || Ok(trust::keep(&locations, ready, now)?);
         let (trusted, not_in_force) = clerk.change(actor, "trust_add", &words, change).await?;
         let after = clerk.opened_at(inside).await.ok();

@@ -140,7 +140,7 @@ impl Running {
                     return terminal.gone.notify_one();
                 }
                 readiness.reloading();
-                if let Err(error) = taking.take_over(Came::ByFile).await {
+                if let Err(error) = taking.take_over(Came::OnSignal).await {
                     tell_refusal(&format!("{error:#}"));
                 }
                 readiness.ready();

@@ -23,6 +23,7 @@ mod linking;
 mod linting;
 mod looking;
 mod narrowing;
+mod next_steps;
 mod observing;
 mod owning;
 mod pinning;
