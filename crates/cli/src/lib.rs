@@ -1,5 +1,6 @@
 //! The command line, as people type it.
 
+mod address;
 mod approvals;
 mod audit;
 mod changes;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 
+pub use address::numeric;
 pub use approvals::ApprovalsCommand;
 pub use audit::When;
 pub use audit::{AuditCommand, ExportFormat, RowArguments};
@@ -139,7 +141,7 @@ pub struct ReloadArguments {
 )]
 pub struct ServeArguments {
     /// Address to listen on, before `[gateway] listen`
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address::parse)]
     pub listen: Option<std::net::SocketAddr>,
     /// Add a small notes server where no server is configured
     #[arg(long)]
@@ -489,7 +491,6 @@ pub enum PolicyCommand {
     )]
     Rollback {
         /// As `policy history` shows it; 0 is before the first
-        #[arg(required_unless_present = "last")]
         version: Option<u64>,
         /// Take back the last change
         #[arg(long, conflicts_with = "version")]
@@ -516,7 +517,7 @@ pub enum PolicyCommand {
 #[command(after_help = "Example:\n  toolwarden doctor\n\nExits with 1 if there is a problem among the findings.")]
 pub struct DoctorArguments {
     /// The address a server would listen on, before `[gateway] listen`
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address::parse)]
     pub listen: Option<std::net::SocketAddr>,
     /// The workspace whose files count, once trusted [default: the working directory]
     #[arg(long, value_name = "DIR")]

@@ -25,6 +25,8 @@ use crate::peer::Peer;
 
 /// Where it begins, at the address of the gateway.
 pub const PAGE_PATH: &str = "/approve/";
+const OPEN_ONE: &str = "Open the page of a held call: /approve/ID. `toolwarden approvals list` shows the IDs, and \
+                        `toolwarden approvals link ID --user NAME` gives one person a link to one call.";
 const STYLE: &str = include_str!("page/style.css");
 
 /// Who is logged in, as the porch knows it.
@@ -51,7 +53,7 @@ pub(crate) async fn answer(clerk: &Clerk, visitors: &dyn Visitors, request: Requ
     match place {
         "style.css" if is_read => styled(),
         "login" if is_post => log_in(clerk, visitors, &body).await,
-        "login" | "" => shown(StatusCode::OK, html::notice("Open the page of a held call: /approve/ID.")),
+        "login" | "" => shown(StatusCode::OK, html::notice(OPEN_ONE)),
         place if is_read || is_post => {
             let form = if is_post { Form::read(&body) } else { Ok(Form::default()) };
             let Ok(form) = form else { return misread() };
@@ -184,7 +186,7 @@ fn refused(error: &ControlError) -> Response<Bytes> {
 async fn log_in(clerk: &Clerk, visitors: &dyn Visitors, body: &[u8]) -> Response<Bytes> {
     let Ok(form) = Form::read(body) else { return misread() };
     let Some(id) = form.next.as_deref().filter(|next| is_id(next)) else {
-        return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice("Open the page of a held call: /approve/ID."));
+        return shown(StatusCode::UNPROCESSABLE_ENTITY, html::notice(OPEN_ONE));
     };
     let login = form.token.as_deref().and_then(|token| visitors.log_in(token.trim(), id));
     match login.and_then(|login| logged_in(clerk, visitors, &login, id)) {

@@ -229,6 +229,20 @@ impl Clerk {
         }
     }
 
+    /// What came of trying a change before it is recorded and made; one that cannot be made is recorded as that.
+    pub(crate) async fn tried<T>(
+        &self,
+        actor: &Actor,
+        operation: &'static str,
+        detail: &str,
+        tried: Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
+        if tried.is_err() {
+            self.record(actor, operation, &format!("failed: {detail}")).await?;
+        }
+        tried
+    }
+
     /// Writes down that what was asked for was so already.
     pub(crate) async fn nothing_changed(
         &self,

@@ -34,7 +34,7 @@ pub use deciding::{Done, Terms};
 pub use definitions::{DefinitionView, WaitingView};
 pub use error::{ControlError, Fault, Sides};
 pub use links::LINK_MARK;
-pub use naming::most_alike;
+pub use naming::{most_alike, or_nearest};
 pub use narrowing::NarrowedOffer;
 pub use operation::{Kind, Needs, Operation};
 pub use place::Place;

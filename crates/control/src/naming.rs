@@ -49,6 +49,19 @@ pub fn most_alike(servers: &[ServerInput], user: Option<&str>, (server, tool): (
     Some(format!("{}:{}", shown(server), shown(name)))
 }
 
+/// The next step for a name that nothing has: the name it may be meant for first, then where all of them are.
+#[must_use]
+pub fn or_nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>, otherwise: &str) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    // Short names are alike by chance.
+    let first = |text: &str| text.chars().next().map(|letter| letter.to_ascii_lowercase());
+    let close = misspelt(name, &known).or_else(|| nearest(name, &known));
+    match close.filter(|close| first(close) == first(name)) {
+        Some(close) => format!("did you mean `{}`? Otherwise {otherwise}", shown(close)),
+        None => otherwise.to_owned(),
+    }
+}
+
 /// Whether a known server lists it, or one whose tools nobody saw yet may.
 pub(crate) fn may_be_listed(servers: &[ServerInput], (server, tool): (&str, &str)) -> bool {
     servers.iter().filter(|one| one.name.eq_ignore_ascii_case(server)).any(|one| {

@@ -41,6 +41,11 @@ impl Selection {
         one_of("status", self.status.as_deref(), &STATUSES)?;
         let mut filter = Filter::default();
         if let Some(tool) = &self.tool {
+            if !tool.split_once(':').is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty()) {
+                let tool = toolwarden_core::name::shown(tool);
+                let message = format!("`{tool}` is no SERVER:TOOL; either side may be `*`, as in `*:{tool}`");
+                return Err(ControlError::BadInput(message));
+            }
             filter = filter.with_tool(tool);
         }
         if let Some(server) = &self.server {

@@ -14,6 +14,9 @@ fn a_tool_and_its_server_agree_or_are_refused() {
     assert_eq!(names(Some("*:b"), Some("a")), Some((text("a"), text("b"))));
     assert_eq!(names(None, Some("a")), Some((text("a"), None)));
     assert_eq!(names(Some("a:b"), Some("c")), None);
+    for alone in ["b", ":b", "a:", ""] {
+        assert_eq!(names(Some(alone), None), None, "{alone:?}");
+    }
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub struct ServerView {
     /// Whose alone it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Why none of its tools can be called, where a rule does not fit them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_refused: Option<String>,
     /// Which gateway says so, where it is not the one that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
@@ -58,6 +61,11 @@ pub trait Servers: Debug + Send + Sync {
     fn restart(&self, server: &str) -> bool;
     /// The conversations that are open with clients.
     fn sessions(&self) -> Vec<SessionView>;
+    /// Whether one of them may be put in a mode, or in none.
+    ///
+    /// # Errors
+    /// As `switch_session`.
+    fn may_switch(&self, id: &str, mode: Option<&str>) -> Result<(), Stays>;
     /// Puts one of them in another mode, or in none.
     ///
     /// # Errors

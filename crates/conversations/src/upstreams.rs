@@ -275,7 +275,18 @@ impl Upstream {
             return;
         }
         let mut health = self.health();
+        // More may have been said of the same one.
+        if health.state == ServerState::Error && health.last_failure.as_ref() == Some(failure) {
+            return;
+        }
         (health.state, health.detail) = (ServerState::Error, Some(failure.to_string()));
+        health.last_failure = Some(failure.clone());
+    }
+
+    /// The same, with what is said besides where the server's state is shown.
+    pub(crate) fn fails_because(&self, failure: &Failure, why: &str) {
+        let mut health = self.health();
+        (health.state, health.detail) = (ServerState::Error, Some(format!("{failure}; {why}")));
         health.last_failure = Some(failure.clone());
     }
 

@@ -16,7 +16,8 @@ const ROOT: &str = "Toolwarden, the gate between AI agents and the tools they ca
     Add http://ADDRESS/mcp to an MCP client, or run `toolwarden --help`.\n";
 const APPROVE: &str = "Pages of held calls are at /approve/ID.\n\n\
     `toolwarden approvals list` shows the calls that wait, with their ids; `toolwarden approvals watch` answers them in a\n\
-    terminal. A link for one person is made with the API (approvals/link) and sent by webhooks.\n";
+    terminal. `toolwarden approvals link ID --user NAME` gives one person a link to one call; webhooks send such links.\n\
+    Whoever logs in needs a person's token with the right `user` (calls of that user) or `approver` (those of others).\n";
 
 /// The page at a path; none where there is no such page.
 pub(crate) fn page(method: &Method, path: &str) -> Option<Response<AnswerBody>> {

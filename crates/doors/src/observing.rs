@@ -8,7 +8,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, Response, StatusCode};
 use serde_json::json;
 use toolwarden_gateway::{Gateway, Refusal};
-use toolwarden_telemetry::{ProcessObserved, TurnedAway, render};
+use toolwarden_telemetry::{ProcessObserved, ServerObserved, TurnedAway, render};
 
 use crate::body::AnswerBody;
 use crate::hosts::HostError;
@@ -53,6 +53,8 @@ fn readiness(gateway: &Gateway) -> Response<AnswerBody> {
         let waiting = gateway.definitions_waiting(&server.name);
         json!({ "name": server.name, "state": server.state, "definitions_waiting": waiting })
     });
+    let is_refused = |server: &&ServerObserved| gateway.refused_tools(&server.name).is_some();
+    let refused_tools: Vec<_> = observed.servers.iter().filter(is_refused).map(|server| &server.name).collect();
     let is_stopping = gateway.closing().has_begun();
     let is_ready = fault.is_none() && !is_stopping;
     let detail = json!({
@@ -63,6 +65,7 @@ fn readiness(gateway: &Gateway) -> Response<AnswerBody> {
             "in_force_since": reloads.taken_at().to_string(),
             "waits_for_restart": reloads.for_restart(),
             // Why is for those who may ask: it names files, and servers that are not everybody's.
+            "servers_with_refused_tools": refused_tools,
             "refused": refused.map(|refused| json!({ "since": refused.since.to_string() })),
         },
         "journal": { "writable": fault.is_none(), "error": fault },

@@ -3,7 +3,7 @@
 //! One snapshot for every decision; a change builds the next one beside it and swaps. What a server
 //! lists becomes known to the judge here, because at an MCP door only listed tools exist (CORE-6).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use toolwarden_core::json::Value;
 use toolwarden_core::weak;
 use toolwarden_policy::input::{ServerInput, ToolDefinition};
-use toolwarden_policy::{PolicySet, Refused, read_input_schema, read_schema};
+use toolwarden_policy::{Finding, PolicySet, Refused, read_input_schema, read_schema};
 
 /// So many tools of one server are known; no real server comes near it, and every change of its list
 /// builds the policy of all of them anew.
@@ -22,6 +22,8 @@ const MOST_TOOLS: usize = 5_000;
 pub struct Live {
     policy: ArcSwap<PolicySet>,
     servers: Mutex<Vec<ServerInput>>,
+    /// Servers whose tools are refused, because a rule does not fit them, and what is said of it.
+    refused: ArcSwap<BTreeMap<String, String>>,
     changes: watch::Sender<()>,
 }
 
@@ -36,7 +38,12 @@ pub struct Seen {
 
 impl Live {
     pub fn new(policy: PolicySet, servers: Vec<ServerInput>) -> Self {
-        Self { policy: ArcSwap::from_pointee(policy), servers: Mutex::new(servers), changes: watch::Sender::new(()) }
+        Self {
+            policy: ArcSwap::from_pointee(policy),
+            servers: Mutex::new(servers),
+            refused: ArcSwap::default(),
+            changes: watch::Sender::new(()),
+        }
     }
 
     pub fn policy(&self) -> arc_swap::Guard<Arc<PolicySet>> {
@@ -45,6 +52,11 @@ impl Live {
 
     pub fn snapshot(&self) -> Arc<PolicySet> {
         self.policy.load_full()
+    }
+
+    /// Which rules of which files do not fit what a server lists, so that its tools are refused; none where they fit.
+    pub fn refused_tools(&self, server: &str) -> Option<String> {
+        self.refused.load().get(server).cloned()
     }
 
     /// Tells of every policy that takes the place of another.
@@ -71,9 +83,10 @@ impl Live {
         first: impl FnOnce(),
     ) -> Result<(), Refused> {
         let mut held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let (next, servers) = self.next(policy, servers, &held, seen)?;
+        let (next, servers, refused) = self.next(policy, servers, &held, seen)?;
         first();
         self.policy.store(Arc::new(next));
+        self.refused.store(Arc::new(refused));
         *held = servers;
         drop(held);
         self.changes.send_replace(());
@@ -91,7 +104,7 @@ impl Live {
         seen: impl Fn(&str) -> Seen,
     ) -> Result<PolicySet, Refused> {
         let held = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        self.next(policy, servers, &held, seen).map(|(next, _)| next)
+        self.next(policy, servers, &held, seen).map(|(next, ..)| next)
     }
 
     fn next(
@@ -100,7 +113,7 @@ impl Live {
         mut servers: Vec<ServerInput>,
         held: &[ServerInput],
         seen: impl Fn(&str) -> Seen,
-    ) -> Result<(PolicySet, Vec<ServerInput>), Refused> {
+    ) -> Result<Next, Refused> {
         let mut learned = Vec::new();
         for (place, server) in servers.iter_mut().enumerate() {
             if server.catalog.is_some() {
@@ -117,7 +130,7 @@ impl Live {
         }
         // The version its store has it under, so that records, `/readyz` and the history speak of the same.
         match policy.with_servers(policy.version(), &servers) {
-            Ok(next) => Ok((next, servers)),
+            Ok(next) => Ok((next, servers, BTreeMap::new())),
             // Rules that were in force before are not at fault.
             Err(_) if policy.has_rules_of(&self.policy.load()) => {
                 without_what_stands_in_the_way(policy, servers, &learned)
@@ -172,16 +185,41 @@ impl Live {
         }
         let policy = self.policy.load();
         match policy.with_servers(policy.version(), &held) {
-            Ok(next) => self.policy.store(Arc::new(next)),
+            Ok(next) => {
+                self.policy.store(Arc::new(next));
+                self.note_refused(server, None);
+            }
             // The old snapshot stays: it does not know the new tools, so they are refused. Nor are they kept: what
             // one server lists must not stand in the way of another, or of the next policy.
             Err(refused) => {
-                tracing::error!(server, "{refused}: what it lists anew is refused until the rules are repaired");
+                let words = places(&refused);
+                tracing::error!(server, "what it lists anew is refused until the rules are repaired: {words}");
+                self.note_refused(server, Some(words));
                 let held = held.iter_mut().filter(|input| input.name == server);
                 held.zip(former).for_each(|(input, former)| input.catalog = former);
             }
         }
     }
+
+    /// Called with the servers locked.
+    fn note_refused(&self, server: &str, words: Option<String>) {
+        let mut refused = BTreeMap::clone(&self.refused.load());
+        match words {
+            Some(words) => refused.insert(server.to_owned(), words),
+            None => refused.remove(server),
+        };
+        self.refused.store(Arc::new(refused));
+    }
+}
+
+/// A policy, its servers, and those among them whose tools are refused.
+type Next = (PolicySet, Vec<ServerInput>, BTreeMap<String, String>);
+
+/// What does not fit, each with its file and line, in one line.
+fn places(refused: &Refused) -> String {
+    let place = |finding: &Finding| format!("{}: {}", finding.origin, finding.message);
+    let words: Vec<String> = refused.0.iter().map(place).collect();
+    words.join("; ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The policy with what servers list, but for those whose lists its rules cannot be checked with: what one server lists
@@ -190,13 +228,14 @@ fn without_what_stands_in_the_way(
     policy: &PolicySet,
     mut servers: Vec<ServerInput>,
     learned: &[usize],
-) -> Result<(PolicySet, Vec<ServerInput>), Refused> {
+) -> Result<Next, Refused> {
     let mut lists: Vec<(usize, Option<Vec<ToolDefinition>>)> = Vec::new();
     for place in learned {
         lists.push((*place, servers.get_mut(*place).and_then(|server| server.catalog.take())));
     }
     // Without any of them: where this is refused, too, it is the policy's own fault.
     let mut next = policy.with_servers(policy.version(), &servers)?;
+    let mut refused_tools = BTreeMap::new();
     for (place, list) in lists.into_iter().filter(|(_, list)| list.is_some()) {
         let Some(server) = servers.get_mut(place) else { continue };
         server.catalog = list;
@@ -204,14 +243,16 @@ fn without_what_stands_in_the_way(
         match policy.with_servers(policy.version(), &servers) {
             Ok(with_list) => next = with_list,
             Err(refused) => {
-                tracing::error!(server = name, "{refused}: its tools are refused until the rules are repaired");
+                let words = places(&refused);
+                tracing::error!(server = name, "its tools are refused until the rules are repaired: {words}");
+                refused_tools.insert(name, words);
                 if let Some(server) = servers.get_mut(place) {
                     server.catalog = None;
                 }
             }
         }
     }
-    Ok((next, servers))
+    Ok((next, servers, refused_tools))
 }
 
 /// Adds what is new and replaces what differs; says whether anything did.

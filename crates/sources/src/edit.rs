@@ -3,6 +3,8 @@
 //! Takes an entry as a person typed it; changes the user's permissions.json in place, comments and
 //! all, where that file defines the list, else the stored list. Where only a workspace file defines it, nothing
 //! changes: a new list in the user's file would take every stored grant away. Invalid entries change nothing.
+//! Every edit can be tried first, which says what it would do and writes nothing, so that only what is about to happen
+//! is put on record as that.
 
 mod splice;
 mod target;
@@ -40,12 +42,20 @@ pub enum EditError {
     Stored(#[from] StoredError),
 }
 
+/// Whether an edit is only tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Write {
+    No,
+    Yes,
+}
+
 /// What adding did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Added {
-    /// Written to this place.
+    /// Written to this place, which is a file or the store.
     Added {
         place: String,
+        in_file: bool,
     },
     AlreadyThere {
         entry: String,
@@ -62,6 +72,8 @@ pub enum Added {
 pub struct Removed {
     /// Places it was removed from; empty = it was nowhere.
     pub places: Vec<String>,
+    /// Whether a file is among them.
+    pub in_file: bool,
     /// What still grants the same, as entry and place.
     pub still_granted_by: Vec<(String, String)>,
 }
@@ -74,8 +86,8 @@ pub struct Removed {
 pub fn add_entry(
     locations: &Locations,
     (user, stored): (&str, &mut StoredUser),
-    list: List,
-    text: &str,
+    (list, text): (List, &str),
+    write: Write,
 ) -> Result<Added, EditError> {
     if let Some(fault) = list.fault(text) {
         return Err(EditError::Invalid { entry: name::shown(text).into_owned(), fault });
@@ -98,9 +110,30 @@ pub fn add_entry(
             if let Some(found) = already(list, &file.entries, text, &file.label) {
                 return Ok(found);
             }
-            file.append(list, text)?;
-            Ok(Added::Added { place: file.label })
+            file.append(list, text, write)?;
+            Ok(Added::Added { place: file.label, in_file: true })
         }
+    }
+}
+
+/// Why an entry that a user adds would change nothing, seen without writing anything; none where it would count, or be
+/// there already.
+#[must_use]
+pub fn obstacle(locations: &Locations, user: &str, (list, text): (List, &str)) -> Option<EditError> {
+    let situation = match Situation::look(locations, (user, &mut StoredUser::default()), list) {
+        Ok(situation) => situation,
+        Err(error) => return Some(error),
+    };
+    match situation.target() {
+        Target::Nowhere { entries, place, directory } if already(list, &entries, text, &place).is_none() => {
+            Some(EditError::OnlyWorkspace {
+                place,
+                entry: name::shown(text).into_owned(),
+                directory,
+                user_file: situation.user_file.label,
+            })
+        }
+        _ => None,
     }
 }
 
@@ -111,14 +144,15 @@ pub fn add_entry(
 pub fn remove_entry(
     locations: &Locations,
     (user, stored): (&str, &mut StoredUser),
-    list: List,
-    text: &str,
+    (list, text): (List, &str),
+    write: Write,
 ) -> Result<Removed, EditError> {
     let _held = stored::lock(locations)?;
     let mut situation = Situation::look(locations, (user, stored), list)?;
     let mut places = Vec::new();
-    if situation.user_file.entries.iter().any(|entry| list.same(entry, text)) {
-        situation.user_file.remove(list, text)?;
+    let in_file = situation.user_file.entries.iter().any(|entry| list.same(entry, text));
+    if in_file {
+        situation.user_file.remove(list, text, write)?;
         places.push(situation.user_file.label.clone());
     }
     if situation.stored.iter().any(|entry| list.same(entry, text)) {
@@ -127,7 +161,7 @@ pub fn remove_entry(
         places.push(stored_place(user));
     }
     let still_granted_by = situation.granting(user, list, text);
-    Ok(Removed { places, still_granted_by })
+    Ok(Removed { places, in_file, still_granted_by })
 }
 
 fn add_stored((user, stored): (&str, &mut StoredUser), list: List, text: &str) -> Added {
@@ -137,7 +171,7 @@ fn add_stored((user, stored): (&str, &mut StoredUser), list: List, text: &str) -
         return found;
     }
     entries.push(text.to_owned());
-    Added::Added { place }
+    Added::Added { place, in_file: false }
 }
 
 /// The same entry first, then a wider one.

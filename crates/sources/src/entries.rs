@@ -12,7 +12,8 @@ pub enum List {
 
 impl List {
     /// The key of permissions.json.
-    pub(crate) fn key(self) -> &'static str {
+    #[must_use]
+    pub fn key(self) -> &'static str {
         match self {
             Self::Mcp => "mcpAllowlist",
             Self::Terminal => "terminalAllowlist",

@@ -80,11 +80,27 @@ pub struct Trusted {
     pub findings: Vec<Finding>,
 }
 
+/// The workspace files of a directory as they were read, ready to be trusted.
+#[derive(Debug)]
+pub struct Ready {
+    key: String,
+    files: BTreeMap<String, TrustedFile>,
+    trusted: Trusted,
+}
+
 /// Trusts the workspace files of a directory as they are now.
 ///
 /// # Errors
 /// Not a directory, a file that cannot be read or leads outside, or the record cannot be written.
 pub fn trust(locations: &Locations, directory: &Path, now: Timestamp) -> Result<Trusted, TrustError> {
+    keep(locations, read(locations, directory)?, now)
+}
+
+/// Reads the workspace files of a directory; nothing is trusted yet.
+///
+/// # Errors
+/// Not a directory, or a file that cannot be read or leads outside.
+pub fn read(locations: &Locations, directory: &Path) -> Result<Ready, TrustError> {
     let (root, key) = canonical(locations, directory)?;
     let mut files = BTreeMap::new();
     let mut findings = Vec::new();
@@ -101,11 +117,20 @@ pub fn trust(locations: &Locations, directory: &Path, now: Timestamp) -> Result<
     }
     let names = files.keys().cloned().collect();
     let files = files.into_iter().map(|(relative, content)| (relative, TrustedFile::of(content))).collect();
+    Ok(Ready { key, files, trusted: Trusted { directory: root, files: names, findings } })
+}
+
+/// Trusts what was read.
+///
+/// # Errors
+/// The record cannot be written.
+pub fn keep(locations: &Locations, ready: Ready, now: Timestamp) -> Result<Trusted, TrustError> {
+    let Ready { key, files, trusted } = ready;
     let held = stored::lock(locations)?;
     stored::change(locations, &held, |records: &mut TrustRecords| {
         records.directories.insert(key, TrustedDirectory { trusted_at: now, files })
     })?;
-    Ok(Trusted { directory: root, files: names, findings })
+    Ok(trusted)
 }
 
 /// Takes the trust away; false where there was none.
@@ -113,10 +138,22 @@ pub fn trust(locations: &Locations, directory: &Path, now: Timestamp) -> Result<
 /// # Errors
 /// The record cannot be read or written.
 pub fn untrust(locations: &Locations, directory: &Path) -> Result<bool, TrustError> {
-    // The directory itself may be gone by now.
-    let key = files::real(&locations.working_directory.join(directory)).to_string_lossy().into_owned();
+    let key = key_of(locations, directory);
     let held = stored::lock(locations)?;
     Ok(stored::change(locations, &held, |records: &mut TrustRecords| records.directories.remove(&key).is_some())?)
+}
+
+/// Whether there is trust to take away.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn is_trusted(locations: &Locations, directory: &Path) -> Result<bool, TrustError> {
+    Ok(list(locations)?.contains_key(&key_of(locations, directory)))
+}
+
+/// The directory itself may be gone by now.
+fn key_of(locations: &Locations, directory: &Path) -> String {
+    files::real(&locations.working_directory.join(directory)).to_string_lossy().into_owned()
 }
 
 /// All trusted directories.

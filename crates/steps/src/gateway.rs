@@ -226,6 +226,12 @@ impl Gateway {
         self.upstreams.now().all().iter().map(status).collect()
     }
 
+    /// Why the tools of a server are refused, whatever it lists; none where they are not.
+    #[must_use]
+    pub fn refused_tools(&self, server: &str) -> Option<String> {
+        self.live.refused_tools(server)
+    }
+
     #[must_use]
     pub fn telemetry(&self) -> &Arc<Telemetry> {
         &self.telemetry

@@ -49,15 +49,29 @@ impl Gateway {
     /// # Errors
     /// There is no such session, or no such mode for it.
     pub fn switch_mode(&self, mark: &str, mode: Option<&str>) -> Result<OpenSession, NotSwitched> {
-        let session = self.sessions.everybody().into_iter().find(|session| session.mark == mark);
-        let session = session.ok_or(NotSwitched::NoSession)?;
-        self.check_mode(&session.caller(), mode)?;
+        let session = self.session_for(mark, mode)?;
         let former = session.switch(mode.map(str::to_owned));
         // What is open or waits was permitted in the mode that was left.
         self.live.look_again();
         self.parks.give_up_forbidden(|asked| still_permitted(self, asked).is_ok());
         announce_mode(self, &session, former);
         Ok(view(&session))
+    }
+
+    /// Whether a session may be put in a mode.
+    ///
+    /// # Errors
+    /// As `switch_mode`.
+    pub fn may_switch_mode(&self, mark: &str, mode: Option<&str>) -> Result<(), NotSwitched> {
+        self.session_for(mark, mode).map(drop)
+    }
+
+    /// The session of a mark, where it may be put in that mode.
+    fn session_for(&self, mark: &str, mode: Option<&str>) -> Result<Arc<ClientSession>, NotSwitched> {
+        let session = self.sessions.everybody().into_iter().find(|session| session.mark == mark);
+        let session = session.ok_or(NotSwitched::NoSession)?;
+        self.check_mode(&session.caller(), mode)?;
+        Ok(session)
     }
 
     fn check_mode(&self, caller: &Caller, mode: Option<&str>) -> Result<(), NotSwitched> {

@@ -141,7 +141,7 @@ impl Database {
 
     async fn open_file(path: &Path) -> Result<Self, DatabaseError> {
         let place = toolwarden_core::name::shown(&path.to_string_lossy()).into_owned();
-        let file_error = |error| DatabaseError::File { place: place.clone(), error };
+        let file_error = |error| DatabaseError::File { place: place.clone(), error: with_remedy(error) };
         make_private(path).map_err(file_error)?;
         // Two processes that start at once must not both make the tables.
         let lock = lock_beside(path).await.map_err(file_error)?;
@@ -277,6 +277,16 @@ fn make_private(path: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     }
     check_private(&fs::metadata(path)?, path, "600")
+}
+
+/// What the system refuses is said with what to do; our own refusals say it already.
+fn with_remedy(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::Other {
+        return error;
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let told = format!("cannot be opened: {error}; see that user {user} may write it and the directory it is in");
+    io::Error::new(error.kind(), told)
 }
 
 async fn lock_beside(path: &Path) -> io::Result<fs::File> {

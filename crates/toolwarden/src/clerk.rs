@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 use toolwarden_console::SOCKET_NAME;
@@ -20,7 +21,7 @@ use toolwarden_vault::{FileKeyring, KEY_FILE};
 use crate::environment::{self, SystemClock};
 use crate::keys::Keys;
 use crate::output::{self, BadInput, remark_text};
-use crate::{keys, store};
+use crate::{data_directory, keys, store};
 use toolwarden_cli::Places;
 
 /// How often somebody who waits is told so.
@@ -86,13 +87,13 @@ impl Desk {
     /// Whether a server runs here.
     pub fn is_served(&self) -> Result<bool> {
         let socket = self.locations.data_dir.join(SOCKET_NAME);
-        self.runtime.block_on(line::connect(&socket)).map(|stream| stream.is_some())
+        self.runtime.block_on(self.connect(&socket)).map(|stream| stream.is_some())
     }
 
     /// The same as `ask`, where something else is waited for, too.
     pub async fn answer<O: Operation>(&self, request: O::Request) -> Result<O::Outcome> {
         let socket = self.locations.data_dir.join(SOCKET_NAME);
-        match line::connect(&socket).await? {
+        match self.connect(&socket).await? {
             Some(stream) => line::ask::<O>(stream, &request, &socket).await?.map_err(|fault| failed(&fault)),
             None => self.here::<O>(request).await,
         }
@@ -106,8 +107,14 @@ impl Desk {
     /// The same, where something else is waited for, too.
     pub async fn answer_of_server<O: Operation>(&self, request: &O::Request) -> Result<Option<O::Outcome>> {
         let socket = self.locations.data_dir.join(SOCKET_NAME);
-        let Some(stream) = line::connect(&socket).await? else { return Ok(None) };
+        let Some(stream) = self.connect(&socket).await? else { return Ok(None) };
         line::ask::<O>(stream, request, &socket).await?.map(Some).map_err(|fault| failed(&fault))
+    }
+
+    /// A stream to a running server. Where there can be none, the directory it would be in says more than its socket.
+    async fn connect(&self, socket: &Path) -> Result<Option<UnixStream>> {
+        let connected = line::connect(socket).await;
+        connected.map_err(|error| data_directory::fault(&self.locations).map_or(error, Into::into))
     }
 
     /// Where the files are that count.

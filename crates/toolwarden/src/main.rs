@@ -3,6 +3,7 @@
 mod changed;
 mod clerk;
 mod commands;
+mod data_directory;
 mod environment;
 mod keys;
 mod output;

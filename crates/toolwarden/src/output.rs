@@ -188,8 +188,17 @@ pub fn finding_text(finding: &Finding) -> String {
     remark_text(&Remark::from(finding))
 }
 
+/// The same without colours, for texts that go into others: a log, a record, an answer.
+pub fn plain_finding_text(finding: &Finding) -> String {
+    remark_in(&Remark::from(finding), |word, _| word.to_owned())
+}
+
 /// The same for a finding that travelled.
 pub fn remark_text(finding: &Remark) -> String {
+    remark_in(finding, coloured)
+}
+
+fn remark_in(finding: &Remark, coloured: impl Fn(&str, Colour) -> String) -> String {
     let place = match (finding.line, finding.column) {
         (0, _) => shown(&finding.source).into_owned(),
         (line, column) => format!("{}:{line}:{column}", shown(&finding.source)),

@@ -424,7 +424,8 @@ pub fn listen_address(config: &ConfigFile, given: Option<std::net::SocketAddr>) 
     let address = match given {
         Some(address) => address,
         None => written.parse().map_err(|_| {
-            BadInput(format!("[gateway] listen = \"{written}\" is no address; write it as 127.0.0.1:8665"))
+            let meant = toolwarden_cli::numeric(written);
+            BadInput(format!("[gateway] listen = \"{written}\" is no address; write it as {meant}"))
         })?,
     };
     if !address.ip().is_loopback() {

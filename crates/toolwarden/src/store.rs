@@ -9,6 +9,7 @@ use toolwarden_store::journal::origin;
 use toolwarden_store::state::{Author, Subscription};
 use toolwarden_store::{Database, Index, Location, State};
 
+use crate::data_directory;
 use crate::environment;
 use crate::keys::Keys;
 use crate::output::BadInput;
@@ -34,6 +35,9 @@ pub fn location(locations: &Locations, choice: &StoreChoice) -> Result<Location>
 /// # Errors
 /// It cannot be used.
 pub async fn open(locations: &Locations, choice: &StoreChoice) -> Result<(Database, Index)> {
+    if let Some(fault) = data_directory::fault(locations) {
+        return Err(fault.into());
+    }
     make_data_directory(locations)?;
     let database = Database::open(&location(locations, choice)?).await?;
     let index = Index::over(database.clone());

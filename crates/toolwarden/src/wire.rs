@@ -11,7 +11,8 @@ use toolwarden_sources::readers::catalog;
 use toolwarden_sources::{Loaded, Locations, Refusal, load, merged, records};
 
 use crate::clerk::Desk;
-use crate::output::{self, BadInput, finding_text};
+use crate::data_directory;
+use crate::output::{self, BadInput, finding_text, plain_finding_text};
 use crate::serving::DEMO;
 use toolwarden_cli::{Places, PolicyArguments};
 
@@ -42,6 +43,8 @@ pub fn load_here(desk: &Desk) -> Result<Result<Loaded, Refusal>> {
             loaded.input.servers.extend(own.iter().map(|name| demo(name, &store)));
             loaded
         })),
+        // Nothing of what is in it can be read.
+        Err(error) if data_directory::fault(desk.locations()).is_some() => Err(error),
         Err(error) => match load(desk.locations(), &Records::default()) {
             Ok(_) => Err(error),
             refused => Ok(refused),
@@ -125,7 +128,8 @@ fn apply_catalog(loaded: &mut Loaded, locations: &Locations, argument: &str) -> 
 }
 
 pub fn policy_refused(refused: &Refused) -> BadInput {
-    let findings: Vec<String> = refused.0.iter().map(finding_text).collect();
+    // Without colours: a server logs this, and tells it.
+    let findings: Vec<String> = refused.0.iter().map(plain_finding_text).collect();
     BadInput(format!("the policy cannot be used\n{}", findings.join("\n")))
 }
 

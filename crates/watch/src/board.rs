@@ -457,7 +457,7 @@ impl Board {
             Key::Char('d') => return self.deny(false),
             Key::Char('D') => return self.deny(true),
             Key::Char('?' | 'h') => self.ask(Question::Help(Pane::new(describing::help(), Seen::default()))),
-            Key::Char('q') | Key::Escape => return Wish::Leave,
+            Key::Char('q') => return Wish::Leave,
             Key::Next => self.step(true),
             Key::Previous => self.step(false),
             _ => {

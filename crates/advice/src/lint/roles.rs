@@ -5,6 +5,7 @@ use toolwarden_policy::Finding;
 use toolwarden_policy::input::{Declared, RoleInput};
 use toolwarden_policy::roles::{Pattern, Roles};
 use toolwarden_policy::servers::{Server, Servers};
+use toolwarden_policy::shipped;
 
 pub(super) fn lint(inputs: &[RoleInput], servers: &Servers) -> Vec<Finding> {
     let mut findings = match Roles::compile(inputs) {
@@ -16,10 +17,17 @@ pub(super) fn lint(inputs: &[RoleInput], servers: &Servers) -> Vec<Finding> {
         let disallow: Vec<Pattern> = role.disallow.iter().flatten().filter_map(parse).collect();
         let allow: Vec<(&Sourced<String>, Pattern)> =
             role.allow.iter().flatten().filter_map(|text| Some((text, parse(text)?))).collect();
+        // What is shipped is for whichever servers there are: nobody wrote it about the ones here.
+        let own = shipped::ROLES.iter().find(|own| own.name == role.name.value || own.alias == Some(&role.name.value));
+        let is_shipped = |text: &str, list: fn(&shipped::ShippedRole) -> &'static [&'static str]| {
+            own.is_some_and(|own| list(own).contains(&text))
+        };
         // Patterns that forbid whole families may be meant for servers to come; a name of one server is not.
         for text in role.disallow.iter().flatten() {
             let is_one = |pattern: &Pattern| pattern.server.is_some() && !pattern.is_prefix();
-            if parse(text).is_some_and(|pattern| is_one(&pattern) && matches_nothing(&pattern, servers)) {
+            if !is_shipped(&text.value, |own| own.disallow)
+                && parse(text).is_some_and(|pattern| is_one(&pattern) && matches_nothing(&pattern, servers))
+            {
                 let message =
                     format!("role `{}`: `{}` forbids no known tool", role.name.value, name::shown(&text.value));
                 findings.push(Finding::warning("matches_nothing", text.origin.clone(), message));
@@ -39,7 +47,7 @@ pub(super) fn lint(inputs: &[RoleInput], servers: &Servers) -> Vec<Finding> {
                     format!("role `{}`: `{shown}` adds nothing, `{}` covers it", role.name.value, wider.value);
                 findings.push(Finding::note("shadowed_pattern", text.origin.clone(), message));
             }
-            if matches_nothing(pattern, servers) {
+            if !is_shipped(&text.value, |own| own.allow) && matches_nothing(pattern, servers) {
                 let message = format!("role `{}`: `{shown}` matches no known tool", role.name.value);
                 findings.push(Finding::warning("matches_nothing", text.origin.clone(), message));
             }

@@ -67,7 +67,8 @@ pub(super) fn login(next: Option<&str>, why: Option<&str>) -> String {
          <label for=\"token\">Your token</label>\
          <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\
          <p class=\"hint\">A token of a person: <code>toolwarden tokens issue --person --user NAME --right approver\
-         </code></p><button class=\"primary\">Log in</button></form>\n",
+         </code></p><p class=\"hint\">For a person without a token: a link to one held call, from \
+         <code>toolwarden approvals link ID --user NAME</code></p><button class=\"primary\">Log in</button></form>\n",
         next.unwrap_or_default()
     ))
 }

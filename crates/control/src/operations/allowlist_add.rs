@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{BUILTIN_SERVER, Entry, FETCH_TOOL, Operation as McpOperation, SHELL_TOOL, Side};
 use toolwarden_policy::NarrowEntry;
-use toolwarden_sources::edit::{self, Added};
+use toolwarden_sources::edit::{self, Added, Write};
 use toolwarden_sources::records::StoredUser;
 use toolwarden_sources::{List, Locations, nearest};
 
@@ -88,14 +88,13 @@ impl Operation for AllowlistAdd {
         let words = request.words("add", &user);
         let now = clerk.parts.clock.now();
         let entry = request.entry.clone();
-        let add = move |locations: &Locations, whose: (&str, &mut StoredUser)| {
-            edit::add_entry(locations, whose, list, &entry)
+        let add = move |locations: &Locations, whose: (&str, &mut StoredUser), write: Write| {
+            let added = edit::add_entry(locations, whose, (list, &entry), write)?;
+            let in_file = matches!(added, Added::Added { in_file: true, .. });
+            Ok((added, in_file))
         };
         let whose = (locations.clone(), user.clone());
         let edited = edit_lists(clerk, (actor, "allowlist_add", &words, false), whose, add).await?;
-        if !matches!(edited.outcome, Added::Added { .. }) {
-            clerk.nothing_changed(actor, "allowlist_add", &words).await?;
-        }
         blocking(move || {
             let opened = place::open_as_seen(&locations, &edited.store, Vec::new())?;
             let again = explain_again(&opened, &locations, &user, list, &request.entry, now);
@@ -110,7 +109,7 @@ impl Operation for AllowlistAdd {
 impl Outcome {
     fn of(added: Added, asked: String, again: Option<Again>, findings: Vec<Remark>) -> Self {
         let (outcome, entry, place) = match added {
-            Added::Added { place } => ("added", asked, place),
+            Added::Added { place, .. } => ("added", asked, place),
             Added::AlreadyThere { entry, place } => ("already_there", entry, place),
             Added::CoveredBy { entry, place } => ("covered", entry, place),
         };
@@ -154,6 +153,18 @@ fn odd_argument(opened: &Opened, request: &Request) -> Option<String> {
 
 /// Entries that are well-formed but could never do what they seem to (MODE-4, SHELL-1).
 fn refuse_useless(request: &Request) -> Result<(), ControlError> {
+    if !request.shell
+        && format!("{} ", request.entry).contains(" where ")
+        && let Err(fault) = NarrowEntry::parse(&request.entry)
+    {
+        let tool = request.entry.split_once(" where").map_or("", |(tool, _)| tool);
+        let tool = shown(tool.trim());
+        return Err(ControlError::BadInput(format!(
+            "`{}` is no entry over arguments: {fault}. Write `{tool} where {{\"/NAME\":{{\"equals\":\"VALUE\"}}}}`, or let \
+             `toolwarden approvals approve ID --scope narrowed --where NAME=equals:VALUE` write it from a held call",
+            shown(&request.entry)
+        )));
+    }
     let Some(Entry { server, tool: Side::Name(tool) }) = Entry::parse(&request.entry).ok().filter(|_| !request.shell)
     else {
         return Ok(());

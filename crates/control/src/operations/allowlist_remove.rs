@@ -1,8 +1,9 @@
 //! Removes an entry from a user's allowlist wherever they may edit it, and says what still grants it.
 
 use serde::{Deserialize, Serialize};
+use toolwarden_sources::Locations;
+use toolwarden_sources::edit::{self, Write};
 use toolwarden_sources::records::StoredUser;
-use toolwarden_sources::{Locations, edit};
 
 use super::allowlist_add::Request;
 use super::allowlist_edit::edit_lists;
@@ -35,14 +36,13 @@ impl Operation for AllowlistRemove {
         let (user, list) = (request.user(clerk, actor), request.list());
         actor.must_be(&user, "lists of others")?;
         let words = request.words("remove", &user);
-        let remove = move |locations: &Locations, whose: (&str, &mut StoredUser)| {
-            edit::remove_entry(locations, whose, list, &request.entry)
+        let remove = move |locations: &Locations, whose: (&str, &mut StoredUser), write: Write| {
+            let removed = edit::remove_entry(locations, whose, (list, &request.entry), write)?;
+            let in_file = removed.in_file;
+            Ok((removed, in_file))
         };
         let edited = edit_lists(clerk, (actor, "allowlist_remove", &words, true), (locations, user), remove).await?;
         let (removed, not_in_force) = (edited.outcome, edited.not_in_force);
-        if removed.places.is_empty() {
-            clerk.nothing_changed(actor, "allowlist_remove", &words).await?;
-        }
         Ok(Outcome { places: removed.places, still_granted_by: removed.still_granted_by, not_in_force })
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 use toolwarden_core::{AnswerScope, ApprovalState, HeldCall};
+use toolwarden_sources::edit::Write;
 use toolwarden_sources::records::StoredUser;
 use toolwarden_store::state::Approval;
 
@@ -80,11 +81,11 @@ async fn block(clerk: &Clerk, actor: &Actor, call: &HeldCall) -> Result<String, 
     let words = format!("block `{}` for {}", shown(&entry), shown(&user));
     let locations = clerk.parts.locations.clone();
     let added = entry.clone();
-    let edit = move |_: &_, (_, stored): (&str, &mut StoredUser)| {
+    let edit = move |_: &_, (_, stored): (&str, &mut StoredUser), _: Write| {
         if !stored.blocks.iter().any(|known| known.eq_ignore_ascii_case(&added)) {
-            stored.blocks.push(added);
+            stored.blocks.push(added.clone());
         }
-        Ok(())
+        Ok(((), false))
     };
     edit_lists(clerk, (actor, "approvals_block", &words, true), (locations, user.clone()), edit).await?;
     Ok(format!(

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
+use toolwarden_sources::edit::Write;
 use toolwarden_sources::records::StoredUser;
 
 use super::allowlist_edit::edit_lists;
@@ -40,10 +41,10 @@ impl Operation for BlocksRemove {
         actor.must_be(&user, "blocks of others")?;
         let words = format!("unblock `{}` for {}", shown(&request.entry), shown(&user));
         let entry = request.entry.clone();
-        let edit = move |_: &_, (_, stored): (&str, &mut StoredUser)| {
+        let edit = move |_: &_, (_, stored): (&str, &mut StoredUser), _: Write| {
             let before = stored.blocks.len();
             stored.blocks.retain(|known| !known.eq_ignore_ascii_case(&entry));
-            Ok(stored.blocks.len() != before)
+            Ok((stored.blocks.len() != before, false))
         };
         let whose = (clerk.parts.locations.clone(), user.clone());
         let edited = edit_lists(clerk, (actor, "blocks_remove", &words, false), whose, edit).await?;

@@ -7,6 +7,7 @@ use toolwarden_core::records::{Kind as Sort, Place as Spot};
 use super::modes_set::of_file;
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, not_there, refuse_shadowed};
+use crate::naming::or_nearest;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -41,7 +42,9 @@ impl Operation for ModesDelete {
                         refuse_shadowed(&format!("the mode `{}`", shown(&name)), &first)?;
                     }
                     let message = format!("no mode `{}` is stored", shown(&name));
-                    return Err(not_there(message, "see `toolwarden modes list`"));
+                    let modes = before.policy.base().modes.sorted();
+                    let slugs = modes.iter().map(|mode| mode.slug.as_str());
+                    return Err(not_there(message, &or_nearest(&name, slugs, "see `toolwarden modes list`")));
                 }
                 Ok(None)
             })

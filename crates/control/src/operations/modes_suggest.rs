@@ -13,6 +13,7 @@ use toolwarden_sources::records::mode_content;
 use toolwarden_store::index::{Filter, Used};
 
 use crate::editing::not_there;
+use crate::naming::or_nearest;
 use crate::naming::sounds_dangerous;
 use crate::place::Opened;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
@@ -68,7 +69,9 @@ impl Operation for ModesSuggest {
         }
         if let Some(slug) = mode.as_ref().filter(|slug| opened.policy.base().modes.get(slug).is_none()) {
             let message = format!("there is no mode `{}`", shown(slug));
-            return Err(not_there(message, "see `toolwarden modes list`"));
+            let modes = opened.policy.base().modes.sorted();
+            let slugs = modes.iter().map(|mode| mode.slug.as_str());
+            return Err(not_there(message, &or_nearest(slug, slugs, "see `toolwarden modes list`")));
         }
         if mode.is_none() && role.is_none() && token.is_none() {
             let slugs: Vec<String> = opened.policy.base().modes.sorted().iter().map(|mode| mode.slug.clone()).collect();

@@ -10,6 +10,7 @@ use toolwarden_policy::shipped;
 
 use crate::clerk::blocking;
 use crate::editing::not_there;
+use crate::naming::or_nearest;
 use crate::place::{self, Opened};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -62,12 +63,12 @@ impl Operation for RolesList {
             names.sort_unstable();
             names.dedup();
             let version = |name: &str| store.get(&Spot::of_house(Sort::Role, name)).map_or(0, |record| record.version);
-            let mut roles: Vec<View> = names.into_iter().map(|name| view(&opened, name, version(name))).collect();
+            let mut roles: Vec<View> = names.iter().copied().map(|name| view(&opened, name, version(name))).collect();
             if let Some(name) = &request.name {
                 roles.retain(|role| role.name == canonical(name));
                 if roles.is_empty() {
                     let message = format!("no role is called `{}`", shown(name));
-                    return Err(not_there(message, "see `toolwarden roles list`"));
+                    return Err(not_there(message, &or_nearest(name, names, "see `toolwarden roles list`")));
                 }
             }
             Ok(Outcome { roles })

@@ -84,6 +84,7 @@ fn view(Told { node, server, .. }: Told) -> ServerView {
         reached_by: "none".to_owned(),
         source: format!("gateway {node}"),
         owner: server.owner,
+        tools_refused: None,
         gateway: Some(node),
     }
 }
@@ -105,6 +106,7 @@ impl ServerView {
             reached_by: reached_by.to_owned(),
             source: input.origin.to_string(),
             owner: input.owner.clone(),
+            tools_refused: None,
             gateway: None,
         }
     }

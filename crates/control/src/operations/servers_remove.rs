@@ -7,6 +7,7 @@ use toolwarden_sources::records::{is_switch_only, server_name};
 use super::servers_add::place_of;
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, not_there, refuse_shadowed};
+use crate::naming::or_nearest;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -46,7 +47,9 @@ impl Operation for ServersRemove {
                 if let Some(known) = same {
                     refuse_shadowed(&format!("the server `{}`", shown(&known.name)), &known.origin)?;
                 }
-                Err(not_there(format!("no server `{}` is stored", shown(&full)), "see `toolwarden servers list`"))
+                let visible = servers.iter().filter(|known| actor.sees(known.owner.as_deref()));
+                let help = or_nearest(&full, visible.map(|known| known.name.as_str()), "see `toolwarden servers list`");
+                Err(not_there(format!("no server `{}` is stored", shown(&full)), &help))
             })
             .await
     }

@@ -8,6 +8,7 @@ use toolwarden_pins as pins;
 use super::explain_again::explain;
 use super::servers_list;
 use crate::clerk::blocking;
+use crate::naming::or_nearest;
 use crate::place;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role, ServerView, ToolView};
 
@@ -38,12 +39,15 @@ impl Operation for ServersShow {
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let listed = servers_list::here(clerk, actor).await?;
-        let names: Vec<String> = listed.servers.iter().map(|server| shown(&server.name).into_owned()).collect();
+        let names: Vec<String> = listed.servers.iter().map(|server| server.name.clone()).collect();
         let Some(server) = listed.servers.into_iter().find(|server| server.name == request.name) else {
             let message = format!("no server is called `{}`", shown(&request.name));
             let help = match names.as_slice() {
                 [] => "no server is configured: add [servers.NAME] to toolwarden.toml".to_owned(),
-                names => format!("there are: {}", names.join(", ")),
+                names => {
+                    let all = format!("there are: {}", shown(&names.join(", ")));
+                    or_nearest(&request.name, names.iter().map(String::as_str), &all)
+                }
             };
             return Err(ControlError::NotFound { message, help });
         };

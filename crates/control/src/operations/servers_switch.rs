@@ -10,6 +10,7 @@ use toolwarden_sources::records::{is_switch_only, server_name};
 
 use crate::deciding::{Done, Terms};
 use crate::editing::{Editing, not_there, table};
+use crate::naming::or_nearest;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -58,7 +59,9 @@ impl Operation for ServersSwitch {
                 let known = servers.iter().find(|known| registration_key(&known.name) == registration_key(&name));
                 if known.is_none() && content.is_none() && !before.is_blind {
                     let message = format!("no server is called `{}`", shown(&name));
-                    return Err(not_there(message, "see `toolwarden servers list`"));
+                    let visible = servers.iter().filter(|known| actor.sees(known.owner.as_deref()));
+                    let names = visible.map(|known| known.name.as_str());
+                    return Err(not_there(message, &or_nearest(&name, names, "see `toolwarden servers list`")));
                 }
                 let is_stored = content.is_some_and(|content| !is_switch_only(content));
                 let of_file = known.filter(|known| known.origin.layer != Layer::Settings);

@@ -36,14 +36,19 @@ impl Operation for SessionsMode {
         let open = open.filter(|session| session.is_for(actor)).ok_or_else(gone)?;
         let named = |mode: &Option<String>| mode.as_deref().map_or("none".to_owned(), |mode| shown(mode).into_owned());
         let words = format!("session {}: mode {} instead of {}", open.id, named(&request.mode), named(&open.mode));
+        let stays = |why| match why {
+            Stays::Gone => gone(),
+            Stays::Refused(why) => ControlError::BadInput(why),
+        };
+        if let Err(why) = servers.may_switch(&request.id, request.mode.as_deref()) {
+            clerk.nothing_changed(actor, "sessions_mode", &words).await?;
+            return Err(stays(why));
+        }
         clerk.record(actor, "sessions_mode", &words).await?;
         let switched = servers.switch_session(&request.id, request.mode.as_deref());
         if switched.is_err() {
             clerk.nothing_changed(actor, "sessions_mode", &words).await?;
         }
-        switched.map_err(|why| match why {
-            Stays::Gone => gone(),
-            Stays::Refused(why) => ControlError::BadInput(why),
-        })
+        switched.map_err(stays)
     }
 }

@@ -13,6 +13,7 @@ use toolwarden_sources::Locations;
 use toolwarden_store::state::Tokens;
 
 use crate::clerk::blocking;
+use crate::naming::or_nearest;
 use crate::place::{self, Place};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
@@ -135,7 +136,10 @@ impl Request {
         let wrong = |message: String| Err(ControlError::BadInput(message));
         self.check_names()?;
         if let Some(unknown) = self.modes.iter().find(|mode| policy.base().modes.get(mode).is_none()) {
-            return wrong(format!("no mode is called `{}`; see `toolwarden modes list`", shown(unknown)));
+            let modes = policy.base().modes.sorted();
+            let slugs = modes.iter().map(|mode| mode.slug.as_str());
+            let help = or_nearest(unknown, slugs, "see `toolwarden modes list`");
+            return wrong(format!("no mode is called `{}`; {help}", shown(unknown)));
         }
         if self.max_calls == Some(0) {
             return wrong("a token for no call is good for nothing; give at least 1".to_owned());
@@ -210,11 +214,13 @@ impl Request {
     fn check_agent(&self, policy: &PolicySet, role: &str) -> Result<(), ControlError> {
         let wrong = |message: String| Err(ControlError::BadInput(message));
         let Some(known) = policy.base().roles.get(role) else {
-            return wrong(format!("no role is called `{}`; add `[roles.NAME]` to the config first", shown(role)));
+            let roles = policy.base().roles.sorted().into_iter().map(|known| known.name.as_str());
+            let help = or_nearest(role, roles, "make it with `toolwarden roles set`, or see `toolwarden roles list`");
+            return wrong(format!("no role is called `{}`; {help}", shown(role)));
         };
         let (missing, needs) = match known.side {
-            Scope::Sandbox => (self.task.is_none() || self.job.is_none(), "a task and a job"),
-            Scope::Pm | Scope::Both => (self.user.is_none(), "a user"),
+            Scope::Sandbox => (self.task.is_none() || self.job.is_none(), "a task and a job: `--task ID --job ID`"),
+            Scope::Pm | Scope::Both => (self.user.is_none(), "a user: `--user NAME`"),
         };
         if missing {
             return wrong(format!("a token of role `{}` needs {needs}", shown(role)));

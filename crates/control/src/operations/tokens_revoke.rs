@@ -34,6 +34,11 @@ impl Operation for TokensRevoke {
     type Outcome = Outcome;
 
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
+        // Where that cannot be seen it is revoked all the same.
+        if matches!(is_in_use(clerk, &request.id).await, Ok(false)) {
+            clerk.nothing_changed(actor, "tokens_revoke", &shown(&request.id)).await?;
+            return Err(no_such(&request.id));
+        }
         let recorded = clerk.record(actor, "tokens_revoke", &shown(&request.id)).await;
         // Whether it can be recorded or not: what takes away does not wait.
         let revoked = clerk.state()?.revoke_token(&request.id, clerk.parts.clock.now()).await?;
@@ -46,6 +51,11 @@ impl Operation for TokensRevoke {
         clerk.nothing_changed(actor, "tokens_revoke", &shown(&request.id)).await?;
         Err(no_such(&request.id))
     }
+}
+
+/// Whether there is something to take back, or to change: what is not there is not recorded as changed.
+pub(super) async fn is_in_use(clerk: &Clerk, id: &str) -> Result<bool, ControlError> {
+    Ok(clerk.state()?.token_of(id).await?.is_some_and(|token| token.revoked_at.is_none()))
 }
 
 /// Calls of the token that wait for an answer, or for being made, wait for nothing any more. They would be denied anyway,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_core::name::shown;
 
 use super::tokens_issue::{ShownOnce, new_token};
-use super::tokens_revoke::{Request, no_such};
+use super::tokens_revoke::{Request, is_in_use, no_such};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -28,10 +28,14 @@ impl Operation for TokensRotate {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         // The id stays, so that records of the same token belong together: only the secret is new.
         let fresh = new_token(clerk)?.with_id(&request.id);
-        clerk.record(actor, "tokens_rotate", &shown(&request.id)).await?;
+        if !is_in_use(clerk, &request.id).await? {
+            clerk.nothing_changed(actor, "tokens_rotate", &shown(&request.id)).await?;
+            return Err(no_such(&request.id));
+        }
         if let Some(token) = clerk.state()?.token_of(&request.id).await? {
             actor.must_cover(&token.claims)?;
         }
+        clerk.record(actor, "tokens_rotate", &shown(&request.id)).await?;
         let line = actor.acting_token().map(|token| token.line()).unwrap_or_default();
         let rotated = clerk.state()?.rotate_token(&request.id, fresh.digest, &line).await?;
         clerk.caught_up().await;

@@ -81,7 +81,10 @@ impl Operation for ToolsSet {
                 Ok((!kept.says_nothing()).then_some(content))
             })
             .await?;
-        done.findings.extend(unknown_tool(&before, &tool, "counts"));
+        // The whole policy may have said so already.
+        if !done.findings.iter().any(|finding| finding.code == "unknown_tool") {
+            done.findings.extend(unknown_tool(&before, &tool, "counts"));
+        }
         let own = label(&spot);
         let mut still_off_by: Vec<String> =
             if request.enabled == Some(true) { offs(&before, &tool) } else { Vec::new() };

@@ -7,6 +7,7 @@ use toolwarden_advice::widens;
 use toolwarden_core::name::shown;
 use toolwarden_sources::{Locations, trust};
 
+use crate::clerk::blocking;
 use crate::place::{Opened, Place};
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Remark, Role};
 
@@ -70,7 +71,11 @@ impl Operation for TrustAdd {
         let before = before(clerk, &inside).await;
         let locations = request.place.locations(&clerk.parts.locations, actor);
         let (words, now) = (request.words("trust"), clerk.parts.clock.now());
-        let change = move || Ok(trust::trust(&locations, &request.directory, now)?);
+        // What cannot be trusted is not put on record as trusted.
+        let (places, directory) = (locations.clone(), request.directory.clone());
+        let tried = blocking(move || Ok(trust::read(&places, &directory)?)).await;
+        let ready = clerk.tried(actor, "trust_add", &words, tried).await?;
+        let change = move || Ok(trust::keep(&locations, ready, now)?);
         let (trusted, not_in_force) = clerk.change(actor, "trust_add", &words, change).await?;
         let after = clerk.opened_at(inside).await.ok();
         let (widens, lost) = match (&before, &after) {

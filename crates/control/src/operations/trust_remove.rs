@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use toolwarden_sources::trust;
 
 use super::trust_add::Request;
+use crate::clerk::blocking;
 use crate::{Actor, Clerk, ControlError, Kind, Needs, Operation, Role};
 
 /// The operation.
@@ -28,6 +29,11 @@ impl Operation for TrustRemove {
     async fn run(clerk: &Clerk, actor: &Actor, request: Request) -> Result<Outcome, ControlError> {
         let locations = request.place.locations(&clerk.parts.locations, actor);
         let words = request.words("forget trust in");
+        let (places, directory) = (locations.clone(), request.directory.clone());
+        if !blocking(move || Ok(trust::is_trusted(&places, &directory)?)).await? {
+            clerk.nothing_changed(actor, "trust_remove", &words).await?;
+            return Ok(Outcome { was_trusted: false, not_in_force: None });
+        }
         let change = move || Ok(trust::untrust(&locations, &request.directory)?);
         let (was_trusted, not_in_force) = clerk.change(actor, "trust_remove", &words, change).await?;
         if !was_trusted {

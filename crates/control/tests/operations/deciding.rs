@@ -359,7 +359,6 @@ async fn mode_8_a_session_is_put_in_another_mode_by_whose_it_is_and_that_is_reco
         [
             "session two: mode none instead of none",
             "nothing changed: session two: mode unknown instead of none",
-            "session two: mode unknown instead of none",
             "session two: mode review instead of none",
         ]
     );

@@ -52,6 +52,7 @@ impl Servers for OneServer {
             reached_by: "command".to_owned(),
             source: "test".to_owned(),
             owner: None,
+            tools_refused: None,
             gateway: None,
         }]
     }
@@ -76,6 +77,10 @@ impl Servers for OneServer {
             ..SessionView::default()
         };
         vec![of("two", "bob"), of("one", "ada")]
+    }
+
+    fn may_switch(&self, id: &str, mode: Option<&str>) -> Result<(), Stays> {
+        self.switch_session(id, mode).map(drop)
     }
 
     fn switch_session(&self, id: &str, mode: Option<&str>) -> Result<SessionView, Stays> {
@@ -306,10 +311,7 @@ async fn what_was_so_already_is_recorded_as_no_change() {
     assert!(office.run::<AllowlistAdd>(entry("gw:read")).await.is_ok_and(|added| added.outcome == "already_there"));
     let (add, remove) = ("add entry `gw:read`, allowlist of ada", "remove entry `gw:read`, allowlist of ada");
     let unchanged = |words: &str| format!("nothing changed: {words}");
-    assert_eq!(
-        office.details().await,
-        [unchanged(add), add.to_owned(), add.to_owned(), unchanged(remove), remove.to_owned()]
-    );
+    assert_eq!(office.details().await, [unchanged(add), add.to_owned(), unchanged(remove)]);
 }
 
 #[tokio::test]
@@ -337,7 +339,7 @@ async fn a_change_that_fails_is_recorded_as_failed() {
     let request = trust_add::Request { directory: "nowhere".into(), ..trust_add::Request::default() };
     assert!(office.run::<TrustAdd>(request).await.is_err_and(|error| error.code() == "bad_input"));
     let details = office.details().await;
-    assert!(matches!(details.as_slice(), [failed, asked] if failed == &format!("failed: {asked}")), "{details:?}");
+    assert!(matches!(details.as_slice(), [failed] if failed.starts_with("failed: trust ")), "{details:?}");
     assert!(office.run::<TrustList>(Nothing {}).await.is_ok_and(|list| list.directories.is_empty()));
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use toolwarden_mcp::Wire;
-use toolwarden_mcp::upstream::child::Child;
+use toolwarden_mcp::upstream::child::{Child, Ending};
 use toolwarden_mcp::upstream::event_pipe::{EventPipe, Said};
 
 use crate::failure::Failure;
@@ -50,6 +50,14 @@ impl Pipe {
         match self {
             Self::Child(child) => child.exit().borrow().is_some(),
             Self::Events(pipe) => pipe.exit().borrow().is_some(),
+        }
+    }
+
+    /// How a child ended, where it did.
+    pub(super) async fn ending(&self) -> Option<Ending> {
+        match self {
+            Self::Child(child) => child.ending().await,
+            Self::Events(_) => None,
         }
     }
 

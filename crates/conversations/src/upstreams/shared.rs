@@ -8,13 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
-use toolwarden_core::{Weakness, weak};
+use toolwarden_core::{Weakness, name, weak};
 use toolwarden_mcp::Era;
+use toolwarden_mcp::upstream::child::Ending;
 use toolwarden_sources::Share;
 
 use super::{OLDER, StdioLink, Upstream};
 use crate::ask::{SAYS_NOTHING, check_modern};
 use crate::failure::Failure;
+
+/// As much of a line of a server as is told of it.
+const LONGEST_LINE: usize = 200;
 
 /// Where a child is, or will be. Nothing is kept of an opening that failed.
 type Place = Arc<OnceCell<Arc<StdioLink>>>;
@@ -111,9 +115,15 @@ impl Upstream {
             // It works, and does not want to be greeted like this.
             Err(Failure::Answered { .. }) => link.end().await,
             Err(Failure::Died) => {
-                let why = "it ended while it was being started; what it said is in the log";
-                let failure = Failure::Unreachable(why.to_owned());
-                self.fails(&failure);
+                let ending = link.ending().await;
+                let how = ending.as_ref().map(|ending| format!(" ({})", ending.exit)).unwrap_or_default();
+                let why = format!("it ended while it was being started{how}; what it said is in the log");
+                let failure = Failure::Unreachable(why);
+                // Clients need not know where things are here, nor read what it said.
+                match ending {
+                    Some(ending) => self.fails_because(&failure, &told(&ending)),
+                    None => self.fails(&failure),
+                }
                 return Err(failure);
             }
             Err(failure) => {
@@ -144,4 +154,20 @@ impl Upstream {
             link.end().await;
         }
     }
+}
+
+/// How a server ended that was to be started, for whoever looks after it.
+fn told(ending: &Ending) -> String {
+    let place = match &ending.directory {
+        Some(path) => name::shown(&path.to_string_lossy()).into_owned(),
+        None => "the directory this gateway was started in".to_owned(),
+    };
+    let last = match &ending.last_line {
+        Some(line) => {
+            let end = line.floor_char_boundary(LONGEST_LINE);
+            format!("; its last line on stderr: {}", line.get(..end).unwrap_or_default())
+        }
+        None => "; it wrote nothing to stderr".to_owned(),
+    };
+    format!("it was started in {place}{last}")
 }

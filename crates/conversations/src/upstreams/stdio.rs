@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use toolwarden_core::json::{Document, Limits, Part};
 use toolwarden_core::{Caller, Outbound, Weakness, name, weak};
 use toolwarden_mcp::ladder::META_LOG_LEVEL;
+use toolwarden_mcp::upstream::child::Ending as Ended;
 use toolwarden_mcp::upstream::event_pipe::Said;
 use toolwarden_mcp::{Edit, Era, HopMember, Id, Version, Wire};
 use toolwarden_policy::housekeeping;
@@ -392,6 +393,11 @@ impl StdioLink {
         let Ok(outbound) = housekeeping(self.server.clone(), "notifications/cancelled", params) else { return };
         let link = self.clone();
         tokio::spawn(async move { link.notify(&outbound, &[]).await });
+    }
+
+    /// How the child ended, where it did.
+    pub(super) async fn ending(&self) -> Option<Ended> {
+        self.pipe.ending().await
     }
 
     /// Reads the child until it ends.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -96,6 +96,18 @@ pub struct Child {
     exit: watch::Receiver<Option<Exit>>,
     group: Arc<Group>,
     grace: Duration,
+    directory: Option<PathBuf>,
+    last: log::LastLine,
+}
+
+/// How a child ended that was to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    pub exit: Exit,
+    /// Where it was started; none = where this process was.
+    pub directory: Option<PathBuf>,
+    /// The last line it wrote to its error output, as it is shown in the log.
+    pub last_line: Option<String>,
 }
 
 impl Child {
@@ -114,8 +126,11 @@ impl Child {
         let (closing, is_closing) = watch::channel(false);
         let (ended, exit) = watch::channel(None);
         let group = Arc::new(Group::of(&process));
-        tasks::start(process, spec, tasks::Ends { queued, lines, is_closing, ended, group: group.clone() });
-        let child = Self { server: spec.server.clone(), messages, closing, exit, group, grace: spec.limits.grace };
+        let last = log::LastLine::default();
+        let (ours, words) = (group.clone(), last.clone());
+        tasks::start(process, spec, tasks::Ends { queued, lines, is_closing, ended, group: ours, last: words });
+        let (server, grace, directory) = (spec.server.clone(), spec.limits.grace, spec.directory.clone());
+        let child = Self { server, messages, closing, exit, group, grace, directory, last };
         Ok((child, received))
     }
 
@@ -161,6 +176,13 @@ impl Child {
         self.group.kill();
         // A killed process ends unless the system holds it; a caller must not wait for that.
         self.exit_within(self.grace).await.unwrap_or(Exit { cause: ExitCause::Unknown })
+    }
+
+    /// How it ended, where it does so within a moment.
+    pub async fn ending(&self) -> Option<Ending> {
+        let exit = self.exit_within(self.grace).await?;
+        let last_line = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(Ending { exit, directory: self.directory.clone(), last_line })
     }
 
     async fn exit_within(&self, within: Duration) -> Option<Exit> {

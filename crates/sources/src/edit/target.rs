@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use toolwarden_core::{Layer, Sourced};
 use toolwarden_policy::input::PermissionsInput;
 
-use super::{EditError, entries_of, splice, stored_place};
+use super::{EditError, Write, entries_of, splice, stored_place};
 use crate::entries::List;
 use crate::files::{self, FileError};
 use crate::locations::Locations;
@@ -152,17 +152,17 @@ impl UserFile {
         Ok(file)
     }
 
-    pub(super) fn append(&self, list: List, entry: &str) -> Result<(), EditError> {
+    pub(super) fn append(&self, list: List, entry: &str, write: Write) -> Result<(), EditError> {
         let text = self.text.as_deref().unwrap_or_default();
         let text = splice::append(text, list.key(), entry).ok_or_else(|| self.unsafe_edit())?;
-        self.write(&text)
+        self.write(&text, write)
     }
 
-    pub(super) fn remove(&mut self, list: List, entry: &str) -> Result<(), EditError> {
+    pub(super) fn remove(&mut self, list: List, entry: &str, write: Write) -> Result<(), EditError> {
         let text = self.text.as_deref().unwrap_or_default();
         let text =
             splice::remove(text, list.key(), |found| list.same(found, entry)).ok_or_else(|| self.unsafe_edit())?;
-        self.write(&text)?;
+        self.write(&text, write)?;
         self.entries.retain(|found| !list.same(found, entry));
         Ok(())
     }
@@ -171,12 +171,15 @@ impl UserFile {
         EditError::Unsafe { path: self.label.clone() }
     }
 
-    fn write(&self, text: &str) -> Result<(), EditError> {
+    fn write(&self, text: &str, write: Write) -> Result<(), EditError> {
         let failed = |error| EditError::File { path: self.label.clone(), error };
         // Other programs edit this file too, and know nothing of our lock.
         let now = files::read(&self.path, LARGEST_FILE).map_err(failed)?;
         if now.as_deref() != self.text.as_deref().map(str::as_bytes) {
             return Err(EditError::ChangedMeanwhile { path: self.label.clone() });
+        }
+        if write == Write::No {
+            return Ok(());
         }
         let mode = fs::metadata(&self.path).map_err(|error| failed(FileError::Read(error)))?.mode();
         files::replace(&self.path, text.as_bytes(), mode & 0o7777).map_err(failed)

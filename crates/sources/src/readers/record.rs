@@ -6,6 +6,7 @@ use toolwarden_core::{Layer, name};
 use toolwarden_policy::input::{AdminInput, Declared, ModeInput, RoleInput, Scope};
 
 use super::config;
+use super::known::Section;
 use super::server::ServerDefinition;
 use crate::records::{StoredTool, label, server_name};
 use crate::report::{Reading, Report};
@@ -96,6 +97,17 @@ pub(crate) fn switch(spot: &Spot, content: &serde_json::Value) -> Reading<bool> 
     for (key, value) in report.table(&spot.name, &Node::from_json(content)) {
         match key.text.as_str() {
             "enabled" => enabled = report.boolean("enabled", value) == Some(true),
+            // A client's whole file.
+            "mcpServers" | "servers" => {
+                let message = format!("`{}` holds several servers, and one is asked for here", key.text);
+                report.error(key.place, "unknown_key", message);
+                report.help(
+                    "give what stands there under the server's name, such as {\"command\": \"npx\", \"args\": []}",
+                );
+            }
+            unknown if !Section::Server.names().contains(&unknown) => {
+                report.unknown_key(key, &Section::Server.names());
+            }
             _ => {
                 report.error(key.place, "no_launch", "the server has neither a command nor a URL");
                 report.help("give one of them");

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use toolwarden_sources::List;
-use toolwarden_sources::edit::{Added, EditError, add_entry};
+use toolwarden_sources::edit::{Added, EditError, Write, add_entry};
 use toolwarden_sources::records::StoredUser;
 
 use crate::home::{Home, Outcome};
@@ -150,7 +150,8 @@ fn allow_4_many_writers_lose_nothing() -> Outcome {
                 scope.spawn(move || {
                     (0..10).all(|number| {
                         let entry = format!("w{writer}:t{number}");
-                        add_entry(locations, ("me", &mut StoredUser::default()), List::Mcp, &entry).is_ok()
+                        let whose = ("me", &mut StoredUser::default());
+                        add_entry(locations, whose, (List::Mcp, &entry), Write::Yes).is_ok()
                     })
                 })
             })

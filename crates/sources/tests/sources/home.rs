@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolwarden_core::records::Place as Spot;
 use toolwarden_core::{Record, Records};
-use toolwarden_sources::edit::{Added, EditError, Removed, add_entry, remove_entry};
+use toolwarden_sources::edit::{Added, EditError, Removed, Write, add_entry, remove_entry};
 use toolwarden_sources::records::{StoredUser, lists_of};
 use toolwarden_sources::{Finding, List, Loaded, Locations, Refusal, WorkspaceTrust, load};
 
@@ -93,11 +93,11 @@ impl Home {
     }
 
     pub(crate) fn add(&self, user: &str, list: List, text: &str) -> Result<Added, EditError> {
-        self.with_user(user, |lists| add_entry(&self.locations, (user, lists), list, text))
+        self.with_user(user, |lists| add_entry(&self.locations, (user, lists), (list, text), Write::Yes))
     }
 
     pub(crate) fn remove(&self, user: &str, list: List, text: &str) -> Result<Removed, EditError> {
-        self.with_user(user, |lists| remove_entry(&self.locations, (user, lists), list, text))
+        self.with_user(user, |lists| remove_entry(&self.locations, (user, lists), (list, text), Write::Yes))
     }
 
     /// Trusts the workspace as it is.

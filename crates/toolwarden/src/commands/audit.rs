@@ -3,6 +3,7 @@
 mod rows;
 mod stats;
 mod tail;
+mod unknown;
 mod verify;
 
 use anyhow::Result;
@@ -37,6 +38,11 @@ pub fn run(places: &Places, command: &AuditCommand) -> Result<Exit> {
 
 fn query(desk: &Desk, arguments: &RowArguments, limit: u32, json: bool) -> Result<Exit> {
     let found = fetch(desk, &selection(arguments), limit)?;
+    if found.is_empty()
+        && let Some(unknown) = unknown::hint(desk, arguments)
+    {
+        output::remark(&unknown);
+    }
     if json {
         output::json(&found)?;
     } else if found.is_empty() {

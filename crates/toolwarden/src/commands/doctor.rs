@@ -10,8 +10,10 @@ mod upstreams;
 
 use anyhow::Result;
 use serde::Serialize;
+use toolwarden_sources::Locations;
 
 use crate::clerk::Desk;
+use crate::data_directory::{self, Fault};
 use crate::environment;
 use crate::output::{self, Colour, Exit, coloured};
 use toolwarden_cli::{DoctorArguments, Places, PolicyArguments};
@@ -63,20 +65,10 @@ struct Examination {
 
 pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
     let locations = environment::locations(places, arguments.workspace.as_deref())?;
-    let policy_arguments = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
-    let desk = Desk::open(places, arguments.workspace.as_deref())?;
-    // Why there are none, where there should be some, is the store's own check.
-    let known = desk.records_and_own().unwrap_or_default();
-    let (mut checks, loaded) = policy::check(&locations, &policy_arguments, &known);
-    checks.extend(files::check(&locations));
-    checks.extend(record::check(&locations));
-    checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, &locations, &desk)));
-    checks.extend(upstreams::running(&desk));
-    checks.extend(loaded.iter().filter_map(classifier::check));
-    checks.extend(machine::policy_in_force(&desk, &locations));
-    checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded, &locations)));
-    checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));
-    checks.push(machine::disk(&locations));
+    let checks = match data_directory::fault(&locations) {
+        Some(fault) => without_data(&locations, fault),
+        None => examine(places, arguments, &locations)?,
+    };
     let ok = checks.iter().all(|check| check.status != State::Problem);
     let examination = Examination { ok, checks, boundary: BOUNDARY };
     if arguments.format.json {
@@ -85,6 +77,36 @@ pub fn run(places: &Places, arguments: &DoctorArguments) -> Result<Exit> {
         output::text(&text(&examination))?;
     }
     Ok(if ok { Exit::Done } else { Exit::Failed })
+}
+
+/// What can be looked at without the data directory.
+fn without_data(locations: &Locations, fault: Fault) -> Vec<Check> {
+    let rest =
+        "policy, store, key, journal, servers and the running server were not checked: all need the data directory";
+    let checks = [
+        Check::problem("data directory", fault.what, fault.next),
+        files::config_directory(locations),
+        Check::warning("the rest", rest, "repair the data directory first, then run doctor again"),
+    ];
+    checks.into_iter().collect()
+}
+
+fn examine(places: &Places, arguments: &DoctorArguments, locations: &Locations) -> Result<Vec<Check>> {
+    let policy_arguments = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
+    let desk = Desk::open(places, arguments.workspace.as_deref())?;
+    // Why there are none, where there should be some, is the store's own check.
+    let known = desk.records_and_own().unwrap_or_default();
+    let (mut checks, loaded) = policy::check(locations, &policy_arguments, &known);
+    checks.extend(files::check(locations));
+    checks.extend(record::check(locations));
+    checks.extend(loaded.iter().flat_map(|loaded| upstreams::check(loaded, locations, &desk)));
+    checks.extend(upstreams::running(&desk));
+    checks.extend(loaded.iter().filter_map(classifier::check));
+    checks.extend(machine::policy_in_force(&desk, locations));
+    checks.extend(loaded.as_ref().map(|loaded| held::check(&desk, loaded, locations)));
+    checks.push(machine::port(&desk, loaded.as_ref(), arguments.listen));
+    checks.push(machine::disk(locations));
+    Ok(checks)
 }
 
 fn text(examination: &Examination) -> String {

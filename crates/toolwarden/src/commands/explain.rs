@@ -1,6 +1,7 @@
 //! `explain`: what would happen to a call, and why.
 
 mod answered;
+mod remedies;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +14,7 @@ use toolwarden_control::most_alike;
 use toolwarden_control::operations::{Nothing, TokensList};
 use toolwarden_core::json::{Document, Limits};
 use toolwarden_core::name::shown;
-use toolwarden_core::{Call, CallKind, Caller, CallerKind, Door, Operation, Reason, Standing};
+use toolwarden_core::{Call, CallKind, Caller, Door, Operation, Reason, Standing};
 use toolwarden_pins as pins;
 use toolwarden_policy::{Definition, Explanation, Query, RuleRef, Transport, Verdict, decide, nearest_miss};
 use toolwarden_sources::{Locations, lookup};
@@ -46,14 +47,14 @@ pub fn run(places: &Places, arguments: &ExplainArguments) -> Result<Exit> {
     if arguments.format.json {
         output::json(&answer)?;
     } else {
-        output::text(&answer.text(&query, explanation))?;
+        output::text(&answer.text(&house.locations, &query, explanation))?;
     }
     Ok(explanation.decision.into())
 }
 
 /// Nothing was decided in a directory that is not there: whoever names one means another.
 fn check_places(places: &Places) -> Result<()> {
-    match places.data_dir.as_ref().filter(|path| !path.is_dir()) {
+    match places.data_dir.as_ref().filter(|path| matches!(path.try_exists(), Ok(false))) {
         Some(missing) => Err(BadInput(format!("--data-dir {}: no such directory", missing.display())).into()),
         None => Ok(()),
     }
@@ -148,9 +149,25 @@ fn query(house: &House, caller: Arc<Caller>, arguments: &ExplainArguments) -> Re
         None => transport.query_by_flat_name(&house.policy, caller, ("", target), document, time),
     };
     if query.call.server.is_empty() && query.several.is_empty() {
-        return Err(BadInput(format!("`{}` names no server: write SERVER:TOOL", shown(target))).into());
+        return Err(BadInput(without_server(house, target)).into());
     }
     Ok(if arguments.args.is_none() { query.without_arguments() } else { query })
+}
+
+/// Behind the common door a tool is called `SERVER__TOOL`.
+fn without_server(house: &House, target: &str) -> String {
+    let servers = house.loaded.input.servers.iter();
+    let mut meant =
+        servers.filter_map(|server| Some((&server.name, target.strip_prefix(&server.name)?.strip_prefix("__")?)));
+    match meant.next() {
+        Some((server, tool)) => format!(
+            "`{}` is what clients of the common door call it: write `{}:{}`",
+            shown(target),
+            shown(server),
+            shown(tool)
+        ),
+        None => format!("`{}` names no server: write SERVER:TOOL", shown(target)),
+    }
 }
 
 fn parse_arguments(text: &str) -> Result<Document> {
@@ -290,7 +307,7 @@ impl Answer {
     }
 
     /// The answer as people read it.
-    fn text(&self, query: &Query, explanation: &Explanation) -> String {
+    fn text(&self, locations: &Locations, query: &Query, explanation: &Explanation) -> String {
         let mut text = format!("{}  {}\n", coloured(self.decision, Colour::of(explanation.decision)), subject(query));
         let mut line = |label: &str, value: &str| {
             // Writing to a string cannot fail.
@@ -316,17 +333,14 @@ impl Answer {
         if !self.payers.is_empty() {
             line("who pays", &self.payers.join(", "));
         }
-        let shell = if matches!(query.call.kind, CallKind::Shell { .. }) { "--shell " } else { "" };
-        // Entries of an agent or another person go to their own list.
-        let other = query.caller.user.as_deref().filter(|_| query.caller.kind != CallerKind::LocalPerson);
-        let user = other.map(|user| format!("--user {} ", quoted(user))).unwrap_or_default();
         for candidate in &self.candidates {
-            line("to allow", &format!("toolwarden allow {shell}{user}{}", quoted(candidate)));
+            line("to allow", &remedies::to_allow(locations, query, candidate));
         }
         if self.candidates.is_empty() && explanation.reason == Reason::NotInAllowlist {
             line("help", "a person decides: no entry of your own would let this through");
         } else if self.candidates.is_empty() && !self.remedy.is_empty() {
-            line("help", self.remedy);
+            let command = remedies::command(query, explanation.reason);
+            line("help", command.as_deref().unwrap_or(self.remedy));
         }
         if let Some(until) = &self.valid_until {
             line("until", until);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 use toolwarden_control::operations::{ModesDelete, ModesSet, modes_delete, modes_set, modes_suggest};
+use toolwarden_control::or_nearest;
 use toolwarden_core::name::shown;
 use toolwarden_core::{Layer, Sourced, ToolIdentity};
 use toolwarden_policy::input::ModeInput;
@@ -134,7 +135,8 @@ pub(super) fn known(house: &House, slug: &str) -> Result<(), String> {
         return Ok(());
     }
     let slugs: Vec<&str> = modes.sorted().iter().map(|mode| mode.slug.as_str()).collect();
-    Err(format!("there is no mode `{}`; known are {}", shown(slug), slugs.join(", ")))
+    let all = format!("known are {}", slugs.join(", "));
+    Err(format!("there is no mode `{}`; {}", shown(slug), or_nearest(slug, slugs, &all)))
 }
 
 #[derive(Serialize)]

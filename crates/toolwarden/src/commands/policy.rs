@@ -13,7 +13,7 @@ use toolwarden_core::name::shown;
 
 use crate::changed;
 use crate::clerk::{Desk, warn_of_server};
-use crate::output::{self, Colour, Exit, coloured};
+use crate::output::{self, BadInput, Colour, Exit, coloured};
 use crate::table::{self, Cell, Last};
 use toolwarden_cli::{Places, PolicyCommand};
 
@@ -49,10 +49,15 @@ pub fn run(places: &Places, command: &PolicyCommand) -> Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        PolicyCommand::Rollback { version, change, format, .. } => {
+        PolicyCommand::Rollback { version, last, change, format } => {
             let mut terms = changed::terms(change);
             let version = match version {
                 Some(version) => *version,
+                None if !last => {
+                    let message = "say which version to go back to, as `toolwarden policy history` shows it, or --last to \
+                                   take back the last change";
+                    return Err(BadInput(message.to_owned()).into());
+                }
                 None => {
                     let last = desk.ask::<PolicyHistory>(policy_history::Request { limit: Some(1), before: None })?;
                     let last = last.versions.first().map_or(0, |last| last.version);

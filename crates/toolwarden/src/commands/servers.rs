@@ -27,6 +27,8 @@ struct Shown<'a> {
     source: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools_refused: Option<&'a str>,
     tools: &'a [ToolView],
 }
 
@@ -68,6 +70,7 @@ pub fn run(places: &Places, command: &ServersCommand) -> Result<Exit> {
                     reached_by: &server.reached_by,
                     source: &server.source,
                     owner: server.owner.as_deref(),
+                    tools_refused: server.tools_refused.as_deref(),
                     tools: &found.tools,
                 })?;
             } else {
@@ -141,6 +144,7 @@ fn list(servers: &[ServerView]) -> String {
     let has_details = servers.iter().any(|server| server.detail.is_some());
     let row = |server: &ServerView| {
         let tools = match server.tools {
+            _ if server.tools_refused.is_some() => "refused".to_owned(),
             0 => "no tools listed yet".to_owned(),
             1 => "1 tool".to_owned(),
             more => format!("{more} tools"),
@@ -174,11 +178,15 @@ fn show(server: &ServerView, tools: &[ToolView]) -> String {
         text.push_str(&format!(", {}", shown(detail)));
     }
     text.push_str(&format!("\nconfigured in {}, reached by {}\n", shown(&server.source), server.reached_by));
-    if tools.is_empty() {
+    if tools.is_empty() && server.tools_refused.is_none() {
         let why = match server.status.as_str() {
-            "not running" => "start `toolwarden serve` and connect a client",
-            "disabled" => "it is off",
-            _ => "it is asked when the first client wants them",
+            "not running" => "start `toolwarden serve` and connect a client".to_owned(),
+            "disabled" => "it is off".to_owned(),
+            "error" => format!(
+                "it could not be used; `toolwarden servers reload {}` tries again once that is repaired",
+                shown(&server.name)
+            ),
+            _ => "it is asked when the first client wants them".to_owned(),
         };
         text.push_str(&format!("no tools listed yet: {why}\n"));
     }

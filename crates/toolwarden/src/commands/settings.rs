@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::Value;
 use toolwarden_control::operations::settings_get::Row;
 use toolwarden_control::operations::{SettingsGet, SettingsSet, settings_get, settings_set};
+use toolwarden_control::or_nearest;
 use toolwarden_core::name::shown;
 
 use crate::changed;
@@ -24,7 +25,7 @@ pub fn run(places: &Places, command: &SettingsCommand) -> Result<Exit> {
 }
 
 fn get(desk: &Desk, key: Option<&str>, user: Option<String>, format: Format) -> Result<Exit> {
-    let request = settings_get::Request { key: key.map(str::to_owned), user };
+    let request = settings_get::Request { key: key.map(str::to_owned), user: user.clone() };
     let rows = desk.ask::<SettingsGet>(request)?.settings;
     let Some(key) = key else {
         if format.json {
@@ -35,7 +36,7 @@ fn get(desk: &Desk, key: Option<&str>, user: Option<String>, format: Format) -> 
         return Ok(Exit::Done);
     };
     let Some(row) = rows.first() else {
-        return Err(BadInput(format!("`{}` is not set; `toolwarden settings get` lists what is", shown(key))).into());
+        return Err(not_set(desk, key, user).into());
     };
     if format.json {
         output::json(row)?
@@ -68,10 +69,22 @@ fn set(
         None => format!("`{}` is no longer set", shown(key)),
     };
     let takes_back = value.is_none();
-    let request = settings_set::Request { key: key.to_owned(), value, user, terms: changed::terms(change) };
+    let request =
+        settings_set::Request { key: key.to_owned(), value, user: user.clone(), terms: changed::terms(change) };
     let done = desk.ask::<SettingsSet>(request)?;
-    let exit = changed::say(&done, &said, format.json.then_some(&done))?;
     // As for every name that is not found.
-    let is_missing = takes_back && !done.changed && !done.dry_run && exit == Exit::Done;
-    Ok(if is_missing { Exit::BadInput } else { exit })
+    if takes_back && !done.changed {
+        return Err(not_set(desk, key, user).into());
+    }
+    changed::say(&done, &said, format.json.then_some(&done))
+}
+
+/// Nothing is set under this name; the nearest name under which something is.
+fn not_set(desk: &Desk, key: &str, user: Option<String>) -> BadInput {
+    // Only for the hint: where it cannot be had, none is given.
+    let rows = desk.ask::<SettingsGet>(settings_get::Request { key: None, user }).map(|found| found.settings);
+    let rows = rows.unwrap_or_default();
+    let others = rows.iter().map(|row| row.key.as_str()).filter(|other| *other != key);
+    let help = or_nearest(key, others, "`toolwarden settings get` lists what is");
+    BadInput(format!("`{}` is not set; {help}", shown(key)))
 }

@@ -1,8 +1,10 @@
 //! `toolwarden stdio`: the MCP door on stdin and stdout, for clients that start a process.
 
 use anyhow::Result;
+use toolwarden_control::or_nearest;
 use toolwarden_core::Records;
-use toolwarden_doors::stdio::{self, Client};
+use toolwarden_core::name::shown;
+use toolwarden_doors::stdio::{self, Client, StdioError};
 use toolwarden_gateway::{Credential, Scope};
 
 use crate::output::{BadInput, Exit};
@@ -12,6 +14,17 @@ use toolwarden_cli::{Places, PolicyArguments, StdioArguments};
 
 /// Where a client that starts this process puts its token: never into a message (GATE-1).
 const TOKEN: &str = "TOOLWARDEN_TOKEN";
+
+/// Why nobody was served. A credential comes from the environment, where whoever reads the message may not look for it.
+fn refused(error: &StdioError, credential: &Credential) -> BadInput {
+    match (error, credential) {
+        (StdioError::Unauthorized(_), Credential::Token(_)) => BadInput(format!(
+            "{error}: it is in {TOKEN}; put a token there as `toolwarden tokens issue` gives it, or unset the variable to be \
+             the person who starts this"
+        )),
+        _ => BadInput(error.to_string()),
+    }
+}
 
 pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
     let policy = PolicyArguments { workspace: arguments.workspace.clone(), catalog: Vec::new() };
@@ -26,7 +39,13 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         Some(name) if house.loaded.definitions.iter().any(|one| one.input.name == *name) => {
             Scope::One(name.as_str().into())
         }
-        Some(name) => return Err(BadInput(format!("--server {name}: no server of that name is configured")).into()),
+        Some(name) => {
+            let servers = house.loaded.definitions.iter().map(|one| one.input.name.as_str());
+            let help = or_nearest(name, servers, "see `toolwarden servers list`");
+            return Err(
+                BadInput(format!("--server {}: no server of that name is configured; {help}", shown(name))).into()
+            );
+        }
     };
     let mode = arguments.mode.clone();
     // Without a token it is whoever started the process.
@@ -71,7 +90,7 @@ pub fn run(places: &Places, arguments: &StdioArguments) -> Result<Exit> {
         let _ = stop.send(true);
         let _ = watching.await;
         running.stop(()).await?;
-        served.map_err(|error| BadInput(error.to_string()))?;
+        served.map_err(|error| refused(&error, &credential))?;
         Ok(Exit::Done)
     });
     // Whoever reads the input may wait for a line that never comes.

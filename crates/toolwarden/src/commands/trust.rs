@@ -62,11 +62,14 @@ fn add(desk: &Desk, directory: &Path, arguments: &TrustArguments) -> Result<Exit
 
 /// Says which of the files cannot be read as what they are: trusted, they still grant nothing.
 fn is_unusable(trusted: &Outcome) -> bool {
+    let told: Vec<String> = trusted.findings.iter().map(remark_text).collect();
     let mut is_unusable = false;
     for file in &trusted.files {
         let errors: Vec<_> =
             check_file(&Path::new(&trusted.directory).join(file)).into_iter().filter(Finding::is_error).collect();
-        errors.iter().for_each(|finding| output::remark(&finding_text(&finding.of_policy())));
+        // Most of them were told as they were found.
+        let texts = errors.iter().map(|finding| finding_text(&finding.of_policy()));
+        texts.filter(|text| !told.contains(text)).for_each(|text| output::remark(&text));
         if !errors.is_empty() {
             output::remark(&format!(
                 "{} has faults: what is wrong in it grants nothing until it is mended",

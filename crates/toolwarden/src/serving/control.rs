@@ -140,7 +140,7 @@ impl Running {
                     return terminal.gone.notify_one();
                 }
                 readiness.reloading();
-                if let Err(error) = taking.take_over(Came::ByFile).await {
+                if let Err(error) = taking.take_over(Came::OnSignal).await {
                     tell_refusal(&format!("{error:#}"));
                 }
                 readiness.ready();
@@ -234,6 +234,10 @@ impl Servers for GatewayServers {
             view.tools = gateway.listed_tools(&status.name).len();
             view.status = status.state.as_str().to_owned();
             view.detail = status.detail;
+            view.tools_refused = gateway.refused_tools(&status.name);
+            if let Some(why) = &view.tools_refused {
+                view.detail = Some(refused_words(view.detail.as_deref(), why));
+            }
             Some(view)
         };
         gateway.server_statuses().into_iter().filter_map(view).collect()
@@ -259,12 +263,14 @@ impl Servers for GatewayServers {
         open.into_iter().map(session_view).collect()
     }
 
+    fn may_switch(&self, id: &str, mode: Option<&str>) -> Result<(), Stays> {
+        let gateway = self.gateway.upgrade().ok_or(Stays::Gone)?;
+        gateway.may_switch_mode(id, mode).map_err(stays)
+    }
+
     fn switch_session(&self, id: &str, mode: Option<&str>) -> Result<SessionView, Stays> {
         let gateway = self.gateway.upgrade().ok_or(Stays::Gone)?;
-        gateway.switch_mode(id, mode).map(session_view).map_err(|why| match why {
-            NotSwitched::NoSession => Stays::Gone,
-            why => Stays::Refused(why.to_string()),
-        })
+        gateway.switch_mode(id, mode).map(session_view).map_err(stays)
     }
 
     fn refused_policy(&self) -> Option<RefusedPolicy> {
@@ -275,6 +281,19 @@ impl Servers for GatewayServers {
     fn waits_for_restart(&self) -> Vec<String> {
         let gateway = self.gateway.upgrade();
         gateway.map(|gateway| gateway.telemetry().reloads.for_restart()).unwrap_or_default()
+    }
+}
+
+/// What is said of a server whose tools a rule does not fit, after what is said of it besides.
+fn refused_words(detail: Option<&str>, why: &str) -> String {
+    let besides = detail.map(|detail| format!("{detail}; ")).unwrap_or_default();
+    format!("{besides}its tools are refused, because a rule does not fit them: {why}; see `toolwarden rules check`")
+}
+
+fn stays(why: NotSwitched) -> Stays {
+    match why {
+        NotSwitched::NoSession => Stays::Gone,
+        why => Stays::Refused(why.to_string()),
     }
 }
 

@@ -19,6 +19,8 @@ use crate::environment;
 
 /// The author of a change that nobody asked for, and where it comes from.
 const FILE: &str = "file";
+/// The record of trusted files: the clerk writes it, so that it is no file to a person.
+const TRUST: &str = "trust.json";
 /// Longer texts are kept by their digest alone.
 const LONGEST_TEXT: usize = 64 * 1024;
 /// As much of what changed as the history tells.
@@ -73,8 +75,13 @@ pub async fn store(
     }
     let unknown = || Author { user: FILE.to_owned(), door: FILE.to_owned(), time: environment::now() };
     let author = by.unwrap_or_else(unknown);
-    let names: Vec<String> = changed.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
-    let mut summary = format!("changed by file: {}", names.join(", "));
+    let (trust, others): (Vec<&PathBuf>, Vec<&PathBuf>) = changed.iter().partition(|path| path.ends_with(TRUST));
+    let names: Vec<String> = others.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
+    let mut said = Vec::new();
+    // Which ones, says the record of events.
+    said.extend((!trust.is_empty()).then(|| "other workspace files are trusted (`toolwarden trust`)".to_owned()));
+    said.extend((!names.is_empty()).then(|| format!("changed by file: {}", names.join(", "))));
+    let mut summary = said.join("; ");
     if !wider.is_empty() {
         summary.push_str(&format!("; newly allowed: {}", shown(&wider.join("; "))));
     }

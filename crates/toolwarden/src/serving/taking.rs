@@ -28,6 +28,8 @@ use crate::wire::{self, House};
 pub enum Came {
     /// A file is another: who changed it, nobody knows.
     ByFile,
+    /// Somebody told the process to read again, whatever changed.
+    OnSignal,
     /// A person asked the clerk, who has it on record; none = of another process.
     ByClerk(Option<Author>),
 }
@@ -160,6 +162,7 @@ impl<R: Reload> Taking<R> {
         // Held to the end: what was read first must not be put in force last.
         let mut in_force = self.in_force.lock().await;
         let before = looks(&in_force.files);
+        let (is_asked, former) = (came == Came::OnSignal, (in_force.version, in_force.contents.clone()));
         // Beside what the clerk was asked for, a file may have changed.
         let came = if before == in_force.looks && !in_force.another_waits { came } else { Came::ByFile };
         let (reload, store) = (self.reload.clone(), self.feed.known().records.clone());
@@ -174,7 +177,12 @@ impl<R: Reload> Taking<R> {
         match &taken {
             Ok(_) => {
                 reloads.accepted(environment::now());
-                tracing::info!("the policy was read again and is in force");
+                // Whoever changes something is followed in two ways, of which the second finds it done.
+                if !is_asked && former == (in_force.version, in_force.contents.clone()) {
+                    tracing::debug!("the policy was read again, and is as it was");
+                } else {
+                    tracing::info!("the policy was read again and is in force");
+                }
             }
             Err(error) => reloads.refuse(environment::now(), &format!("{error:#}")),
         }
@@ -199,7 +207,7 @@ impl<R: Reload> Taking<R> {
         let (servers, written) = (&house.loaded.input.servers, &house.loaded.definitions);
         let reading = Reading { policy: &house.policy, servers, written, definitions: &definitions };
         let wider = wider(gateway, reading)?;
-        let is_by_file = came == Came::ByFile;
+        let is_by_file = matches!(came, Came::ByFile | Came::OnSignal);
         if is_by_file && in_force.asks {
             agreed(gateway, &house, asks, wider.clone()).inspect_err(|_| in_force.another_waits = true)?;
         }
@@ -237,7 +245,7 @@ impl<R: Reload> Taking<R> {
         version: u64,
     ) -> Result<u64> {
         let by = match came {
-            Came::ByFile => None,
+            Came::ByFile | Came::OnSignal => None,
             Came::ByClerk(author) => author,
         };
         match file_versions::store(&self.state, (before, after), wider, by).await {

@@ -118,3 +118,18 @@ fn self_6_lint_knows_the_tools_that_a_gateway_has_seen() {
     assert_eq!((disabled.code, disabled.err.as_str()), (0, ""));
     assert!(house.run(&["tools", "disable", "notes:wirte_note"]).err.contains("no server is known to have"));
 }
+
+/// README's walk: what is shipped with a role is not what whoever adds to it wrote.
+#[test]
+fn gate_5_patterns_a_role_is_shipped_with_are_no_findings() {
+    let house = House::new();
+    let program = env!("CARGO_BIN_EXE_toolwarden");
+    let servers = format!("[servers.notes]\ncommand = \"{program}\"\nargs = [\"demo-server\"]\n");
+    house.write("home/.config/toolwarden/toolwarden.toml", &servers);
+    drop(Server::start(&house));
+    let set = ["roles", "set", "worker", "--allow", "notes:read_note", "--allow", "notes:raed_note"];
+    assert_eq!(house.run(&set).code, 0);
+    let said = house.run(&["lint"]).out;
+    assert_eq!(said.matches("matches no known tool").count(), 1, "{said}");
+    assert!(said.contains("`notes:raed_note` matches no known tool"), "{said}");
+}

@@ -123,6 +123,13 @@ impl Server {
         session.unwrap_or_default()
     }
 
+    /// What a legacy client is answered that gets no session.
+    pub fn session_refused(&self, path: &str) -> String {
+        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+        self.post(path, &body.to_string())
+    }
+
     /// Posts a message of that session; the whole answer.
     pub fn post_in(&self, path: &str, session: &str, body: &str) -> String {
         let request = format!(

@@ -67,6 +67,13 @@ fn review_3_arguments_beyond_the_screen_are_not_approved_before_they_were_shown(
     terminal.press("a");
     terminal.shows("approved by");
     assert!(call(&server, &text).contains("wrote plan"));
+    // On the list there is no question to leave.
+    terminal.press(ESCAPE);
+    crate::approving::pause(std::time::Duration::from_millis(500));
+    terminal.press("?");
+    terminal.shows("Esc back");
+    terminal.press(ESCAPE);
+    terminal.hides("Esc back");
     terminal.press("q");
     assert_eq!(terminal.code(), Some(0));
 }

@@ -5,8 +5,8 @@
 //! say why it does not start; later they may say what it was called with, and are for those who look closely.
 //! Values of its environment are in none of them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -60,17 +60,26 @@ fn log(writer: &Writer, line: &[u8], rate: &mut Rate) {
         tracing::info!(target: "toolwarden::server", server, "{unshown} lines were not shown");
     }
     match (shown, writer.has_answered.load(Ordering::Relaxed)) {
-        (true, false) => tracing::info!(target: "toolwarden::server", server, "{}", writer.readable(line)),
+        (true, false) => {
+            let text = writer.readable(line);
+            tracing::info!(target: "toolwarden::server", server, "{text}");
+            *writer.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        }
         (true, true) => tracing::debug!(target: "toolwarden::server", server, "{}", writer.readable(line)),
         (false, _) => {}
     }
 }
+
+/// What a child wrote last.
+pub(super) type LastLine = Arc<Mutex<Option<String>>>;
 
 /// Who writes.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) server: Arc<str>,
     pub(super) has_answered: Arc<AtomicBool>,
+    /// The last line before it answered anything.
+    pub(super) last: LastLine,
     /// By name; what is this short is no secret, and stands in other words.
     pub(super) environment: Vec<(String, Secret)>,
 }

@@ -13,7 +13,7 @@ fn readable(line: &[u8]) -> String {
         ("TOKEN".to_owned(), Secret::new("one\ttwo-three".to_owned())),
         ("MODE".to_owned(), Secret::new("on".to_owned())),
     ];
-    Writer { server: "s".into(), has_answered: Arc::default(), environment }.readable(line)
+    Writer { server: "s".into(), has_answered: Arc::default(), last: Arc::default(), environment }.readable(line)
 }
 
 #[test]

@@ -27,10 +27,11 @@ pub(super) struct Ends {
     pub(super) is_closing: watch::Receiver<bool>,
     pub(super) ended: watch::Sender<Option<Exit>>,
     pub(super) group: Arc<Group>,
+    pub(super) last: log::LastLine,
 }
 
 pub(super) fn start(mut process: Child, spec: &ChildSpec, ends: Ends) {
-    let Ends { queued, lines, is_closing, ended, group } = ends;
+    let Ends { queued, lines, is_closing, ended, group, last } = ends;
     let writer = process.stdin.take().map(|stdin| tokio::spawn(write(stdin, queued, is_closing)));
     let overlong = Arc::new(OnceLock::new());
     let has_answered = Arc::new(AtomicBool::new(false));
@@ -49,6 +50,7 @@ pub(super) fn start(mut process: Child, spec: &ChildSpec, ends: Ends) {
     let writer_of_log = log::Writer {
         server: spec.server.clone(),
         has_answered,
+        last,
         environment: spec.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
     };
     let logger = process.stderr.take().map(|stderr| tokio::spawn(log::read(stderr, writer_of_log)));

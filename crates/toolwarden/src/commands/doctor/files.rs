@@ -13,11 +13,12 @@ use super::Check;
 use crate::{keys, store};
 
 pub(super) fn check(locations: &Locations) -> Vec<Check> {
-    vec![
-        private("data directory", &locations.data_dir, locations.user_id, 0o077),
-        // Others may read the config; whoever writes there could put another key in place.
-        private("config directory", &locations.config_dir, locations.user_id, 0o022),
-    ]
+    vec![private("data directory", &locations.data_dir, locations.user_id, 0o077), config_directory(locations)]
+}
+
+/// Others may read the config; whoever writes there could put another key in place.
+pub(super) fn config_directory(locations: &Locations) -> Check {
+    private("config directory", &locations.config_dir, locations.user_id, 0o022)
 }
 
 fn private(name: &str, path: &Path, user_id: u32, forbidden: u32) -> Check {

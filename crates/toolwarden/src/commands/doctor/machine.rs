@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use toolwarden_control::operations::status::Outcome as StatusOutcome;
-use toolwarden_control::operations::{Nothing, Status};
+use toolwarden_control::operations::{Nothing, ServersList, Status};
 use toolwarden_core::name::shown;
 use toolwarden_sources::{ConfigFile, Loaded, Locations};
 
@@ -27,6 +27,14 @@ pub(super) fn policy_in_force(desk: &Desk, locations: &Locations) -> Option<Chec
             return Some(Check::warning("in force", message, next));
         }
         let waiting: Vec<_> = status.waits_for_restart.iter().map(|what| shown(what)).collect();
+        let refused = refused_tools(desk);
+        if !refused.is_empty() {
+            let message = format!(
+                "the running server refuses all tools of {}: a rule of these files does not fit them",
+                refused.join(", ")
+            );
+            return Some(Check::problem("in force", message, "run `toolwarden rules check`, and correct that rule"));
+        }
         if waiting.is_empty() {
             return Some(Check::ok("in force", "the running server judges by the policy of these files"));
         }
@@ -41,6 +49,13 @@ pub(super) fn policy_in_force(desk: &Desk, locations: &Locations) -> Option<Chec
         message,
         "correct that file, or agree where it says how: files are read again within a second",
     ))
+}
+
+/// Servers of the running gateway whose tools a rule does not fit.
+fn refused_tools(desk: &Desk) -> Vec<String> {
+    let found = desk.ask_server::<ServersList>(&Nothing {}).ok().flatten();
+    let servers = found.into_iter().flat_map(|found| found.servers);
+    servers.filter(|server| server.tools_refused.is_some()).map(|server| shown(&server.name).into_owned()).collect()
 }
 
 /// Why this examination is not about the files the running server judges by.

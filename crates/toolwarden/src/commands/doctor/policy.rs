@@ -8,7 +8,7 @@ use toolwarden_sources::{Loaded, Locations, Refusal, SourceState, load};
 
 use super::Check;
 use crate::commands::lint;
-use crate::output::finding_text;
+use crate::output::plain_finding_text;
 use crate::wire;
 use toolwarden_cli::PolicyArguments;
 
@@ -62,7 +62,7 @@ fn policy(loaded: &Loaded, locations: &Locations, (store, own): (&Records, &[Str
     let of = |severity: Severity| findings.iter().filter(move |finding| finding.severity == severity);
     let (errors, warnings) = (of(Severity::Error).count(), of(Severity::Warning).count());
     let first: Vec<String> =
-        of(Severity::Error).chain(of(Severity::Warning)).take(MOST_FINDINGS).map(finding_text).collect();
+        of(Severity::Error).chain(of(Severity::Warning)).take(MOST_FINDINGS).map(plain_finding_text).collect();
     let first = first.join("\n");
     match (errors, warnings) {
         (0, 0) => Check::ok("policy", "compiles, and nothing in it looks wrong"),

@@ -24,6 +24,13 @@ const EARLIEST: &str = "2025-01-01T00:00:00Z";
 pub(super) fn check(locations: &Locations) -> Vec<Check> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Vec::new() };
+    // Why it cannot be read is said of the config; it need not be said again of everything that depends on it.
+    if store::here(locations).is_err() {
+        let message = "store, key and journal were not checked: the config, which says where they are, cannot be used";
+        let next = "correct the config first, then run doctor again";
+        let clock = runtime.block_on(clock(&locations.data_dir.join("journal"), None));
+        return vec![Check::warning("record", message, next), clock];
+    }
     runtime.block_on(async {
         let (opened, store_check) = open(locations).await;
         let (keyring, key_check) = key(locations, opened.as_ref()).await;

@@ -47,11 +47,18 @@ pub(super) fn check(loaded: &Loaded, locations: &Locations, desk: &Desk) -> Vec<
 /// Servers that a running gateway cannot use, and why.
 pub(super) fn running(desk: &Desk) -> Vec<Check> {
     let found = desk.ask_server::<ServersList>(&Nothing {}).ok().flatten();
-    let failing = found.into_iter().flat_map(|found| found.servers).filter(|server| server.status == "error");
+    let is_failing = |server: &ServerView| server.status == "error" || server.tools_refused.is_some();
+    let failing = found.into_iter().flat_map(|found| found.servers).filter(is_failing);
     let check = |server: ServerView| {
         let detail = server.detail.unwrap_or_else(|| "it cannot be reached".to_owned());
+        let name = format!("server {} now", shown(&server.name));
+        if server.tools_refused.is_some() {
+            let next =
+                "correct that rule, and look with `toolwarden rules check`: files are read again within a second";
+            return Check::problem(&name, shown(&detail).into_owned(), next);
+        }
         let next = format!("see its own log; `toolwarden servers reload {}` tries again", shown(&server.name));
-        Check::problem(&format!("server {} now", shown(&server.name)), shown(&detail).into_owned(), next)
+        Check::problem(&name, shown(&detail).into_owned(), next)
     };
     failing.map(check).collect()
 }
