@@ -188,7 +188,7 @@ static WRITERS: &[Writer] = &[
         ..WRITER
     },
     Writer {
-        programs: "gzip gunzip pigz unpigz bzip bunzip xz unxz lzma unlzma zstd unzstd lz compress uncompress",
+        programs: DECOMPRESSORS,
         letters: "cdefklLnqtvVhz0123456789",
         valued: "T",
         flags: "stdout to-stdout decompress uncompress force keep list no-name quiet test verbose fast best compress rm \
@@ -308,8 +308,7 @@ impl Writer {
             }
         }
         if listed(DECOMPRESSORS, program) {
-            let shorter = |word: &Word| word.text.rsplit_once('.').map(|(stem, _)| Word::raw(stem));
-            let unpacked: Vec<Word> = effects.written.iter().filter_map(shorter).collect();
+            let unpacked: Vec<Word> = effects.written.iter().filter_map(without_ending).collect();
             effects.written.extend(unpacked);
         }
         effects
@@ -354,8 +353,15 @@ impl Writer {
 }
 
 /// These write to the name of a file without its ending.
-const DECOMPRESSORS: &str =
-    "gzip gunzip pigz unpigz bzip bunzip xz unxz lzma unlzma zstd unzstd lz compress uncompress";
+const DECOMPRESSORS: &str = "\
+    gzip gunzip pigz unpigz bzip bunzip pbzip lbzip lbunzip xz unxz lzma unlzma zstd unzstd lz compress uncompress brotli \
+    unbrotli lzop lzip plzip clzip lunzip lrzip lrunzip rzip";
+
+/// The name of a packed file without its ending, which need not begin with a dot: `x-gz`.
+fn without_ending(word: &Word) -> Option<Word> {
+    let (stem, _) = word.text.rsplit_once(['.', '-', '_']).filter(|(_, ending)| !ending.contains('/'))?;
+    Some(Word::raw(stem))
+}
 
 /// The files `sed` changes in place: its operands but the script.
 fn sed_files(arguments: &[Word]) -> Vec<Word> {

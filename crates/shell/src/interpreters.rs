@@ -25,7 +25,7 @@ static INTERPRETERS: &[Interpreter] = &[
         valued: "mWXQ",
         long: &["command"],
     },
-    Interpreter { programs: &["perl", "raku"], code: "eEMmndpx", valued: "IF", long: &["eval"] },
+    Interpreter { programs: &["perl", "raku"], code: "eEMmndpxF", valued: "I", long: &["eval"] },
     Interpreter { programs: &["ruby", "jruby", "irb"], code: "ernpx", valued: "ICEF", long: &["eval", "require"] },
     Interpreter {
         programs: &["node", "nodejs", "deno", "bun", "tsx", "ts-node"],
