@@ -6,6 +6,7 @@ use crate::followers;
 use crate::ground::unquoted;
 use crate::line::Word;
 use crate::packing;
+use crate::transfers;
 use crate::wrappers::listed;
 
 /// What one command does to files.
@@ -429,7 +430,7 @@ fn sed_option(text: &str) -> Option<SedOption> {
 const OUTPUT_OPTIONS: &str = "\
     output output-dir output-directory output-document output-file outfile out-dir outdir out dump-header cookie-jar \
     trace trace-ascii stderr etag-save append-output directory-prefix save-cookies libcurl hsts alt-svc hsts-file \
-    warc-file rejected-log log-file";
+    warc-file rejected-log log-file ssl-sessions redirect-warnings";
 /// Programs whose long options have one dash: `-count` is no bundle with `-o`.
 const SINGLE_DASH: &str = "go java javac terraform tofu kotlinc scala scalac ghc";
 
@@ -441,7 +442,7 @@ fn outputs(program: &str, arguments: &[Word]) -> Vec<Word> {
         "find" | "gfind" | "grep" | "egrep" | "fgrep" | "rg" | "ls" | "git" | "ps" | "test" | "[" => return Vec::new(),
         _ => "o",
     };
-    let mut found = Vec::new();
+    let mut found = transfers::written(program, arguments);
     let mut words = arguments.iter().peekable();
     while let Some(word) = words.next() {
         let text = unquoted(word);

@@ -66,7 +66,8 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
                     let forms = invocation.arguments.iter().chain(&cloned).flat_map(forms);
                     inside.extend(forms.flat_map(|form| ground.spots(&form)));
                 }
-                invocation.arguments.iter().chain(&known.joined()).chain(&known.sources).all(&mut ask)
+                let known_words = known.written.iter().chain(&known.sources);
+                invocation.arguments.iter().chain(&known.joined()).chain(known_words).all(&mut ask)
             }
             Reached::Unknown { .. } => true,
         };

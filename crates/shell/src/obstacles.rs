@@ -14,6 +14,7 @@ use crate::readers::{
     is_loop_variable, is_reader, is_recursive, is_substituted, is_unknowable, opens_files, path_words,
 };
 use crate::sed_scripts::is_plain_script;
+use crate::transfers;
 use crate::unpacking;
 use crate::wrappers::{self, Reach, listed, program};
 
@@ -38,6 +39,7 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
             "npm" => npm_doubt(&command.arguments),
             "make" | "gmake" | "bmake" | "nmake" => make_doubt(&command.arguments),
             "ps" => shows_environments(&command.arguments),
+            "curl" | "wget" => transfers::doubt(&program, &command.arguments),
             _ if wrappers::starts_programs(&program) => started_doubt(&command.arguments),
             _ => None,
         });
