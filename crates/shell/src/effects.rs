@@ -210,7 +210,11 @@ static WRITERS: &[Writer] = &[
 /// What a command does to files. Fails with an option of a writer that is not in its row.
 pub(super) fn effects<'a>(program: &str, arguments: &'a [Word]) -> Result<Effects, &'a str> {
     let mut effects = match program {
-        "sed" | "gsed" => Effects { written: sed_files(arguments), ..Effects::default() },
+        "sed" | "gsed" => {
+            let in_place = arguments.iter().filter_map(|word| sed_option(&word.text)).any(|option| option.in_place);
+            let written = sed_operands(arguments).into_iter().filter(|_| in_place).cloned().collect();
+            Effects { written, ..Effects::default() }
+        }
         "tar" | "gtar" | "bsdtar" => packing::tar(arguments)?,
         _ => match WRITERS.iter().find(|row| listed(row.programs, program)) {
             Some(row) => row.read(program, arguments)?,
@@ -364,13 +368,9 @@ fn without_ending(word: &Word) -> Option<Word> {
     Some(Word::raw(stem))
 }
 
-/// The files `sed` changes in place: its operands but the script.
-fn sed_files(arguments: &[Word]) -> Vec<Word> {
-    let options = || arguments.iter().filter_map(|word| sed_option(&word.text));
-    if !options().any(|option| option.in_place) {
-        return Vec::new();
-    }
-    let mut has_script = options().any(|option| option.gives_script);
+/// The files `sed` is given: its operands but the script.
+pub(super) fn sed_operands(arguments: &[Word]) -> Vec<&Word> {
+    let mut has_script = arguments.iter().filter_map(|word| sed_option(&word.text)).any(|option| option.gives_script);
     let mut files = Vec::new();
     let mut is_value = false;
     for word in arguments {
@@ -379,7 +379,7 @@ fn sed_files(arguments: &[Word]) -> Vec<Word> {
         } else if let Some(option) = sed_option(&word.text) {
             is_value = option.takes_next;
         } else if has_script {
-            files.push(word.clone());
+            files.push(word);
         } else {
             has_script = true;
         }

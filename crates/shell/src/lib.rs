@@ -4,6 +4,7 @@
 //! Refuses (as `Unparsable`) every line whose tree is not fully understood; what is doubtful but readable
 //! becomes an `Obstacle`, which no allowlist entry overcomes.
 
+mod addresses;
 mod allowlist;
 mod argued;
 mod blocked;
@@ -35,6 +36,7 @@ mod places;
 mod processes;
 mod reach;
 mod read;
+mod reader_options;
 mod readers;
 mod redirections;
 mod sed_scripts;
@@ -66,6 +68,7 @@ mod self_protection_tests;
 #[cfg(test)]
 mod table_tests;
 
+pub use addresses::{file_paths, is_file_address};
 pub use allowlist::{Coverage, ShellAllowlist, candidate};
 pub use argued::{is_toolwarden, text_changes_toolwarden, verb_behind, words_change_toolwarden};
 pub use blocked::{BlockedMatch, Blocklist};

@@ -2,6 +2,8 @@
 //! Takes one and its arguments; gives the word by which it would do what no word of the line says: file names that
 //! come from outside, variables, files written by a format. Addresses of files are paths, whoever their host is.
 
+use crate::addresses::file_paths;
+use crate::encodings::decoded;
 use crate::ground::unquoted;
 use crate::line::Word;
 
@@ -60,17 +62,33 @@ pub(super) fn written(program: &str, arguments: &[Word]) -> Vec<Word> {
         "curl" => {
             let uploads = arguments.iter().any(|word| is_given(&word.text, 'T', "upload-file"));
             let keeps_name = arguments.iter().any(|word| is_given(&word.text, 'O', "remote-name"));
-            let paths = texts().filter(|_| uploads).filter_map(|word| addressed(word, file_path(&unquoted(word))));
-            let names = texts().filter(|_| keeps_name).filter_map(|word| addressed(word, last_name(&unquoted(word))));
+            let paths = texts().filter(|_| uploads).flat_map(addressed);
+            let names = texts().filter(|_| keeps_name).filter_map(called);
             paths.chain(names).collect()
         }
-        "wget" => texts().filter_map(|word| addressed(word, last_name(&unquoted(word)))).collect(),
+        "wget" => texts().filter_map(called).collect(),
         _ => Vec::new(),
     }
 }
 
-fn addressed(word: &Word, path: Option<String>) -> Option<Word> {
-    path.map(|text| Word { text, literal: word.literal })
+/// The files that an address of files means.
+fn addressed(word: &Word) -> Vec<Word> {
+    let text = unquoted(word);
+    let decode = |path: &str| decoded(path).unwrap_or_else(|| path.to_owned());
+    let first = file_paths(&text).find(|path| path.starts_with('/')).or_else(|| file_paths(&text).next());
+    first.map(|path| Word { text: decode(path), literal: word.literal }).into_iter().collect()
+}
+
+/// What a download from an address with a host is called: its last name.
+fn called(word: &Word) -> Option<Word> {
+    let text = unquoted(word);
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
+    let (_, path) = rest.split_once('/')?;
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
+    let is_address = scheme.chars().all(|letter| letter.is_ascii_alphanumeric());
+    let text = decoded(name).unwrap_or_else(|| name.to_owned());
+    is_address.then_some(Word { text, literal: word.literal })
 }
 
 /// Whether a word is an option of curl or holds it among others.
@@ -81,30 +99,4 @@ fn is_given(text: &str, letter: char, long: &str) -> bool {
     let Some(bundle) = text.strip_prefix('-') else { return false };
     let own = |other: &char| *other != letter && CURL_VALUED.contains(*other);
     bundle.chars().take_while(|other| !own(other)).any(|other| other == letter)
-}
-
-/// The last name of an address with a host, which is what a download is called.
-fn last_name(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-    let (_, path) = rest.split_once('/')?;
-    let path = path.split(['?', '#']).next().unwrap_or(path);
-    let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
-    let is_address = scheme.chars().all(|letter| letter.is_ascii_alphanumeric());
-    is_address.then(|| crate::encodings::decoded(name).unwrap_or_else(|| name.to_owned()))
-}
-
-/// The path of a `file:` address, whatever its host and the case of its scheme; none for other texts. What stands behind
-/// `?` and `#` is no part of it.
-#[must_use]
-pub fn file_path(text: &str) -> Option<String> {
-    let (scheme, rest) = text.split_once(':')?;
-    if !scheme.eq_ignore_ascii_case("file") {
-        return None;
-    }
-    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    let path = match rest.strip_prefix("//") {
-        Some(named) => named.find('/').and_then(|at| named.get(at..)).unwrap_or(named),
-        None => rest,
-    };
-    Some(crate::encodings::decoded(path).unwrap_or_else(|| path.to_owned()))
 }
