@@ -41,6 +41,7 @@ mod readers;
 mod redirections;
 mod sed_scripts;
 mod self_protection;
+mod stopping;
 mod transfers;
 mod tree;
 mod unpacking;

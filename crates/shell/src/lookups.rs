@@ -165,7 +165,9 @@ impl Bounds<'_> {
             _ => path_words(&program, &command.arguments),
         };
         let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
-        let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot));
+        let is_read = is_reader(&program) || (program == "git" && !git::changes_tree(&command.arguments));
+        let how = if is_read { Use::Read } else { Use::Any };
+        let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot, how));
         let known = || effects(&program, &command.arguments).ok();
         let written = || known().and_then(|known| self.written_astray(&program, &known));
         let changed = || self.changed_by_any(&program, command);
@@ -221,8 +223,8 @@ impl Bounds<'_> {
     }
 
     /// Why a path, as it is written or behind links, reaches a place whose files are executed.
-    fn executed(&self, program: &str, spot: &Path) -> Option<String> {
-        let by_path = |path: &Path| reached_by_path(path, self.workspace.or(self.written), Use::Any);
+    fn executed(&self, program: &str, spot: &Path, how: Use) -> Option<String> {
+        let by_path = |path: &Path| reached_by_path(path, self.workspace.or(self.written), how);
         let said = |place: String| {
             format!("{} leads to `{place}`, whose files are executed or decide what is", spot.display())
         };

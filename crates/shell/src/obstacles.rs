@@ -3,7 +3,7 @@
 //! tables of `wrappers`, `options`, `interpreters`, `git`, `executed` and `unpacking`.
 
 use crate::effects::effects;
-use crate::executed::{reached_by_word, written_by_word};
+use crate::executed::{reached_by_word, read_by_word, written_by_word};
 use crate::followers;
 use crate::git;
 use crate::interpreters;
@@ -93,9 +93,11 @@ fn may_mean_more(program: &str, arguments: &[Word], position: usize) -> bool {
 fn executed_place(program: &str, arguments: &[Word]) -> Option<String> {
     if program == "git" {
         let known = git::read(arguments).ok()?;
-        return known.paths.into_iter().find_map(reached_by_word);
+        let reaches = if git::changes_tree(arguments) { reached_by_word } else { read_by_word };
+        return known.paths.into_iter().find_map(reaches);
     }
-    let named = path_words(program, arguments).into_iter().find_map(|word| reached_by_word(&word.text));
+    let reaches = if is_reader(program) { read_by_word } else { reached_by_word };
+    let named = path_words(program, arguments).into_iter().find_map(|word| reaches(&word.text));
     named.or_else(|| {
         let effects = effects(program, arguments).ok()?;
         effects.written.iter().chain(&effects.joined()).find_map(|word| written_by_word(&word.text))

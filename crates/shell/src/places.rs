@@ -408,6 +408,8 @@ fn hints(places: &[Place]) -> Vec<String> {
         ["\\u", "\\x", "~", "$home", "${home", "%home", "userprofile", "toolwarden", "proc/", "dev/"]
             .map(str::to_owned)
             .to_vec();
+    // Programs that end others by a part of their names.
+    hints.extend(["kill", "systemctl"].map(str::to_owned));
     // Percent-encoded letters, digits and dots.
     hints.extend(('2'..='7').map(|digit| format!("%{digit}")));
     // Octal escapes; JSON itself has none.

@@ -19,6 +19,7 @@ use crate::patterns;
 use crate::processes::shows_processes;
 use crate::reach::{Invocation, Reached, visit};
 use crate::readers::{is_reader, is_recursive, names_other_home, path_words};
+use crate::stopping;
 use crate::unpacking::{Unpacked, unpacked, unpacks_elsewhere};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
@@ -146,7 +147,10 @@ pub(super) fn look(
             Reached::Invocation(invocation) if in_document && !is_reader(&program(invocation.name)) => {
                 Some(format!("`{}` is given text that names files of toolwarden", invocation.name))
             }
-            Reached::Invocation(invocation) => ground.invocation(invocation),
+            Reached::Invocation(invocation) => {
+                let found = stopping::ends_found(line, &program(invocation.name));
+                found.or_else(|| ground.invocation(invocation))
+            }
         };
         if why.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -241,6 +245,9 @@ impl Ground<'_> {
         if program == "toolwarden" {
             let verb = changing_verb(invocation.arguments).filter(|verb| self.given == Given::AsLine || is_ours(verb));
             return verb.map(|verb| format!("runs `toolwarden {verb}`"));
+        }
+        if let Some(why) = stopping::stops(&program, invocation.arguments) {
+            return Some(why);
         }
         let directories = git::directories(invocation.name, invocation.arguments);
         if !directories.is_empty() {

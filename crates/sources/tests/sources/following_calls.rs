@@ -119,6 +119,36 @@ fn self_1_links_behind_signs_variables_and_in_diffs_are_followed() -> Outcome {
 }
 
 #[test]
+fn self_1_stopping_toolwarden_is_held_in_lines_and_arguments() -> Outcome {
+    let mut home = home()?;
+    home.write("config/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n")?;
+    home.locations.git_configs = Vec::new();
+    let judge = Judge::new(home)?;
+    let reason = |params: &str| {
+        let document = Document::parse(params, Limits::DEFAULT).ok().map(Arc::new);
+        assert!(document.is_some(), "{params}");
+        judge.judged(Call::mcp("files", "run", document)).1
+    };
+    for params in [
+        r#"{"command": "pkill -9 -f tool"}"#,
+        r#"{"command": "kill $(pgrep toolw)"}"#,
+        r#"{"command": "systemctl", "args": ["stop", "toolwarden"]}"#,
+        r#"{"command": "killall", "args": ["-9", "toolwarden"]}"#,
+        r#"{"argv": ["sudo", "pkill", "toolw"]}"#,
+    ] {
+        assert_eq!(reason(params), Reason::SelfProtection, "{params}");
+    }
+    for params in [r#"{"command": "pkill node"}"#, r#"{"command": "systemctl", "args": ["status", "toolwarden"]}"#] {
+        assert_ne!(reason(params), Reason::SelfProtection, "{params}");
+    }
+    for line in ["pkill -f tool", "systemctl stop toolwarden", "kill $(pidof toolwarden)"] {
+        assert_eq!(judge.judged(Call::shell(line, None)).1, Reason::SelfProtection, "{line}");
+    }
+    assert_eq!(judge.judged(Call::shell("pkill node", None)), (Decision::Allow, Reason::RunEverything));
+    Ok(())
+}
+
+#[test]
 fn shell_3_configurations_that_the_environment_names_count() -> Outcome {
     let mut home = home()?;
     fs::create_dir_all(home.path("work/.git/objects"))?;
