@@ -253,7 +253,8 @@ fn program_and_words(object: Value<'_>) -> Option<String> {
     }
     // `{"command": "systemctl", "args": ["stop", "toolwarden"]}`
     let lists = || members().filter(|value| value.kind() == Kind::Array);
-    let mut runs = names().take(MOST_NAMES).flat_map(|name| lists().take(MOST_NAMES).map(move |list| (name.clone(), list)));
+    let mut runs =
+        names().take(MOST_NAMES).flat_map(|name| lists().take(MOST_NAMES).map(move |list| (name.clone(), list)));
     runs.find_map(|(name, list)| {
         let words: Vec<Cow<'_, str>> = std::iter::once(name).chain(list.items().filter_map(Value::as_str)).collect();
         shell::words_change_toolwarden(words.iter().map(AsRef::as_ref))

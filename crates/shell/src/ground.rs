@@ -47,6 +47,8 @@ pub(super) struct Ground<'a> {
     pub(super) home: Option<&'a Path>,
     pub(super) facts: &'a FileFacts,
     pub(super) given: Given,
+    /// What a command of the line prints may become words of another.
+    pub(super) hands_over: bool,
 }
 
 /// A path to which a command of the line brings something that may be or hold a link.
@@ -73,6 +75,7 @@ impl<'a> Ground<'a> {
             home,
             facts,
             given: Given::AsLine,
+            hands_over: false,
         };
         if ground.follow_directories(line) == Followed::TooMany {
             return None;
@@ -215,7 +218,21 @@ impl<'a> Ground<'a> {
         let forms =
             [("~+", &here), (own.as_str(), &home), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
         let braced = [("${HOME:-", &home), ("${HOME-", &home), ("${PWD}", &here), ("${PWD:-", &here)];
-        for (prefix, value) in forms.into_iter().chain(braced) {
+        // Where these are not set to something else.
+        let below = |rest: &str| self.home.map(|home| home.join(rest).display().to_string());
+        let (config, data, state) = (below(".config"), below(".local/share"), below(".local/state"));
+        let standard = [
+            ("$XDG_CONFIG_HOME", &config),
+            ("${XDG_CONFIG_HOME}", &config),
+            ("${XDG_CONFIG_HOME:-", &config),
+            ("$XDG_DATA_HOME", &data),
+            ("${XDG_DATA_HOME}", &data),
+            ("${XDG_DATA_HOME:-", &data),
+            ("$XDG_STATE_HOME", &state),
+            ("${XDG_STATE_HOME}", &state),
+            ("${XDG_STATE_HOME:-", &state),
+        ];
+        for (prefix, value) in forms.into_iter().chain(braced).chain(standard) {
             let Some(rest) = text.strip_prefix(prefix) else { continue };
             let rest = if prefix.ends_with('-') { rest.split_once('}').map_or(rest, |(_, rest)| rest) } else { rest };
             if let Some(value) = value.as_ref().filter(|_| rest.is_empty() || rest.starts_with('/')) {

@@ -17,6 +17,7 @@ use crate::reach::{Reached, visit};
 use crate::readers::{is_reader, path_words, shows_contents};
 use crate::self_protection::words_of_value;
 use crate::unpacking::{Unpacked, unpacked};
+use crate::variables::{Substituted, substituted};
 use crate::wrappers::{self, listed, program};
 
 /// Most paths that are looked up for one line.
@@ -32,9 +33,20 @@ pub struct Position<'a> {
     pub home: Option<&'a Path>,
 }
 
-/// What is to be looked up; `None` where that is too much.
+/// What is to be looked up; `None` where that is too much. A line whose variables have known values is looked up with
+/// them, too.
 #[must_use]
 pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> {
+    let mut asked = asked_by(line, position)?;
+    if let Substituted::Line(known) = substituted(line) {
+        let further = asked_by(&known, position)?;
+        asked.paths.extend(further.paths);
+        asked.trees.extend(further.trees);
+    }
+    (asked.paths.len() <= MOST_PATHS).then_some(asked)
+}
+
+fn asked_by(line: &ShellLine, position: Position<'_>) -> Option<Questions> {
     let facts = FileFacts::as_written();
     let ground = Ground::of(line, position.cwd, position.home, &facts)?;
     let mut asked = Questions::default();

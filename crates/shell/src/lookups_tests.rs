@@ -504,3 +504,73 @@ fn self_1_readers_go_through_what_an_unknown_option_leaves_to_them() {
     }
     assert!(!held("grep -R lk f", &below));
 }
+
+#[test]
+fn self_1_variables_with_values_in_the_line_are_followed() {
+    let links = [("/w/sub/lk", "/home/u/.local/share/toolwarden")];
+    for text in [
+        "for f in lk; do cat $f/k; done",
+        "for f in x lk; do cat \"$f\"/k; done",
+        "for f in lk; do cat $f/*; done",
+        "x=lk; cat $x/k",
+        "x=lk; cat ${x}/k",
+        "x=l; y=k; cat $x$y/k",
+        "x=lk.d; cat ${x%.d}/k",
+        "x=lk; cat < $x/k",
+        "d=lk; cd $d && cat k",
+        "sh -c 'x=lk; cat $x/k'",
+        "x=lk; sh -c \"cat $x/k\"",
+        "set -- lk; cat $1/k",
+        "f() { cat $1/k; }; f lk",
+    ] {
+        assert!(held(text, &links), "{text}");
+        assert!(!held(text, &[]), "{text}, without a link");
+    }
+    for text in [
+        "a=../../home/u/.config; cat $a/toolwarden/master.key",
+        "a=/home/u/.config; b=toolwarden; cat \"$a/$b\"/*",
+        "cat ${XDG_CONFIG_HOME}/*/*",
+        "cat $XDG_CONFIG_HOME/*/*",
+        "cat ${XDG_CONFIG_HOME:-x}/*/*",
+        "cat ${HOME}/.config/*/*",
+        "cat \"${HOME}\"/.config/*/*",
+        "HOME=/home/u/.config; cat ~/toolwarden/master.key",
+        "cat /proc/$PPID/environ",
+        "cat /proc/$$/environ",
+        "cat /proc/${PPID}/environ",
+        "cat \"/proc/$PPID/mem\"",
+        "cp /proc/$(pgrep x)/maps y",
+        "cat < /proc/$PPID/environ",
+        "p=/proc/self; cat $p/environ",
+        "for p in 1 2; do cat /proc/$p/environ; done",
+        "for f in /proc/1/environ; do cat $f; done",
+        "cat $x/proc/self/environ",
+        "find ~/.config -name \"mast*\" | xargs cat",
+        "find ~ -name '*.key' -print0 | xargs -0 cat",
+        "find / -type f | xargs grep x",
+        "cat $(find ~/.config -name 'mast*')",
+        "find ~/.config -type f | while read f; do cat $f; done",
+        "echo ~/.config/toolwarden/master.key | xargs cat",
+        "cat $(echo ~/.config/toolwarden/master.key)",
+        "t=tool; $t\"warden\" allow x",
+        "a=tool; b=warden; $a$b allow x",
+    ] {
+        assert!(held(text, &[]), "{text}");
+    }
+    for text in [
+        "for f in a b; do cat $f/x; done",
+        "for f in *.txt; do mv $f ${f%.txt}.md; done",
+        "x=1; echo $x > out$x.txt",
+        "for i in 1 2 3; do cat log$i; done",
+        "find . -name '*.rs' | xargs wc -l",
+        "find ~ -name '*.rs' | xargs wc -l",
+        "find src -type f | xargs cat",
+        "cat $(git ls-files)",
+        "echo $HOME; x=$(date)",
+        "cat $PROJECT/proc/main.c",
+        "d=$(pwd); cat $d/notes.txt",
+        "while read f; do cat $f; done < list",
+    ] {
+        assert!(!held(text, &links), "{text}");
+    }
+}
