@@ -247,12 +247,22 @@ fn words(list: Value<'_>) -> Option<String> {
 /// `{"command": "toolwarden", "args": ["allow", "x"]}`
 fn program_and_words(object: Value<'_>) -> Option<String> {
     let members = || object.entries().map(|(_, value)| value);
-    let is_run = members().filter_map(Value::as_str).any(|text| shell::is_toolwarden(&text));
-    if !is_run {
-        return None;
+    let names = || members().filter_map(Value::as_str);
+    if names().any(|text| shell::is_toolwarden(&text)) {
+        return members().find_map(verb_in);
     }
-    members().find_map(verb_in)
+    // `{"command": "systemctl", "args": ["stop", "toolwarden"]}`
+    let lists = || members().filter(|value| value.kind() == Kind::Array);
+    let mut runs =
+        names().take(MOST_NAMES).flat_map(|name| lists().take(MOST_NAMES).map(move |list| (name.clone(), list)));
+    runs.find_map(|(name, list)| {
+        let words: Vec<Cow<'_, str>> = std::iter::once(name).chain(list.items().filter_map(Value::as_str)).collect();
+        shell::words_change_toolwarden(words.iter().map(AsRef::as_ref))
+    })
 }
+
+/// So many texts and lists of one object are put together to a program with its words.
+const MOST_NAMES: usize = 8;
 
 /// A changing verb at the beginning of a text or of a list, however deep.
 fn verb_in(value: Value<'_>) -> Option<String> {

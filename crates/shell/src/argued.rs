@@ -16,12 +16,15 @@ use crate::reach::{Reached, visit};
 use crate::read::read;
 use crate::readers::is_reader;
 use crate::self_protection::{Given, is_single_with_variables, is_telling, look};
+use crate::stopping::{is_stopper, stops};
 use crate::verbs::{changing_verb, is_ours};
 use crate::work;
 use crate::wrappers::program;
 
 /// How many words behind our name are looked at for a verb.
 const MOST_WORDS: usize = 8;
+/// How many words behind the name of a program that stops others are looked at.
+const MOST_STOPPED: usize = 64;
 /// How often our name is looked for in one text; one with more is held unread.
 const MOST_NAMES: usize = 1_000;
 
@@ -66,9 +69,20 @@ pub(super) fn names_us(text: &str) -> bool {
 /// Why words, run as a program with its arguments, would change Toolwarden.
 #[must_use]
 pub fn words_change_toolwarden<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let mut words = words.into_iter().skip_while(|word| !is_toolwarden(word));
-    words.next()?;
-    verb_behind(words)
+    let words: Vec<&str> = words.into_iter().collect();
+    // `["sudo", "systemctl", "stop", "toolwarden"]`
+    let stopper = words.iter().take(MOST_WORDS).position(|word| is_stopper(&program(word)));
+    let first = words.iter().position(|word| is_toolwarden(word));
+    if let Some((at, behind)) = stopper.and_then(|at| Some((at, words.get(at.saturating_add(1)..)?)))
+        && first.is_none_or(|first| first > at)
+    {
+        let arguments: Vec<Word> = behind.iter().take(MOST_STOPPED).map(|word| Word::literal(*word)).collect();
+        let name = words.get(at).map(|word| program(word)).unwrap_or_default();
+        if let Some(why) = stops(&name, &arguments) {
+            return Some(why);
+        }
+    }
+    verb_behind(words.get(first?.saturating_add(1)..)?.iter().copied())
 }
 
 /// Whether a text is the name or the path of our program.
@@ -104,7 +118,8 @@ fn is_command(line: &ShellLine) -> bool {
 
 /// Whether a command begins with this: programs that run others, and those that read or write files.
 fn is_named_like_a_program(program: &str) -> bool {
-    is_telling(program) || is_reader(program) || is_writer(program) || matches!(program, "sed" | "gsed" | "dd" | "sort")
+    let is_other = || matches!(program, "sed" | "gsed" | "dd" | "sort" | "ps" | "pgrep" | "pidof");
+    is_telling(program) || is_reader(program) || is_writer(program) || is_stopper(program) || is_other()
 }
 
 /// Whether some part of a text begins with the name of such a program.

@@ -38,12 +38,14 @@ impl Reader {
     }
 
     pub(super) fn for_loop(&mut self, node: Node<'_>) -> Result<(), Unparsable> {
+        let mut variable = "";
         for child in node.children() {
             match child.kind() {
                 "for" | "in" | ";" => {}
                 "select" => self.object(Obstacle::Construct("`select`")),
                 "variable_name" => {
                     let name = child.text();
+                    variable = name;
                     self.loop_variables.push(name.to_owned());
                     let is_harmless = LOOP_VARIABLES.contains(&name)
                         || (name.len() == 1 && name.chars().all(|letter| letter.is_ascii_lowercase()));
@@ -54,7 +56,7 @@ impl Reader {
                 "do_group" | "compound_statement" => self.statement(child)?,
                 _ => {
                     let word = self.word(child)?;
-                    self.keep_word(word);
+                    self.keep_word(variable, word);
                 }
             }
         }

@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::git;
 use crate::line::ShellLine;
 use crate::options::possible_verb_tails;
 use crate::reach::{Invocation, Reached, visit};
@@ -85,6 +86,9 @@ pub fn deletes(line: &ShellLine) -> Option<Deletion> {
 
 fn is_deletion(invocation: Invocation<'_>) -> bool {
     let program = program(invocation.name);
+    if program == "git" && git::only_shows_cleaning(invocation.arguments) {
+        return false;
+    }
     if DELETERS.contains(&program.as_str()) {
         return true;
     }

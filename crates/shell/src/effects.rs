@@ -6,6 +6,7 @@ use crate::followers;
 use crate::ground::unquoted;
 use crate::line::Word;
 use crate::packing;
+use crate::transfers;
 use crate::wrappers::listed;
 
 /// What one command does to files.
@@ -188,7 +189,7 @@ static WRITERS: &[Writer] = &[
         ..WRITER
     },
     Writer {
-        programs: "gzip gunzip pigz unpigz bzip bunzip xz unxz lzma unlzma zstd unzstd lz compress uncompress",
+        programs: DECOMPRESSORS,
         letters: "cdefklLnqtvVhz0123456789",
         valued: "T",
         flags: "stdout to-stdout decompress uncompress force keep list no-name quiet test verbose fast best compress rm \
@@ -209,7 +210,11 @@ static WRITERS: &[Writer] = &[
 /// What a command does to files. Fails with an option of a writer that is not in its row.
 pub(super) fn effects<'a>(program: &str, arguments: &'a [Word]) -> Result<Effects, &'a str> {
     let mut effects = match program {
-        "sed" | "gsed" => Effects { written: sed_files(arguments), ..Effects::default() },
+        "sed" | "gsed" => {
+            let in_place = arguments.iter().filter_map(|word| sed_option(&word.text)).any(|option| option.in_place);
+            let written = sed_operands(arguments).into_iter().filter(|_| in_place).cloned().collect();
+            Effects { written, ..Effects::default() }
+        }
         "tar" | "gtar" | "bsdtar" => packing::tar(arguments)?,
         _ => match WRITERS.iter().find(|row| listed(row.programs, program)) {
             Some(row) => row.read(program, arguments)?,
@@ -308,8 +313,7 @@ impl Writer {
             }
         }
         if listed(DECOMPRESSORS, program) {
-            let shorter = |word: &Word| word.text.rsplit_once('.').map(|(stem, _)| Word::raw(stem));
-            let unpacked: Vec<Word> = effects.written.iter().filter_map(shorter).collect();
+            let unpacked: Vec<Word> = effects.written.iter().filter_map(without_ending).collect();
             effects.written.extend(unpacked);
         }
         effects
@@ -354,16 +358,19 @@ impl Writer {
 }
 
 /// These write to the name of a file without its ending.
-const DECOMPRESSORS: &str =
-    "gzip gunzip pigz unpigz bzip bunzip xz unxz lzma unlzma zstd unzstd lz compress uncompress";
+const DECOMPRESSORS: &str = "\
+    gzip gunzip pigz unpigz bzip bunzip pbzip lbzip lbunzip xz unxz lzma unlzma zstd unzstd lz compress uncompress brotli \
+    unbrotli lzop lzip plzip clzip lunzip lrzip lrunzip rzip";
 
-/// The files `sed` changes in place: its operands but the script.
-fn sed_files(arguments: &[Word]) -> Vec<Word> {
-    let options = || arguments.iter().filter_map(|word| sed_option(&word.text));
-    if !options().any(|option| option.in_place) {
-        return Vec::new();
-    }
-    let mut has_script = options().any(|option| option.gives_script);
+/// The name of a packed file without its ending, which need not begin with a dot: `x-gz`.
+fn without_ending(word: &Word) -> Option<Word> {
+    let (stem, _) = word.text.rsplit_once(['.', '-', '_']).filter(|(_, ending)| !ending.contains('/'))?;
+    Some(Word::raw(stem))
+}
+
+/// The files `sed` is given: its operands but the script.
+pub(super) fn sed_operands(arguments: &[Word]) -> Vec<&Word> {
+    let mut has_script = arguments.iter().filter_map(|word| sed_option(&word.text)).any(|option| option.gives_script);
     let mut files = Vec::new();
     let mut is_value = false;
     for word in arguments {
@@ -372,7 +379,7 @@ fn sed_files(arguments: &[Word]) -> Vec<Word> {
         } else if let Some(option) = sed_option(&word.text) {
             is_value = option.takes_next;
         } else if has_script {
-            files.push(word.clone());
+            files.push(word);
         } else {
             has_script = true;
         }
@@ -423,7 +430,7 @@ fn sed_option(text: &str) -> Option<SedOption> {
 const OUTPUT_OPTIONS: &str = "\
     output output-dir output-directory output-document output-file outfile out-dir outdir out dump-header cookie-jar \
     trace trace-ascii stderr etag-save append-output directory-prefix save-cookies libcurl hsts alt-svc hsts-file \
-    warc-file rejected-log log-file";
+    warc-file rejected-log log-file ssl-sessions redirect-warnings";
 /// Programs whose long options have one dash: `-count` is no bundle with `-o`.
 const SINGLE_DASH: &str = "go java javac terraform tofu kotlinc scala scalac ghc";
 
@@ -435,7 +442,7 @@ fn outputs(program: &str, arguments: &[Word]) -> Vec<Word> {
         "find" | "gfind" | "grep" | "egrep" | "fgrep" | "rg" | "ls" | "git" | "ps" | "test" | "[" => return Vec::new(),
         _ => "o",
     };
-    let mut found = Vec::new();
+    let mut found = transfers::written(program, arguments);
     let mut words = arguments.iter().peekable();
     while let Some(word) = words.next() {
         let text = unquoted(word);

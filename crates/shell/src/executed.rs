@@ -149,6 +149,7 @@ const BARE: &str = "head config objects refs hooks info packed-refs index module
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Any,
+    Read,
     Written,
 }
 
@@ -160,6 +161,12 @@ pub(super) fn reached_by_word(text: &str) -> Option<String> {
 /// The place a word reaches that is written.
 pub(super) fn written_by_word(text: &str) -> Option<String> {
     reached(text, Use::Written)
+}
+
+/// The place a word reaches that is only read. A pattern that begins with a wild character shows files of that name at
+/// most, and executes none: `*.py`, `src/*.toml`.
+pub(super) fn read_by_word(text: &str) -> Option<String> {
+    reached(text, Use::Read)
 }
 
 fn reached(text: &str, how: Use) -> Option<String> {
@@ -206,7 +213,8 @@ fn reached_by_piece(piece: &str, how: Use) -> Option<String> {
     let names: Vec<String> =
         piece.split(['/', '\\']).filter(|name| !name.is_empty() && *name != ".").map(clean).collect();
     let glued = piece.starts_with('-').then(|| names.first()).flatten();
-    for (at, name) in names.iter().enumerate() {
+    let is_shown = |name: &str| how == Use::Read && name.starts_with(['*', '?', '[']);
+    for (at, name) in names.iter().enumerate().filter(|(_, name)| !is_shown(name)) {
         if is_executed(name) || (how == Use::Written && is_written(name)) {
             return Some(name.clone());
         }

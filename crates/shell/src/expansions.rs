@@ -270,23 +270,33 @@ fn check_simple_expansion(node: Node<'_>) -> Result<(), Unparsable> {
 impl Reader {
     /// `name=value`, `name+=value`, `name=(..)`: walks the commands inside.
     pub(super) fn assignment(&mut self, node: Node<'_>) -> Result<(), Unparsable> {
+        let mut name = "";
+        let mut is_added = false;
         for child in node.children() {
             match child.kind() {
-                "variable_name" | "=" | "+=" => {}
-                "subscript" => self.arithmetic(child)?,
+                "variable_name" => name = child.text(),
+                "=" => {}
+                "+=" => is_added = true,
+                "subscript" => {
+                    name = child.text().split('[').next().unwrap_or_default();
+                    self.arithmetic(child)?;
+                }
                 "array" => {
                     for element in child.children().filter(|element| element.is_named()) {
                         if element.kind() == "variable_assignment" {
                             self.assignment(element)?;
                         } else {
                             let word = self.word(element)?;
-                            self.keep_word(word);
+                            self.keep_word(name, word);
                         }
                     }
                 }
                 _ => {
                     let word = self.word(child)?;
-                    self.keep_word(word);
+                    if is_added {
+                        self.note_value(name, Word::raw(format!("${{{name}}}{}", word.text)));
+                    }
+                    self.keep_word(name, word);
                 }
             }
         }

@@ -135,6 +135,33 @@ pub(super) fn moved(arguments: &[Word]) -> Option<Vec<&Word>> {
     Some(tail.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect())
 }
 
+/// Whether `git clean` only says what it would delete: each word behind it is a known option without a value, up to the
+/// first path, and one of them says so. An option before the subcommand could be followed by another one.
+pub(super) fn only_shows_cleaning(arguments: &[Word]) -> bool {
+    let Some((verb, rest)) = arguments.split_first() else { return false };
+    let mut is_shown = false;
+    let are_known = rest.iter().all(|word| match (word.text.strip_prefix("--"), word.text.strip_prefix('-')) {
+        (Some(""), _) => true,
+        (Some(long), _) => {
+            is_shown |= long == "dry-run";
+            listed("dry-run quiet force", long)
+        }
+        (None, Some(letters)) => {
+            is_shown |= letters.contains('n');
+            !letters.is_empty() && letters.chars().all(|letter| "nqfdxX".contains(letter))
+        }
+        (None, None) => word.literal,
+    });
+    let before = rest.iter().take_while(|word| word.text != "--");
+    verb.text == "clean" && are_known && is_shown && before.clone().count() > 0 && shows_first(before)
+}
+
+/// Whether the option that only shows stands before every path and before `--`.
+fn shows_first<'a>(words: impl Iterator<Item = &'a Word>) -> bool {
+    let mut options = words.map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
+    options.any(|text| text == "--dry-run" || (!text.starts_with("--") && text.contains('n')))
+}
+
 /// What `git add` takes into the index. Pathspecs with patterns or magic count as everything.
 pub(super) fn gathered(arguments: &[Word]) -> Option<Gathered> {
     let tail = subcommand(arguments, "add stage")?;
@@ -300,6 +327,8 @@ fn check_shape<'a>(verb: &'a str, words: &[&str], parsed: &Parsed<'a>) -> Result
         // Otherwise they write files whose names come from patches and commits.
         "apply" => !(leads(words, "check stat numstat summary") && parsed.has("check stat numstat summary")),
         "format-patch" => !(leads(words, "stdout") && parsed.has("stdout")),
+        // Other formats may be programs of the configuration.
+        "archive" => values_of("format").any(|format| !matches!(format, "tar" | "zip")),
         "mv" => moves_to_executed_place(&parsed.operands),
         "reflog" => listed("expire delete drop write migrate", first),
         // Words behind the subcommand that are no names of remotes are taken for addresses.

@@ -307,7 +307,7 @@ static FORMS: &[Form] = &[
         letters: "tsep",
         ..FORM
     },
-    Form { verbs: "archive", flags: "verbose list", texts: "prefix", letters: "lv0123456789", ..FORM },
+    Form { verbs: "archive", flags: "verbose list", texts: "prefix format", letters: "lv0123456789", ..FORM },
     Form { verbs: "apply", flags: "check stat numstat summary verbose reverse", letters: "vRp", ..FORM },
     Form { verbs: "hash-object", flags: "stdin literally", letters: "t", ..FORM },
     Form {

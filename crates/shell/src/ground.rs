@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use crate::addresses::file_paths;
 use crate::braces;
 use crate::effects::effects;
 use crate::encodings::decoded;
@@ -46,6 +47,8 @@ pub(super) struct Ground<'a> {
     pub(super) home: Option<&'a Path>,
     pub(super) facts: &'a FileFacts,
     pub(super) given: Given,
+    /// What a command of the line prints may become words of another.
+    pub(super) hands_over: bool,
 }
 
 /// A path to which a command of the line brings something that may be or hold a link.
@@ -72,6 +75,7 @@ impl<'a> Ground<'a> {
             home,
             facts,
             given: Given::AsLine,
+            hands_over: false,
         };
         if ground.follow_directories(line) == Followed::TooMany {
             return None;
@@ -214,7 +218,21 @@ impl<'a> Ground<'a> {
         let forms =
             [("~+", &here), (own.as_str(), &home), ("~", &home), ("$HOME", &home), ("${HOME}", &home), ("$PWD", &here)];
         let braced = [("${HOME:-", &home), ("${HOME-", &home), ("${PWD}", &here), ("${PWD:-", &here)];
-        for (prefix, value) in forms.into_iter().chain(braced) {
+        // Where these are not set to something else.
+        let below = |rest: &str| self.home.map(|home| home.join(rest).display().to_string());
+        let (config, data, state) = (below(".config"), below(".local/share"), below(".local/state"));
+        let standard = [
+            ("$XDG_CONFIG_HOME", &config),
+            ("${XDG_CONFIG_HOME}", &config),
+            ("${XDG_CONFIG_HOME:-", &config),
+            ("$XDG_DATA_HOME", &data),
+            ("${XDG_DATA_HOME}", &data),
+            ("${XDG_DATA_HOME:-", &data),
+            ("$XDG_STATE_HOME", &state),
+            ("${XDG_STATE_HOME}", &state),
+            ("${XDG_STATE_HOME:-", &state),
+        ];
+        for (prefix, value) in forms.into_iter().chain(braced).chain(standard) {
             let Some(rest) = text.strip_prefix(prefix) else { continue };
             let rest = if prefix.ends_with('-') { rest.split_once('}').map_or(rest, |(_, rest)| rest) } else { rest };
             if let Some(value) = value.as_ref().filter(|_| rest.is_empty() || rest.starts_with('/')) {
@@ -231,28 +249,72 @@ enum Followed {
     TooMany,
 }
 
-/// The texts a word may stand for as a path: itself, what is behind `=`, glued to an option or between `:` and `,`,
-/// each with its braces expanded.
+/// The texts a word may stand for as a path: itself, what is behind `=`, glued to an option or between `:`, `,` and the
+/// like, the paths of an address, each decoded, without quotes and with its braces expanded.
 pub(super) fn forms(word: &Word) -> Vec<String> {
     let text = unquoted(word);
     // `file:///%68ome`
     let decoded = decoded(&text);
-    let behind_equals = text.split_once('=').map(|(_, value)| value);
-    let glued = text.strip_prefix('-').and_then(|option| option.get(1..));
-    let rooted = text.find(['/', '~', '$']).filter(|_| text.starts_with('-')).and_then(|start| text.get(start..));
-    // `-v here:there`, `type=bind,src=here`, `-d @here`
-    let pieces = text.split(['=', ':', ',', '@']).filter(|_| text.contains([':', ',', '@']));
-    let texts = [Some(text.as_str()), behind_equals, glued, rooted].into_iter().flatten().chain(pieces);
-    let paths = decoded.iter().flat_map(|text| [Some(text.as_str()), text.find("//").and_then(|at| text.get(at..))]);
-    let texts = texts.chain(paths.flatten());
     let mut forms: Vec<String> = Vec::new();
-    for text in texts {
-        forms.push(text.to_owned());
-        if text.contains('{') {
-            forms.extend(braces::expanded(text).unwrap_or_default());
+    for text in std::iter::once(text.as_str()).chain(decoded.as_deref()) {
+        for piece in pieces(text).into_iter().filter(|piece| !piece.is_empty()) {
+            forms.push(piece.to_owned());
+            // `-F 'a=@"lk/k"'`: curl takes quotes for its own.
+            if piece.contains(['"', '\'']) {
+                forms.push(piece.replace(['"', '\''], ""));
+            }
+            // `[1-20]` in an address stands for texts of any length.
+            if text.contains("://") && piece.contains('[') {
+                forms.push(without_ranges(piece));
+            }
         }
     }
+    let braced =
+        |form: &String| if form.contains('{') { braces::expanded(form).unwrap_or_default() } else { Vec::new() };
+    let expanded: Vec<String> = forms.iter().flat_map(braced).collect();
+    forms.extend(expanded);
+    forms.sort();
+    forms.dedup();
     forms
+}
+
+/// Most letters of short options in front of a value.
+const MOST_LETTERS: usize = 8;
+
+/// The parts of a text that may be paths.
+fn pieces(text: &str) -> Vec<&str> {
+    let is_option = text.starts_with('-');
+    let mut pieces = vec![text];
+    pieces.extend(text.split_once('=').map(|(_, value)| value));
+    // `-aF../x`: which letters of a bundle take a value is not known here.
+    let most = if text.starts_with("--") { 1 } else { MOST_LETTERS };
+    let letters = text.char_indices().skip(2).map(|(at, _)| at).take(most);
+    pieces.extend(letters.filter(|_| is_option).filter_map(|at| text.get(at..)));
+    pieces.extend(text.find(['/', '~', '$']).filter(|_| is_option).and_then(|start| text.get(start..)));
+    // `-v here:there`, `type=bind,src=here`, `-d @here`, `a=<here;type=x`
+    const PARTING: [char; 6] = ['=', ':', ',', '@', '<', ';'];
+    if text.contains(PARTING) {
+        pieces.extend(text.split(PARTING));
+    }
+    // `host//path` of an address that was decoded, and the paths of addresses wherever they begin.
+    pieces.extend(text.find("//").and_then(|at| text.get(at..)));
+    pieces.extend(text.to_ascii_lowercase().find("file:").and_then(|at| text.get(at..)));
+    let addresses: Vec<&str> = pieces.iter().flat_map(|piece| file_paths(piece)).collect();
+    pieces.extend(addresses);
+    pieces
+}
+
+/// A text with each pair of brackets as a `*`.
+fn without_ranges(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, (_, behind))) = rest.split_once('[').and_then(|(a, b)| Some((a, b.split_once(']')?))) {
+        plain.push_str(before);
+        plain.push('*');
+        rest = behind;
+    }
+    plain.push_str(rest);
+    plain
 }
 
 fn is_bundle_with(word: &Word, letter: char) -> bool {

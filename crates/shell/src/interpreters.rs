@@ -3,10 +3,10 @@
 //! standard input. Accepts script files and plain `sed` scripts, refuses everything else.
 
 use crate::line::Word;
-use crate::options;
+use crate::modules;
 use crate::paths::is_device;
 use crate::sed_scripts::is_plain_script;
-use crate::wrappers::{listed, program as program_name};
+use crate::wrappers::listed;
 
 struct Interpreter {
     programs: &'static [&'static str],
@@ -25,7 +25,7 @@ static INTERPRETERS: &[Interpreter] = &[
         valued: "mWXQ",
         long: &["command"],
     },
-    Interpreter { programs: &["perl", "raku"], code: "eEMmndpx", valued: "IF", long: &["eval"] },
+    Interpreter { programs: &["perl", "raku"], code: "eEMmndpxF", valued: "I", long: &["eval"] },
     Interpreter { programs: &["ruby", "jruby", "irb"], code: "ernpx", valued: "ICEF", long: &["eval", "require"] },
     Interpreter {
         programs: &["node", "nodejs", "deno", "bun", "tsx", "ts-node"],
@@ -40,7 +40,13 @@ static INTERPRETERS: &[Interpreter] = &[
             "experimental-loader",
             "env-file",
             "env-file-if-exists",
+            "entry-url",
             "inspect",
+            "inspect-brk",
+            "inspect-port",
+            "inspect-wait",
+            "debug-port",
+            "debug-brk",
             "preload",
             "run",
             "openssl-config",
@@ -48,13 +54,19 @@ static INTERPRETERS: &[Interpreter] = &[
             "snapshot-blob",
             "test-reporter",
             "test-global-setup",
+            "import-map",
+            "build-snapshot-config",
+            "experimental-sea-config",
+            "experimental-policy",
+            "compiler",
+            "transpiler",
         ],
     },
     Interpreter {
         programs: &["php"],
         code: "rBREFadz",
         valued: "cfSt",
-        long: &["run", "process-code", "process-begin", "process-end", "define"],
+        long: &["run", "process-code", "process-begin", "process-end", "process-file", "define", "zend-extension"],
     },
     Interpreter { programs: &["lua", "luajit", "luau", "texlua"], code: "eli", valued: "j", long: &[] },
     Interpreter {
@@ -73,7 +85,6 @@ static INTERPRETERS: &[Interpreter] = &[
             "runghc",
             "runhaskell",
             "ocaml",
-            "erl",
             "elixir",
             "iex",
             "swift",
@@ -93,8 +104,10 @@ static INTERPRETERS: &[Interpreter] = &[
         ],
         code: "eEcxrplLi",
         valued: "",
-        long: &["eval", "expr", "execute", "print", "load", "require", "exec"],
+        long: &["eval", "expr", "execute", "print", "load", "require", "exec", "rpc-eval", "erl"],
     },
+    // `-s os cmd id`
+    Interpreter { programs: &["erl", "werl"], code: "eEcxrplLisS", valued: "", long: &["eval", "run"] },
 ];
 
 /// Whether the program is an interpreter or `sed`: then each of its arguments must be literal.
@@ -135,24 +148,27 @@ fn find(program: &str) -> Option<&'static Interpreter> {
     INTERPRETERS.iter().find(|interpreter| interpreter.programs.contains(&program))
 }
 
-/// Subcommands of the runtimes for JavaScript that take code, and addresses that are or bring code.
+/// Subcommands of runtimes that take code or run other programs, and addresses that are or bring code.
 fn verb_doubt<'a>(program: &str, arguments: &'a [Word]) -> Option<&'a str> {
-    let verbs = match program {
-        "deno" => "eval repl x",
-        "bun" => "exec eval repl x",
+    let (verbs, takes_addresses) = match program {
+        "deno" => ("eval repl x create", true),
+        "bun" => ("exec eval repl x create c", true),
+        "groovy" | "jshell" | "tsx" => ("", true),
+        "r" => ("CMD", false),
         _ => return None,
     };
-    let starts = ["data:", "blob:", "http:", "https:", "npm:", "jsr:"];
     arguments
         .iter()
         .map(|word| word.text.as_str())
-        .find(|text| listed(verbs, text) || starts.iter().any(|start| text.starts_with(start)))
+        .find(|text| listed(verbs, text) || (takes_addresses && text.split('=').any(is_code_address)))
 }
 
-/// Modules that take code as an argument, from standard input, or out of data.
-const RUNNING_MODULES: &str = "\
-    timeit code codeop pdb bdb cprofile profile profiling trace runpy asyncio idlelib pickle pty ipython ipykernel \
-    ptpython bpython xonsh debugpy pyinstrument viztracer webbrowser pydoc zipapp doctest cgitb sqlite3 pexpect";
+/// Whether a text begins like an address from which a runtime loads code.
+fn is_code_address(text: &str) -> bool {
+    let schemes = ["data", "blob", "http", "https", "npm", "jsr", "github", "ftp"];
+    text.split_once(':')
+        .is_some_and(|(scheme, _)| schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme.trim())))
+}
 
 /// Long options whose value is the next word.
 const VALUED_LONG: &str = "\
@@ -171,22 +187,7 @@ impl Interpreter {
 
     /// The module behind `-m`, when it runs code or is given an option that does.
     fn module_doubt<'a>(&self, arguments: &'a [Word]) -> Option<&'a str> {
-        if !self.loads_modules() {
-            return None;
-        }
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let Some(bundle) = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) else { continue };
-            let Some((_, glued)) = bundle.split_once('m') else { continue };
-            let module = if glued.is_empty() { words.next()?.text.as_str() } else { glued };
-            let lower = module.to_ascii_lowercase();
-            let first = lower.split('.').next().unwrap_or(&lower);
-            if listed(RUNNING_MODULES, first) {
-                return Some(module);
-            }
-            return options::executing(&program_name(first), words.as_slice());
-        }
-        None
+        if self.loads_modules() { modules::running(arguments) } else { None }
     }
 
     /// Whether a word that is neither an option nor the value of one names a script.
@@ -221,8 +222,9 @@ impl Interpreter {
             return true;
         }
         if let Some(option) = argument.strip_prefix("--") {
-            let name = option.split('=').next().unwrap_or(option);
-            return !name.is_empty() && self.long.iter().any(|long| long.starts_with(name));
+            // `node --entry_url` is `--entry-url`.
+            let name = option.split('=').next().unwrap_or(option).replace('_', "-");
+            return !name.is_empty() && self.long.iter().any(|long| long.starts_with(&name));
         }
         let Some(bundle) = argument.strip_prefix('-') else { return false };
         if matches!(argument, "-v" | "-V" | "-h") {

@@ -4,6 +4,7 @@
 //! Refuses (as `Unparsable`) every line whose tree is not fully understood; what is doubtful but readable
 //! becomes an `Obstacle`, which no allowlist entry overcomes.
 
+mod addresses;
 mod allowlist;
 mod argued;
 mod blocked;
@@ -21,10 +22,12 @@ mod followers;
 mod git;
 mod git_forms;
 mod ground;
+mod handed;
 mod heredoc;
 mod interpreters;
 mod line;
 mod lookups;
+mod modules;
 mod obstacles;
 mod options;
 mod packing;
@@ -34,12 +37,16 @@ mod places;
 mod processes;
 mod reach;
 mod read;
+mod reader_options;
 mod readers;
 mod redirections;
 mod sed_scripts;
 mod self_protection;
+mod stopping;
+mod transfers;
 mod tree;
 mod unpacking;
+mod variables;
 mod verbs;
 mod words;
 mod work;
@@ -64,6 +71,7 @@ mod self_protection_tests;
 #[cfg(test)]
 mod table_tests;
 
+pub use addresses::{file_paths, is_file_address};
 pub use allowlist::{Coverage, ShellAllowlist, candidate};
 pub use argued::{is_toolwarden, text_changes_toolwarden, verb_behind, words_change_toolwarden};
 pub use blocked::{BlockedMatch, Blocklist};

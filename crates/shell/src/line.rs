@@ -17,6 +17,8 @@ pub struct ShellLine {
     pub redirections: Vec<Redirection>,
     /// Words of loops and assignments, which commands may be given by a variable.
     pub other_words: Vec<Word>,
+    /// Variables that loops and assignments of the line set, with a value each, in their order.
+    pub variables: Vec<(String, Word)>,
     /// `cd`, `pushd` or `popd` occurs: relative paths mean something else afterwards.
     pub changes_directory: bool,
     /// Why the whole line can never be auto-allowed; copied into each command that has no reason of its own.

@@ -17,6 +17,7 @@ use crate::reach::{Reached, visit};
 use crate::readers::{is_reader, path_words, shows_contents};
 use crate::self_protection::words_of_value;
 use crate::unpacking::{Unpacked, unpacked};
+use crate::variables::{Substituted, substituted};
 use crate::wrappers::{self, listed, program};
 
 /// Most paths that are looked up for one line.
@@ -32,9 +33,20 @@ pub struct Position<'a> {
     pub home: Option<&'a Path>,
 }
 
-/// What is to be looked up; `None` where that is too much.
+/// What is to be looked up; `None` where that is too much. A line whose variables have known values is looked up with
+/// them, too.
 #[must_use]
 pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> {
+    let mut asked = asked_by(line, position)?;
+    if let Substituted::Line(known) = substituted(line) {
+        let further = asked_by(&known, position)?;
+        asked.paths.extend(further.paths);
+        asked.trees.extend(further.trees);
+    }
+    (asked.paths.len() <= MOST_PATHS).then_some(asked)
+}
+
+fn asked_by(line: &ShellLine, position: Position<'_>) -> Option<Questions> {
     let facts = FileFacts::as_written();
     let ground = Ground::of(line, position.cwd, position.home, &facts)?;
     let mut asked = Questions::default();
@@ -66,7 +78,8 @@ pub fn questions(line: &ShellLine, position: Position<'_>) -> Option<Questions> 
                     let forms = invocation.arguments.iter().chain(&cloned).flat_map(forms);
                     inside.extend(forms.flat_map(|form| ground.spots(&form)));
                 }
-                invocation.arguments.iter().chain(&known.joined()).chain(&known.sources).all(&mut ask)
+                let known_words = known.written.iter().chain(&known.sources);
+                invocation.arguments.iter().chain(&known.joined()).chain(known_words).all(&mut ask)
             }
             Reached::Unknown { .. } => true,
         };
@@ -164,7 +177,9 @@ impl Bounds<'_> {
             _ => path_words(&program, &command.arguments),
         };
         let spots = words.into_iter().flat_map(forms).flat_map(|form| self.ground.spots(&form));
-        let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot));
+        let is_read = is_reader(&program) || (program == "git" && !git::changes_tree(&command.arguments));
+        let how = if is_read { Use::Read } else { Use::Any };
+        let reached = spots.into_iter().find_map(|spot| self.executed(&program, &spot, how));
         let known = || effects(&program, &command.arguments).ok();
         let written = || known().and_then(|known| self.written_astray(&program, &known));
         let changed = || self.changed_by_any(&program, command);
@@ -220,8 +235,8 @@ impl Bounds<'_> {
     }
 
     /// Why a path, as it is written or behind links, reaches a place whose files are executed.
-    fn executed(&self, program: &str, spot: &Path) -> Option<String> {
-        let by_path = |path: &Path| reached_by_path(path, self.workspace.or(self.written), Use::Any);
+    fn executed(&self, program: &str, spot: &Path, how: Use) -> Option<String> {
+        let by_path = |path: &Path| reached_by_path(path, self.workspace.or(self.written), how);
         let said = |place: String| {
             format!("{} leads to `{place}`, whose files are executed or decide what is", spot.display())
         };

@@ -3,7 +3,7 @@
 //! tables of `wrappers`, `options`, `interpreters`, `git`, `executed` and `unpacking`.
 
 use crate::effects::effects;
-use crate::executed::{reached_by_word, written_by_word};
+use crate::executed::{reached_by_word, read_by_word, written_by_word};
 use crate::followers;
 use crate::git;
 use crate::interpreters;
@@ -14,6 +14,7 @@ use crate::readers::{
     is_loop_variable, is_reader, is_recursive, is_substituted, is_unknowable, opens_files, path_words,
 };
 use crate::sed_scripts::is_plain_script;
+use crate::transfers;
 use crate::unpacking;
 use crate::wrappers::{self, Reach, listed, program};
 
@@ -38,6 +39,7 @@ pub(super) fn obstacle(command: &SimpleCommand) -> Option<Obstacle> {
             "npm" => npm_doubt(&command.arguments),
             "make" | "gmake" | "bmake" | "nmake" => make_doubt(&command.arguments),
             "ps" => shows_environments(&command.arguments),
+            "curl" | "wget" => transfers::doubt(&program, &command.arguments),
             _ if wrappers::starts_programs(&program) => started_doubt(&command.arguments),
             _ => None,
         });
@@ -91,9 +93,11 @@ fn may_mean_more(program: &str, arguments: &[Word], position: usize) -> bool {
 fn executed_place(program: &str, arguments: &[Word]) -> Option<String> {
     if program == "git" {
         let known = git::read(arguments).ok()?;
-        return known.paths.into_iter().find_map(reached_by_word);
+        let reaches = if git::changes_tree(arguments) { reached_by_word } else { read_by_word };
+        return known.paths.into_iter().find_map(reaches);
     }
-    let named = path_words(program, arguments).into_iter().find_map(|word| reached_by_word(&word.text));
+    let reaches = if is_reader(program) { read_by_word } else { reached_by_word };
+    let named = path_words(program, arguments).into_iter().find_map(|word| reaches(&word.text));
     named.or_else(|| {
         let effects = effects(program, arguments).ok()?;
         effects.written.iter().chain(&effects.joined()).find_map(|word| written_by_word(&word.text))

@@ -143,7 +143,7 @@ static TABLE: &[Row] = &[
     Row { programs: "ssh-keygen ssh-add ssh-keyscan", short: "DPw", ..ROW },
     Row {
         programs: "curl",
-        long: "config engine remote-header-name",
+        long: "config engine remote-header-name variable",
         short: "KJ",
         valued: "HdoXAebuFTmTUwxyYzECDPQrt",
         ..ROW
@@ -151,8 +151,8 @@ static TABLE: &[Row] = &[
     Row {
         programs: "wget",
         long: "use-askpass execute config use-server-timestamps-command content-disposition recursive mirror input-file \
-            page-requisites force-directories",
-        short: "ermix",
+            page-requisites force-directories trust-server-names input-metalink metalink-over-http retr-symlinks",
+        short: "ermixp",
         valued: "OoaPUitTwQIRDXAB",
         ..ROW
     },
@@ -177,8 +177,8 @@ static TABLE: &[Row] = &[
     Row {
         programs: "less more most",
         starts: "+",
-        long: "lesskey-file lesskey-src lesskey-content tag-file log-file LOG-FILE",
-        short: "kTo",
+        long: "lesskey-file lesskey-src lesskey-content tag tag-file log-file LOG-FILE",
+        short: "kTotO",
         contains: "!",
         ..ROW
     },
@@ -196,9 +196,10 @@ static TABLE: &[Row] = &[
     Row { programs: "[ test", starts: "-v -R -eq -ne -lt -le -gt -ge", contains: "$( `", ..ROW },
     // Editors.
     Row {
-        programs: "vim vi nvim view vimdiff ex gvim rvim",
-        long: "cmd startuptime remote-expr remote-send",
-        short: "cSsuUielW",
+        programs: "vim vi nvim view vimdiff ex gvim rvim rview gview gvimdiff evim eview rgvim rgview vimx nvi nex elvis vile",
+        long: "cmd startuptime remote remote-expr remote-send remote-silent remote-tab remote-wait embed headless listen server",
+        // Tags and lists of errors name the files that are opened; `w` and `V` write what was typed or said.
+        short: "cSsuUielWtqwV",
         starts: "+",
         ..ROW
     },

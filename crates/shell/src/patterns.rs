@@ -3,6 +3,8 @@
 //! of it, or for everything below a directory above it. Wide: brackets count as any character, braces as any text.
 //! Only endings narrow it: `/home/**/*.rs` finds no file of ours.
 
+use std::path::Path;
+
 use crate::work;
 use crate::wrappers::listed;
 
@@ -83,6 +85,29 @@ pub(super) fn reaches(pattern: &[&str], place: &[String]) -> bool {
 /// `**` stands for any number of names, but only alone.
 fn is_deep(pattern: &str) -> bool {
     pattern == "**"
+}
+
+/// Whether a pattern may be expanded to a protected path, to something inside of it or, for whole trees, to a directory
+/// above it. A wild character at the beginning of a name stands for no dot; `**` stands for no name as well.
+pub(super) fn expands_to(pattern: &Path, protected: &Path, is_tree: bool) -> bool {
+    let names = |path: &Path| -> Vec<String> {
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    let (pattern, place) = (names(pattern), names(protected));
+    let is_file = protected.extension().is_some();
+    let is_fitting = |(name, own): (&String, &String)| {
+        let is_blind = own.starts_with('.') && name.starts_with(['*', '?', '[']);
+        name == own || (!is_blind && fits(name, own))
+    };
+    let expands = |pattern: &[String]| {
+        let is_short = pattern.len() < place.len() && !is_tree;
+        // Nothing lies inside of a file.
+        let is_below = is_file && pattern.len() > place.len();
+        !is_short && !is_below && pattern.iter().zip(&place).all(is_fitting)
+    };
+    let is_deep = |name: &&String| name.as_str() == "**";
+    let shallow: Vec<String> = pattern.iter().filter(|name| !is_deep(name)).cloned().collect();
+    expands(&pattern) || (shallow.len() != pattern.len() && expands(&shallow))
 }
 
 /// Whether one name fits a pattern.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use aho_corasick::AhoCorasick;
 
+use crate::addresses::{file_paths, is_file_address};
 use crate::argued::{begins_like_a_line, names_us};
 use crate::encodings::decoded;
 use crate::folded::{folded, may_stand_for_ascii};
@@ -165,13 +166,14 @@ impl Places {
         let own = here.to_string_lossy();
         let parts = parts_of(&normalise(here));
         let form = folded(text).replace("${home}", "$home");
-        let path = file_path(&form);
-        let pointed = self.pointed(path, Some(&parts))?;
-        let is_path = pointed.is_rooted || path.starts_with('.');
-        let is_above = is_path && pointed.names.len() < parts.len() && starts_with(&parts, &pointed.names);
-        let depth = parts.len().checked_sub(pointed.names.len())?;
-        // As it is written there: names were folded.
-        Path::new(&*own).ancestors().nth(depth).filter(|_| is_above).map(Path::to_path_buf)
+        paths_of(&form).find_map(|path| {
+            let pointed = self.pointed(path, Some(&parts))?;
+            let is_path = pointed.is_rooted || path.starts_with('.');
+            let is_above = is_path && pointed.names.len() < parts.len() && starts_with(&parts, &pointed.names);
+            let depth = parts.len().checked_sub(pointed.names.len())?;
+            // As it is written there: names were folded.
+            Path::new(&*own).ancestors().nth(depth).filter(|_| is_above).map(Path::to_path_buf)
+        })
     }
 
     /// Whether a text that names no place is worth reading as a command line: it has our name, the last name
@@ -224,7 +226,10 @@ impl Places {
     /// The text is a path: to a place, into it, or to a directory that holds it. Directories that also hold
     /// the one tools work in are given to every tool and mean nothing.
     fn is_whole(&self, form: &str, here: Option<&[String]>) -> Option<&Path> {
-        let path = file_path(form);
+        paths_of(form).find_map(|path| self.is_path(path, here))
+    }
+
+    fn is_path(&self, path: &str, here: Option<&[String]>) -> Option<&Path> {
         let pointed = self.pointed(path, here)?;
         let is_path = pointed.is_rooted || path.starts_with('.') || path.contains(['/', '\\']);
         let holds_here = here.is_some_and(|here| starts_with(here, &pointed.names));
@@ -273,16 +278,7 @@ impl Places {
         let mut form = folded(text).into_owned();
         for _ in 0..=MOST_DECODINGS {
             let spelled = form.replace("${home}", "$home");
-            let path = file_path(&spelled);
-            // Where a relative path is seen from is not known without a workspace; those that leave it may lead anywhere.
-            let is_placed = |pointed: &Pointed<'_>| {
-                let is_named = pointed.names.first().is_some_and(|first| !patterns::is_pattern(first));
-                pointed.is_rooted || here.is_some() || (path.starts_with("..") && is_named)
-            };
-            let pointed = self.pointed(path, here.as_deref()).filter(is_placed);
-            let path = pointed.map(|pointed| format!("/{}", pointed.names.join("/")));
-            // Texts that only begin with such a path speak of it.
-            if path.is_some_and(|path| !path.contains(char::is_whitespace) && shows_processes(Path::new(&path))) {
+            if paths_of(&spelled).any(|path| self.is_path_of_process(path, here.as_deref())) {
                 return true;
             }
             match decoded(&form) {
@@ -293,38 +289,56 @@ impl Places {
         false
     }
 
+    fn is_path_of_process(&self, path: &str, here: Option<&[String]>) -> bool {
+        // Where a relative path is seen from is not known without a workspace; those that leave it may lead anywhere.
+        let is_placed = |pointed: &Pointed<'_>| {
+            let is_named = pointed.names.first().is_some_and(|first| !patterns::is_pattern(first));
+            pointed.is_rooted || here.is_some() || (path.starts_with("..") && is_named)
+        };
+        let pointed = self.pointed(path, here).filter(is_placed);
+        let path = pointed.map(|pointed| format!("/{}", pointed.names.join("/")));
+        // Texts that only begin with such a path speak of it.
+        path.is_some_and(|path| !path.contains(char::is_whitespace) && shows_processes(Path::new(&path)))
+    }
+
     fn pattern(&self, form: &str, here: Option<&[String]>, left: &mut usize) -> Option<&Path> {
         if !patterns::is_pattern(form) {
             return None;
         }
         let is_part =
             |character: char| character.is_whitespace() || character.is_control() || PARTING.contains(character);
-        let is_whole = !form.contains(is_part) || form.starts_with("file:");
+        let is_whole = !form.contains(is_part) || is_file_address(form);
         let words = form.split(is_part).filter(|_| !is_whole).chain(Some(form).filter(|_| is_whole));
         for word in words.filter(|word| patterns::is_pattern(word)) {
             // The end of a clause is no part of a name.
             let word = word.trim_end_matches([',', '.', '!']);
-            let Some(pointed) = self.pointed(file_path(word), here) else { continue };
-            let first = pointed.names.first().filter(|_| pointed.is_rooted);
-            let is_begun =
-                |place: &&Place| first.is_some_and(|first| place.parts.first().is_some_and(|own| own == first));
-            let is_plausible = match is_whole {
-                true => pointed.is_rooted || here.is_some_and(|here| says_more(&pointed.names, here)),
-                false => self.places.iter().any(|place| is_begun(&place)),
-            };
-            if !is_plausible {
-                continue;
-            }
-            let Some(rest) = left.checked_sub(word.len()) else {
-                return self.places.first().map(|one| one.path.as_path());
-            };
-            *left = rest;
-            let mut fitting = self.places.iter().filter(|place| patterns::reaches(&pointed.names, &place.parts));
-            if let Some(place) = fitting.next() {
-                return Some(&place.path);
+            for path in paths_of(word) {
+                if let Some(place) = self.pattern_of(path, here, is_whole, left) {
+                    return Some(place);
+                }
             }
         }
         None
+    }
+
+    /// The place that one pattern may stand for.
+    fn pattern_of(&self, word: &str, here: Option<&[String]>, is_whole: bool, left: &mut usize) -> Option<&Path> {
+        let pointed = self.pointed(word, here)?;
+        let first = pointed.names.first().filter(|_| pointed.is_rooted);
+        let is_begun = |place: &Place| first.is_some_and(|first| place.parts.first().is_some_and(|own| own == first));
+        let is_plausible = match is_whole {
+            true => pointed.is_rooted || here.is_some_and(|here| says_more(&pointed.names, here)),
+            false => self.places.iter().any(is_begun),
+        };
+        if !is_plausible {
+            return None;
+        }
+        let Some(rest) = left.checked_sub(word.len()) else {
+            return self.places.first().map(|one| one.path.as_path());
+        };
+        *left = rest;
+        let mut fitting = self.places.iter().filter(|place| patterns::reaches(&pointed.names, &place.parts));
+        fitting.next().map(|place| place.path.as_path())
     }
 
     fn pointed<'a>(&'a self, path: &'a str, here: Option<&'a [String]>) -> Option<Pointed<'a>> {
@@ -361,11 +375,9 @@ impl Places {
     }
 }
 
-/// The path of a `file:` address, or the text itself.
-fn file_path(form: &str) -> &str {
-    let Some(rest) = form.strip_prefix("file:") else { return form };
-    let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    rest.strip_prefix("//localhost").unwrap_or(rest)
+/// The paths of a `file:` address, or the text itself.
+fn paths_of(form: &str) -> impl Iterator<Item = &str> {
+    file_paths(form).chain(Some(form).filter(|form| !is_file_address(form)))
 }
 
 fn parts_of(path: &Path) -> Vec<String> {
@@ -396,6 +408,8 @@ fn hints(places: &[Place]) -> Vec<String> {
         ["\\u", "\\x", "~", "$home", "${home", "%home", "userprofile", "toolwarden", "proc/", "dev/"]
             .map(str::to_owned)
             .to_vec();
+    // Programs that end others by a part of their names.
+    hints.extend(["kill", "systemctl"].map(str::to_owned));
     // Percent-encoded letters, digits and dots.
     hints.extend(('2'..='7').map(|digit| format!("%{digit}")));
     // Octal escapes; JSON itself has none.

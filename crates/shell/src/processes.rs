@@ -41,6 +41,25 @@ fn may_be_root(pattern: &str) -> bool {
     ["proc", "dev"].iter().any(|name| name.starts_with(start))
 }
 
+/// `/proc/$PPID/environ`, `/proc/$(pgrep x)/mem`, and `$x/proc/self/environ` where `x` may be empty.
+pub(super) fn is_behind_expansion(text: &str) -> bool {
+    if !text.contains(['$', '`']) {
+        return false;
+    }
+    let is_inside = |path: &str| {
+        let names = path.trim_start_matches('/').split('/').filter(|name| !matches!(*name, "" | "."));
+        let names: Vec<&str> = names.collect();
+        let is_process = |name: &str| {
+            name.contains(['$', '`', '*', '?', '['])
+                || matches!(name, "self" | "thread-self")
+                || name.parse::<u32>().is_ok()
+        };
+        matches!(names.as_slice(), ["proc", process, _, ..] if is_process(process))
+    };
+    let behind = text.starts_with(['$', '`']).then(|| text.find("/proc/")).flatten().and_then(|at| text.get(at..));
+    (text.starts_with('/') && is_inside(text)) || behind.is_some_and(is_inside)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::line::{Obstacle, Redirection, ShellLine, SimpleCommand, Word};
 use crate::read::read;
+use crate::variables::{Substituted, substituted};
 use crate::work;
 use crate::wrappers::{self, COMMAND_OPTIONS, Reach, basename, program};
 
@@ -72,7 +73,10 @@ pub fn command_names(line: &ShellLine) -> BTreeSet<String> {
 pub(super) fn visit(line: &ShellLine, see: &mut dyn FnMut(Reached<'_>) -> ControlFlow<()>) {
     let mut search = Search { see, seen: 0, read: 0 };
     // The outcome only says whether `see` stopped early; it keeps its own result.
-    let _ = search.line(line, 0);
+    let _ = search.line(line, 0).is_continue().then(|| match substituted(line) {
+        Substituted::Line(known) => search.line(&known, 0),
+        Substituted::Same | Substituted::TooMuch => ControlFlow::Continue(()),
+    });
 }
 
 struct Search<'f> {
@@ -274,7 +278,17 @@ impl Search<'_> {
         match read(inner) {
             Ok(line) => {
                 line.all_redirections().try_for_each(|redirection| (self.see)(Reached::Redirection(redirection)))?;
-                line.commands.iter().try_for_each(|command| self.inner_command(command, text, depth))
+                line.commands.iter().try_for_each(|command| self.inner_command(command, text, depth))?;
+                match substituted(&line) {
+                    Substituted::Line(known) => {
+                        known
+                            .all_redirections()
+                            .try_for_each(|redirection| (self.see)(Reached::Redirection(redirection)))?;
+                        known.commands.iter().try_for_each(|command| self.inner_command(command, text, depth))
+                    }
+                    Substituted::Same => ControlFlow::Continue(()),
+                    Substituted::TooMuch => (self.see)(Reached::Unknown { text }),
+                }
             }
             Err(_) if inner.contains(|character: char| !is_inert(character)) => (self.see)(Reached::Unknown { text }),
             Err(_) => ControlFlow::Continue(()),

@@ -25,6 +25,7 @@ pub(super) struct Reader {
     commands: Vec<SimpleCommand>,
     redirections: Vec<Redirection>,
     other_words: Vec<Word>,
+    variables: Vec<(String, Word)>,
     pub(super) loop_variables: Vec<String>,
     obstacle: Option<Obstacle>,
     /// How many pipes and redirections feed the standard input of the node that is being read.
@@ -45,9 +46,15 @@ impl Reader {
         self.obstacle.get_or_insert(obstacle);
     }
 
-    /// A word that is no argument, but may become one by a variable.
-    pub(super) fn keep_word(&mut self, word: Word) {
+    /// A word that is no argument, but may become one by the variable of this name.
+    pub(super) fn keep_word(&mut self, name: &str, word: Word) {
+        self.variables.push((name.to_owned(), word.clone()));
         self.other_words.push(word);
+    }
+
+    /// A value of a variable that is put together from others.
+    pub(super) fn note_value(&mut self, name: &str, word: Word) {
+        self.variables.push((name.to_owned(), word));
     }
 
     pub(super) fn redirect_line(&mut self, redirection: Redirection) {
@@ -192,6 +199,7 @@ impl Reader {
             commands: self.commands,
             redirections: self.redirections,
             other_words: self.other_words,
+            variables: self.variables,
             changes_directory,
             obstacle: self.obstacle,
         })

@@ -2,7 +2,9 @@
 //! Takes a program's name and its arguments; gives what self-protection and the places whose files are executed need
 //! to know of them. Any program that is not listed may write to each of its arguments.
 
+use crate::effects::sed_operands;
 use crate::line::Word;
+use crate::reader_options;
 use crate::wrappers::listed;
 
 const READERS: &str = "\
@@ -22,53 +24,16 @@ pub(super) fn opens_files(program: &str) -> bool {
     !listed(SPEAKERS, program)
 }
 
-/// Programs whose first word is a pattern, unless an option brings one.
-const SEARCHERS: &str = "grep egrep fgrep rg ag ack";
-
-/// Programs with options that leave paths out.
-const EXCLUDERS: &str =
-    "grep egrep fgrep rg ag ack du diff ls tree tar gtar bsdtar rsync zip find gfind fd fdfind cloc";
-
-/// Options of these whose value is a pattern: with `=`, or the next word.
-const PATTERN_OPTIONS: &str = "\
-    --exclude --exclude-dir --exclude-vcs --include --ignore --ignore-dir --ignore-file --glob --iglob --regexp \
-    -path -ipath -wholename -iwholename -name -iname -regex -iregex";
-
-/// The arguments that may be paths.
+/// The arguments that may be paths. Patterns and scripts are left out where every option of the line is known.
 pub(super) fn path_words<'a>(program: &str, arguments: &'a [Word]) -> Vec<&'a Word> {
     if listed(SPEAKERS, program) {
         return Vec::new();
     }
-    let is_searcher = listed(SEARCHERS, program);
-    let brings_pattern = |word: &Word| {
-        let text = word.text.as_str();
-        text.starts_with("--regexp") || text.starts_with("--file") || is_bundle_with(text, "ef")
+    let known = match program {
+        "sed" | "gsed" => Some(sed_operands(arguments)),
+        _ => reader_options::path_words(program, arguments),
     };
-    let mut has_pattern = !is_searcher || arguments.iter().any(brings_pattern);
-    let mut is_value = false;
-    let mut words = Vec::new();
-    for word in arguments {
-        let text = word.text.as_str();
-        if is_value {
-            is_value = false;
-            continue;
-        }
-        let name = text.split('=').next().unwrap_or(text);
-        let leaves_out = listed(EXCLUDERS, program) && listed(PATTERN_OPTIONS, name);
-        if leaves_out || (is_searcher && matches!(text, "-e" | "-g")) {
-            is_value = !text.contains('=') && text != "--exclude-vcs";
-        } else if !text.starts_with('-') && !has_pattern {
-            has_pattern = true;
-        } else {
-            words.push(word);
-        }
-    }
-    words
-}
-
-fn is_bundle_with(text: &str, letters: &str) -> bool {
-    text.strip_prefix('-')
-        .is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|letter| letters.contains(letter)))
+    known.unwrap_or_else(|| arguments.iter().collect())
 }
 
 /// Readers that show what is in the files they are given.
@@ -98,6 +63,10 @@ pub(super) fn is_loop_variable(word: &Word) -> bool {
 
 /// The name of the variable that is the whole word.
 fn variable(word: &Word) -> Option<&str> {
+    // A quoted `$d` is a script of sed.
+    if word.literal {
+        return None;
+    }
     let text = word.text.trim_matches('"');
     let braced = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     let is_name = |name: &&str| {

@@ -12,14 +12,17 @@ use crate::effects::{Effects, effects, is_writer};
 use crate::facts::{FileFacts, Real};
 use crate::git;
 use crate::ground::{Ground, cut_at_expansion, forms, unquoted, writes_unnamed};
+use crate::handed::{hands_over, reads};
 use crate::line::{Direction, Redirection, ShellLine, SimpleCommand, Word};
 use crate::options;
 use crate::paths::{normalise, resolve};
 use crate::patterns;
-use crate::processes::shows_processes;
+use crate::processes::{is_behind_expansion, shows_processes};
 use crate::reach::{Invocation, Reached, visit};
 use crate::readers::{is_reader, is_recursive, names_other_home, path_words};
+use crate::stopping;
 use crate::unpacking::{Unpacked, unpacked, unpacks_elsewhere};
+use crate::variables::{Substituted, substituted};
 use crate::verbs::{changing_verb, is_ours};
 use crate::wrappers::{self, listed, program};
 
@@ -110,6 +113,21 @@ pub(super) fn look(
     facts: &FileFacts,
     given: Given,
 ) -> Option<String> {
+    let why = look_as_written(line, belongings, cwd, facts, given);
+    why.or_else(|| match substituted(line) {
+        Substituted::Line(known) => look_as_written(&known, belongings, cwd, facts, given),
+        Substituted::Same => None,
+        Substituted::TooMuch => Some("has variables with too many values to tell what it names".to_owned()),
+    })
+}
+
+fn look_as_written(
+    line: &ShellLine,
+    belongings: Belongings<'_>,
+    cwd: &Path,
+    facts: &FileFacts,
+    given: Given,
+) -> Option<String> {
     let Some(mut ground) = Ground::of(line, cwd, belongings.home, facts) else {
         return Some("changes the directory too often to tell what it does with toolwarden".to_owned());
     };
@@ -137,6 +155,7 @@ pub(super) fn look(
     let mentions = mentions && is_doubtful;
     // The body of a here-document is no argument of any command.
     let in_document = line.source.contains("<<") && ground.spelled(&line.source).is_some();
+    ground.hands_over = hands_over(line);
     let mut why = None;
     visit(line, &mut |reached| {
         why = match reached {
@@ -146,7 +165,10 @@ pub(super) fn look(
             Reached::Invocation(invocation) if in_document && !is_reader(&program(invocation.name)) => {
                 Some(format!("`{}` is given text that names files of toolwarden", invocation.name))
             }
-            Reached::Invocation(invocation) => ground.invocation(invocation),
+            Reached::Invocation(invocation) => {
+                let found = stopping::ends_found(line, &program(invocation.name));
+                found.or_else(|| ground.invocation(invocation))
+            }
         };
         if why.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -200,6 +222,9 @@ impl Ground<'_> {
         if let Some(touched) = self.touched(value, Trees::Used) {
             return Some(touched.said("a variable names"));
         }
+        if let Some(why) = self.process_file(value) {
+            return Some(why);
+        }
         let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty())?;
         let touched = words_of_value(value).into_iter().find_map(|word| keys.touched(&word, Trees::Changed));
         touched.map(|touched| touched.said_read())
@@ -207,10 +232,14 @@ impl Ground<'_> {
 
     /// A file in which the system shows the environment, memory or open files of processes, among them Toolwarden's own.
     fn process_file(&self, word: &Word) -> Option<String> {
-        let spots = forms(word).into_iter().flat_map(|form| self.spots(&form));
-        let found = spots.into_iter().find(|spot| {
-            let reals = self.facts.real(spot).elsewhere();
-            shows_processes(&normalise(spot)) || reals.iter().any(|real| shows_processes(real))
+        let forms = forms(word);
+        let expanded = forms.iter().filter(|_| !word.literal).find(|form| is_behind_expansion(form));
+        let spots = forms.iter().flat_map(|form| self.spots(form));
+        let found = expanded.map(PathBuf::from).or_else(|| {
+            spots.into_iter().find(|spot| {
+                let reals = self.facts.real(spot).elsewhere();
+                shows_processes(&normalise(spot)) || reals.iter().any(|real| shows_processes(real))
+            })
         })?;
         Some(format!("{} shows memory, environment or open files of processes, toolwarden among them", found.display()))
     }
@@ -241,6 +270,9 @@ impl Ground<'_> {
         if program == "toolwarden" {
             let verb = changing_verb(invocation.arguments).filter(|verb| self.given == Given::AsLine || is_ours(verb));
             return verb.map(|verb| format!("runs `toolwarden {verb}`"));
+        }
+        if let Some(why) = stopping::stops(&program, invocation.arguments) {
+            return Some(why);
         }
         let directories = git::directories(invocation.name, invocation.arguments);
         if !directories.is_empty() {
@@ -306,6 +338,9 @@ impl Ground<'_> {
             return Some(touched.said(&format!("`{program}` touches")));
         }
         let keys = self.keys.as_deref().filter(|keys| !keys.protected.is_empty())?;
+        if self.hands_over && listed("find gfind", program) {
+            return keys.found_by(invocation.arguments).map(reads);
+        }
         // `find` shows names only.
         let trees = if only_finds(program, invocation.arguments) { Trees::Named } else { Trees::Changed };
         let sources = invocation.arguments.iter().chain(&known.sources);
@@ -357,7 +392,9 @@ impl Ground<'_> {
     /// A reader may read what is ours, but no keys and data.
     fn reading(&self, program: &str, invocation: Invocation<'_>) -> Option<String> {
         let arguments = invocation.arguments;
-        let speaks = listed("echo printf true false pwd dirname basename cd", program);
+        // What these say becomes words of another command: `echo x | xargs cat`.
+        let hands_over = self.hands_over && listed("echo printf", program);
+        let speaks = listed("echo printf true false pwd dirname basename cd", program) && !hands_over;
         if let Some(why) = self.through_trees(program, &effects(program, arguments).unwrap_or_default()) {
             return Some(why);
         }
@@ -511,14 +548,16 @@ impl Ground<'_> {
         let is_unknown = is_unfolded || (!is_literal && expanded.contains(['$', '`']));
         let is_pattern = literal.len() != expanded.len() && (is_unfolded || !expanded.contains('{'));
         let paths: Vec<PathBuf> = self.bases.iter().filter_map(|base| resolve(literal, base)).collect();
-        let patterns: Vec<PathBuf> =
-            self.bases.iter().filter(|_| is_pattern).map(|base| base.join(&expanded)).collect();
+        let wild: Vec<PathBuf> = self.bases.iter().filter(|_| is_pattern).map(|base| base.join(&expanded)).collect();
         self.protected.iter().map(PathBuf::as_path).find(|protected| {
             let lands = paths.iter().any(|path| {
                 let may_become = is_unknown && starts_like(protected, path);
                 path.starts_with(protected) || may_become || self.takes_tree(path, protected, trees)
             });
-            lands || patterns.iter().any(|pattern| expands_to(&normalise(pattern), protected, trees))
+            lands
+                || wild
+                    .iter()
+                    .any(|pattern| patterns::expands_to(&normalise(pattern), protected, trees == Trees::Changed))
         })
     }
 
@@ -544,39 +583,12 @@ pub(super) fn is_telling(program: &str) -> bool {
         || wrappers::starts_programs(program)
 }
 
-fn reads(place: &Path) -> String {
-    format!("reads {}, which holds keys or data of toolwarden", place.display())
-}
-
 /// Programs that write to files they are given by name.
 const WRITERS: &str = "tee cp mv install dd truncate sed gsed sort touch rsync ln patch";
 
 /// `find` without actions that write or execute shows names only.
 fn only_finds(program: &str, arguments: &[Word]) -> bool {
     listed("find gfind", program) && options::executing(program, arguments).is_none()
-}
-
-/// Whether a pattern may be expanded to a protected path, to something inside of it or, for whole trees, to a directory
-/// above it. A wild character at the beginning of a name stands for no dot; `**` stands for no name as well.
-fn expands_to(pattern: &Path, protected: &Path, trees: Trees) -> bool {
-    let names = |path: &Path| -> Vec<String> {
-        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
-    };
-    let (pattern, place) = (names(pattern), names(protected));
-    let is_file = protected.extension().is_some();
-    let fits = |(name, own): (&String, &String)| {
-        let is_blind = own.starts_with('.') && name.starts_with(['*', '?', '[']);
-        name == own || (!is_blind && patterns::fits(name, own))
-    };
-    let expands = |pattern: &[String]| {
-        let is_short = pattern.len() < place.len() && trees != Trees::Changed;
-        // Nothing lies inside of a file.
-        let is_below = is_file && pattern.len() > place.len();
-        !is_short && !is_below && pattern.iter().zip(&place).all(fits)
-    };
-    let is_deep = |name: &&String| name.as_str() == "**";
-    let shallow: Vec<String> = pattern.iter().filter(|name| !is_deep(name)).cloned().collect();
-    expands(&pattern) || (shallow.len() != pattern.len() && expands(&shallow))
 }
 
 /// Whether `protected` could be an expansion of a pattern that begins with `path`.

@@ -3,16 +3,29 @@
 //! file are unknown: git's own files, hooks, configurations and links may be among them, whatever the target directory.
 
 use crate::line::Word;
+use crate::options;
 use crate::wrappers::listed;
 
 /// These write wherever their input says, or make up names.
 const ALWAYS: &str = "\
-    quilt uudecode unshar cpio bsdcpio gcpio pax unrar unar lsar rpmcpio dpkg-deb split gsplit csplit gcsplit munpack \
-    ripmime unsquashfs unlz unace arj lha zoo cabextract";
+    quilt uudecode unshar cpio bsdcpio gcpio pax unrar unar lsar rpmcpio rpm2archive dpkg-deb dpkg-source split gsplit \
+    csplit gcsplit munpack ripmime unsquashfs unlz unace arj lha zoo cabextract aunpack atool unp dtrx patool ouch \
+    innoextract unalz unlzx unarj xar ditto star bsdunzip p7zip uudeview tnef msiextract unshield zpaq foremost binwalk";
 
-/// Archivers whose first words say what they do, with the words that unpack.
+/// Archivers with the verbs by which they leave files as they are or write the archive that is named; any other verb
+/// unpacks. Options may stand before it.
 const BY_VERB: &[(&str, &str)] =
-    &[("ar", "x"), ("jar", "x"), ("z", "x e"), ("za", "x e"), ("zr", "x e"), ("7z", "x e")];
+    &[("7z 7za 7zr 7zz 7zzs", "a b d h i l rn t u"), ("rar", "a l lb lt lta t v vb vt vta p i")];
+
+/// Archivers whose verb is a letter in a bundle, with these letters and with long options that unpack.
+const BY_LETTER: &[(&str, &str, &str)] = &[
+    ("ar gar llvm-ar", "xM", ""),
+    ("jar", "x", "extract"),
+    ("dpkg", "xXeRi", "extract vextract control raw-extract install unpack"),
+];
+
+/// Modules of Python that are archivers.
+const MODULES: &str = "zipfile tarfile rarfile pyzr py7zr gzip bzip2 lzma uu wheel patoolib";
 
 /// The word by which a program would write files that the line does not name.
 pub(super) fn unpacks<'a>(program: &str, arguments: &'a [Word]) -> Option<&'a str> {
@@ -22,19 +35,129 @@ pub(super) fn unpacks<'a>(program: &str, arguments: &'a [Word]) -> Option<&'a st
     if listed(ALWAYS, program) {
         return Some(first);
     }
-    if let Some((_, verbs)) = BY_VERB.iter().find(|(name, _)| *name == program) {
-        let bundle = first.trim_start_matches('-');
-        return verbs.split(' ').any(|verb| bundle.starts_with(verb)).then_some(first);
+    if let Some((_, verbs)) = BY_VERB.iter().find(|(names, _)| listed(names, program)) {
+        // None of their options takes the next word.
+        let verb = texts.iter().copied().find(|text| !text.starts_with('-'))?;
+        return (!listed(verbs, &verb.to_ascii_lowercase())).then_some(verb);
+    }
+    if let Some((_, letters, long)) = BY_LETTER.iter().find(|(names, ..)| listed(names, program)) {
+        let verb = possible_verbs(arguments).filter(|_| program != "dpkg").find(|verb| is_bundle_with(verb, letters));
+        return verb.or_else(|| texts.into_iter().find(|text| is_option_with(text, letters, long)));
     }
     match program {
-        "patch" | "gpatch" => (!texts.contains(&"--dry-run")).then_some(first),
+        "patch" | "gpatch" => (!only_tries(&texts)).then_some(first),
         "tar" | "gtar" | "bsdtar" => tar(&texts),
-        "unzip" => {
-            let only_lists = bundle(first).is_some_and(|letters| letters.contains(['l', 't', 'v', 'Z', 'p', 'z']));
-            (!only_lists).then_some(first)
-        }
+        "unzip" => (!only_lists(arguments)).then_some(first),
+        _ if program.starts_with("python") || listed("py pypy", program) => by_module(&texts),
         _ => None,
     }
+}
+
+/// Words that may be the verb: the first one, or the first ones behind options, whose values they may be.
+fn possible_verbs(arguments: &[Word]) -> impl Iterator<Item = &str> {
+    options::possible_verb_tails(arguments).filter_map(|tail| tail.first()).map(|word| word.text.as_str())
+}
+
+/// `jar vxf a`, `ar --target=x vx a`
+fn is_bundle_with(verb: &str, letters: &str) -> bool {
+    verb.chars().all(|letter| letter.is_ascii_alphanumeric()) && verb.contains(|letter| letters.contains(letter))
+}
+
+/// `jar -vxf a`, `dpkg --extract a .`; `@` names a file with more words.
+fn is_option_with(text: &str, letters: &str, long: &str) -> bool {
+    match (text.strip_prefix("--"), text.strip_prefix('-')) {
+        (Some(option), _) => {
+            let name = option.split('=').next().unwrap_or(option);
+            !name.is_empty() && long.split_ascii_whitespace().any(|known| known.starts_with(name))
+        }
+        (None, Some(bundle)) => bundle.contains(|letter| letters.contains(letter)),
+        (None, None) => text.starts_with('@'),
+    }
+}
+
+/// `python3 -m zipfile -e a.zip .`
+fn by_module<'a>(texts: &[&'a str]) -> Option<&'a str> {
+    let is_module = |text: &&str| MODULES.split_ascii_whitespace().any(|module| text.split('.').next() == Some(module));
+    let glued = |text: &&str| {
+        bundle(text).and_then(|letters| letters.split_once('m')).is_some_and(|(_, module)| is_module(&module))
+    };
+    let loads = texts.iter().any(|text| is_module(text) || glued(text));
+    let is_unpacking = |text: &&&str| match text.strip_prefix("--") {
+        Some(name) => {
+            !name.is_empty() && ["extract", "decompress", "unpack"].iter().any(|known| known.starts_with(name))
+        }
+        None => {
+            bundle(text).is_some_and(|letters| letters.contains(['e', 'd']))
+                || matches!(**text, "x" | "unpack" | "extract")
+        }
+    };
+    texts.iter().find(is_unpacking).copied().filter(|_| loads)
+}
+
+/// Options of unzip by which it shows the archive, and those that may stand beside them.
+const SHOWING: &str = "ltvpzcZ";
+const BESIDE: &str = "qCM12hms";
+
+/// Whether unzip only shows what is in the archive. A further dash takes options back, and one behind the archive is the
+/// name of a file in it.
+fn only_lists(arguments: &[Word]) -> bool {
+    let is_option = |word: &&Word| word.text.starts_with('-');
+    let bundles: Vec<&str> = arguments.iter().take_while(is_option).filter_map(|word| bundle(&word.text)).collect();
+    let are_known =
+        bundles.iter().all(|letters| letters.chars().all(|letter| SHOWING.contains(letter) || BESIDE.contains(letter)));
+    // A pattern may become an option, and `-Z` counts as the first one alone.
+    let is_plain = |word: &Word| {
+        word.literal || word.text.starts_with(|first: char| first.is_ascii_alphanumeric() || "./_~".contains(first))
+    };
+    let is_late = |(at, letters): (usize, &&str)| {
+        letters.char_indices().any(|(place, letter)| letter == 'Z' && (at, place) != (0, 0))
+    };
+    arguments.iter().filter(is_option).count() == bundles.len()
+        && are_known
+        && arguments.iter().all(is_plain)
+        && !bundles.iter().enumerate().any(is_late)
+        && bundles.iter().any(|letters| letters.contains(|letter| SHOWING.contains(letter)))
+}
+
+/// Options of patch without a value, and short and long ones whose value may be the next word.
+const PATCH_LETTERS: &str = "bceEflnNRstTuvZ";
+const PATCH_VALUED: &str = "BdDFgioprVxYz";
+const PATCH_FLAGS: &str = "\
+    backup context ed remove-empty-files force ignore-whitespace normal forward batch silent quiet set-time set-utc \
+    unified reverse verbose binary posix follow-symlinks no-backup-if-mismatch backup-if-mismatch merge";
+const PATCH_TEXTS: &str = "\
+    prefix directory ifdef fuzz get input output strip reject-file version-control debug basename-prefix suffix \
+    quoting-style read-only reject-format";
+
+/// Whether patch only says what it would do. `-z --dry-run` is a value, and behind an operand it is one to some.
+fn only_tries(texts: &[&str]) -> bool {
+    let mut words = texts.iter();
+    while let Some(text) = words.next() {
+        if *text == "--dry-run" {
+            return true;
+        }
+        let takes_next = match (text.strip_prefix("--"), bundle(text)) {
+            (Some(long), _) => match long.split_once('=') {
+                Some((name, _)) if listed(PATCH_TEXTS, name) || listed(PATCH_FLAGS, name) => false,
+                None if listed(PATCH_FLAGS, long) => false,
+                None if listed(PATCH_TEXTS, long) => true,
+                _ => return false,
+            },
+            (None, Some(letters)) => {
+                let valued = letters.find(|letter| PATCH_VALUED.contains(letter));
+                let own = valued.and_then(|at| letters.get(..at)).unwrap_or(letters);
+                if !own.chars().all(|letter| PATCH_LETTERS.contains(letter)) {
+                    return false;
+                }
+                valued.is_some_and(|at| at.saturating_add(1) == letters.len())
+            }
+            (None, None) => return false,
+        };
+        if takes_next {
+            words.next();
+        }
+    }
+    false
 }
 
 /// Where an unpacking program writes.
@@ -105,7 +228,7 @@ fn has_target(program: &str, texts: &[&str]) -> bool {
         "tar" | "gtar" | "bsdtar" => has_target_of_tar(texts),
         "unzip" | "patch" | "gpatch" => texts.iter().any(|text| named('d')(text) || long(text)),
         "cpio" | "gcpio" | "bsdcpio" => texts.iter().any(|text| named('D')(text) || long(text)),
-        "7z" | "z" | "za" | "zr" => texts.iter().any(named('o')),
+        "7z" | "7za" | "7zr" | "7zz" | "7zzs" => texts.iter().any(named('o')),
         _ => false,
     }
 }

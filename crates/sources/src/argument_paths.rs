@@ -73,7 +73,7 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
             return FileFacts::too_many();
         }
     }
-    let said: BTreeSet<PathBuf> = wholes.iter().filter_map(|text| found.path(text)).collect();
+    let said: BTreeSet<PathBuf> = wholes.iter().flat_map(|text| found.meant(text)).collect();
     wholes.append(&mut found.entered);
     if !found.join(&wholes) {
         return FileFacts::too_many();
@@ -133,13 +133,21 @@ impl Found<'_> {
         std::fs::symlink_metadata(directory.join(first)).is_ok()
     }
 
-    /// The path a word means, if it may lead through a link.
-    fn word(&mut self, text: &str) -> Option<PathBuf> {
-        let path = self.path(text)?;
-        match self.workspace.filter(|_| !text.starts_with(['/', '~']) && !text.starts_with("file://")) {
-            Some(workspace) => self.may_lead(workspace, text).then_some(path),
-            None => Some(path),
+    /// The paths a word may mean, as far as they may lead through links.
+    fn word(&mut self, text: &str) {
+        for reading in readings(text) {
+            let Some(path) = self.path(&reading) else { continue };
+            let leads = match self.workspace.filter(|_| !reading.starts_with(['/', '~'])) {
+                Some(workspace) => self.may_lead(workspace, &reading),
+                None => true,
+            };
+            self.paths.extend(Some(path).filter(|_| leads));
         }
+    }
+
+    /// Every path a text may mean.
+    fn meant(&self, text: &str) -> Vec<PathBuf> {
+        readings(text).iter().filter_map(|reading| self.path(reading)).collect()
     }
 
     /// A value or a key, in every form it may be decoded to.
@@ -155,14 +163,16 @@ impl Found<'_> {
             return;
         }
         if text.len() <= LONGEST_PATH {
-            let whole = self.word(text);
-            self.paths.extend(whole);
+            self.word(text);
         }
+        self.addresses(text);
+        self.diff(text);
         if self.workspace.is_some() && !self.line(text) {
             self.enter(text);
         }
         // Quotes and backslashes inside a name mean nothing to a shell: `su''b/k`.
         let unquoted = if text.contains(QUOTES) { text.replace(QUOTES, "") } else { String::new() };
+        let has_variables = text.contains(['$', '%']);
         let pieces = text.split(is_delimiter).chain(unquoted.split(is_delimiter));
         for piece in pieces.filter(|piece| !piece.is_empty()) {
             if self.is_full() {
@@ -172,10 +182,34 @@ impl Found<'_> {
             if self.pieces.contains(piece) {
                 continue;
             }
-            let path = self.word(piece);
-            self.paths.extend(path);
+            self.word(piece);
+            // `${PWD}/x`, `$(pwd)/x`, `%CD%/x`
+            if has_variables && piece.starts_with('/') {
+                self.word(&format!("${piece}"));
+            }
             if piece.len() <= LONGEST_PATH && !piece.starts_with(['/', '~']) {
                 self.pieces.insert(piece.to_owned());
+            }
+        }
+    }
+
+    /// Addresses of files in a longer text, whose colon and host part them otherwise.
+    fn addresses(&mut self, text: &str) {
+        let words = text.split(|letter: char| letter != ':' && is_delimiter(letter));
+        for word in words.filter(|word| shell::is_file_address(word)) {
+            self.word(word);
+        }
+    }
+
+    /// The files of a diff, whose first names are taken off: `--- a/lk/k`.
+    fn diff(&mut self, text: &str) {
+        const STARTS: [&str; 6] = ["--- ", "+++ ", "*** ", "diff ", "rename ", "copy "];
+        let lines = text.lines().map(|line| line.trim_start_matches([' ', '\t', '"', '\'']));
+        for line in lines.filter(|line| STARTS.iter().any(|start| line.starts_with(start))) {
+            for word in line.split(is_delimiter).filter(|word| word.contains('/')) {
+                let tails =
+                    word.match_indices('/').take(MOST_STRIPPED).filter_map(|(at, _)| word.get(at.saturating_add(1)..));
+                tails.filter(|tail| !tail.is_empty()).for_each(|tail| self.word(tail));
             }
         }
     }
@@ -217,9 +251,8 @@ impl Found<'_> {
         }
     }
 
-    /// The path a text may mean.
+    /// The path that one reading of a text is.
     fn path(&self, text: &str) -> Option<PathBuf> {
-        let text = text.strip_prefix("file://").unwrap_or(text);
         // Patterns of a tool are its own.
         let is_odd = text.contains(char::is_control) || text.contains(['*', '?', '[']);
         if text.is_empty() || text.len() > LONGEST_PATH || is_odd {
@@ -239,7 +272,7 @@ impl Found<'_> {
     /// Joins every text that is a directory with the others; false where that is too much.
     fn join(&mut self, wholes: &BTreeSet<String>) -> bool {
         let mut directories: Vec<PathBuf> =
-            wholes.iter().filter_map(|text| self.path(text)).filter(|path| path.is_dir()).collect();
+            wholes.iter().flat_map(|text| self.meant(text)).filter(|path| path.is_dir()).collect();
         let mut at = 0_usize;
         while let Some(directory) = directories.get(at).cloned() {
             at = at.saturating_add(1);
@@ -267,6 +300,30 @@ impl Found<'_> {
         }
         true
     }
+}
+
+/// Most names that are taken off the beginning of a path in a diff.
+const MOST_STRIPPED: usize = 8;
+
+/// What a text may be as a path: itself, the path of a `file:` address, what stands behind `@`, and what stands behind a
+/// variable, which may be the home or the directory a tool works in.
+fn readings(text: &str) -> Vec<String> {
+    if shell::is_file_address(text) {
+        return shell::file_paths(text).map(str::to_owned).collect();
+    }
+    let mut readings = vec![text.to_owned()];
+    let bare = text.trim_start_matches('@');
+    if bare.len() != text.len() {
+        readings.extend(readings_behind_variable(bare).into_iter().chain([bare.to_owned()]));
+        readings.extend(shell::file_paths(bare).map(str::to_owned));
+    }
+    readings.extend(readings_behind_variable(text));
+    readings
+}
+
+fn readings_behind_variable(text: &str) -> Vec<String> {
+    let rest = text.split_once('/').filter(|(first, _)| first.starts_with(['$', '%'])).map(|(_, rest)| rest);
+    rest.map(|rest| vec![rest.to_owned(), format!("~/{rest}")]).unwrap_or_default()
 }
 
 /// The text, and what it is when it is decoded.

@@ -37,6 +37,118 @@ fn self_1_every_kind_of_call_is_followed_to_keys() -> Outcome {
 }
 
 #[test]
+fn self_1_addresses_of_files_are_followed_whatever_their_host() -> Outcome {
+    let home = home()?;
+    symlink(home.path("config"), home.path("work/lk"))?;
+    symlink("/proc", home.path("work/pr"))?;
+    let work = home.path("work").display().to_string();
+    let judge = Judge::new(home)?;
+    let judged = |operation: Operation, params: &str| {
+        let document = Document::parse(params, Limits::DEFAULT).ok().map(Arc::new);
+        assert!(document.is_some(), "{params}");
+        judge.judged(Call::operation("files", operation, document)).1
+    };
+    for uri in [
+        format!("file://{work}/lk/master.key"),
+        format!("file://localhost{work}/lk/master.key"),
+        format!("file://LOCALHOST{work}/lk/master.key"),
+        format!("FILE://localhost{work}/lk/master.key"),
+        format!("file://x{work}/lk/master.key"),
+        format!("file://127.0.0.1{work}/lk/master.key"),
+        format!("file:{work}/lk/master.key"),
+        format!("file://x{work}/l%6b/master.key"),
+        format!("file://x{work}/lk/master.key?a#b"),
+        "file://x/proc/self/environ".to_owned(),
+        format!("file://x{work}/pr/self/environ"),
+        format!("file://x{work}/../config/master.key"),
+    ] {
+        let params = format!("{{\"uri\": {uri:?}}}");
+        assert_eq!(judged(Operation::ReadResource, &params), Reason::SelfProtection, "{uri}");
+        let held = [Reason::SelfProtection, Reason::CannotBeHeld];
+        let arguments = format!("{{\"name\": \"read\", \"arguments\": {{\"x\": {uri:?}}}}}");
+        assert!(held.contains(&judged(Operation::GetPrompt, &arguments)), "{arguments}");
+        let document = Document::parse(params.as_str(), Limits::DEFAULT).ok().map(Arc::new);
+        assert_eq!(judge.judged(Call::mcp("files", "read", document)).1, Reason::SelfProtection, "{params}");
+    }
+    let other = format!("{{\"uri\": \"file://localhost{work}/notes.txt\"}}");
+    assert_ne!(judged(Operation::ReadResource, &other), Reason::SelfProtection);
+    Ok(())
+}
+
+#[test]
+fn self_1_links_behind_signs_variables_and_in_diffs_are_followed() -> Outcome {
+    let home = home()?;
+    symlink(home.path("config"), home.path("work/lk"))?;
+    fs::create_dir_all(home.path("work/a/lk"))?;
+    let judge = Judge::new(home)?;
+    let reason = |text: &str| {
+        let params = format!("{{\"text\": {text:?}}}");
+        let document = Document::parse(params.as_str(), Limits::DEFAULT).ok().map(Arc::new);
+        assert!(document.is_some(), "{params}");
+        judge.judged(Call::mcp("files", "read", document)).1
+    };
+    for text in [
+        "@lk/master.key",
+        "read @lk/master.key",
+        "@@lk/master.key",
+        "@file:lk/master.key",
+        "$PWD/lk/master.key",
+        "${PWD}/lk/master.key",
+        "cat ${PWD}/lk/master.key",
+        "cat $PWD/lk/master.key",
+        "$(pwd)/lk/master.key",
+        "%CD%/lk/master.key",
+        "--- a/lk/master.key\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        "--- /dev/null\n+++ b/lk/master.key\n@@ -0,0 +1 @@\n+x\n",
+        "diff --git a/lk/master.key b/lk/master.key\nold mode 100644\n",
+        "*** p/q/lk/master.key\n--- x\n",
+        "see file:lk/master.key for it",
+    ] {
+        assert_eq!(reason(text), Reason::SelfProtection, "{text}");
+    }
+    for text in [
+        "@notes.txt",
+        "mail ann@lk.example",
+        "${PWD}/notes.txt",
+        "--- a/notes.txt\n+++ b/notes.txt\n@@ -1 +1 @@\n-x\n+y\n",
+        "see file:notes.txt for it",
+    ] {
+        assert_ne!(reason(text), Reason::SelfProtection, "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn self_1_stopping_toolwarden_is_held_in_lines_and_arguments() -> Outcome {
+    let mut home = home()?;
+    home.write("config/toolwarden.toml", "[auto_run]\nmode = \"run_everything\"\n")?;
+    home.locations.git_configs = Vec::new();
+    let judge = Judge::new(home)?;
+    let reason = |params: &str| {
+        let document = Document::parse(params, Limits::DEFAULT).ok().map(Arc::new);
+        assert!(document.is_some(), "{params}");
+        judge.judged(Call::mcp("files", "run", document)).1
+    };
+    for params in [
+        r#"{"command": "pkill -9 -f tool"}"#,
+        r#"{"command": "kill $(pgrep toolw)"}"#,
+        r#"{"command": "systemctl", "args": ["stop", "toolwarden"]}"#,
+        r#"{"command": "killall", "args": ["-9", "toolwarden"]}"#,
+        r#"{"argv": ["sudo", "pkill", "toolw"]}"#,
+    ] {
+        assert_eq!(reason(params), Reason::SelfProtection, "{params}");
+    }
+    for params in [r#"{"command": "pkill node"}"#, r#"{"command": "systemctl", "args": ["status", "toolwarden"]}"#] {
+        assert_ne!(reason(params), Reason::SelfProtection, "{params}");
+    }
+    for line in ["pkill -f tool", "systemctl stop toolwarden", "kill $(pidof toolwarden)"] {
+        assert_eq!(judge.judged(Call::shell(line, None)).1, Reason::SelfProtection, "{line}");
+    }
+    assert_eq!(judge.judged(Call::shell("pkill node", None)), (Decision::Allow, Reason::RunEverything));
+    Ok(())
+}
+
+#[test]
 fn shell_3_configurations_that_the_environment_names_count() -> Outcome {
     let mut home = home()?;
     fs::create_dir_all(home.path("work/.git/objects"))?;
