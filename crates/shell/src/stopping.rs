@@ -32,8 +32,9 @@ const MANAGERS: &[(&str, &str)] = &[
         "stop restart remove shutdown exit down kill delete force-stop force-shutdown term del disable terminate poweroff",
     ),
     ("tmux screen byobu zellij", "kill-session kill-server kill-window kill-pane quit kill delete-session"),
+    ("cargo pip pipx npm pnpm yarn brew snap flatpak", "remove uninstall rm un stop disable disconnect"),
     (
-        "apt apt-get aptitude brew cargo pip pipx npm pnpm yarn snap flatpak dnf yum zypper apk pacman port nix-env dpkg rpm",
+        "apt apt-get aptitude dnf yum zypper apk pacman port nix-env dpkg rpm",
         "stop remove purge uninstall erase autoremove del -r -P -R -e -Rs --remove --purge --erase --uninstall",
     ),
 ];

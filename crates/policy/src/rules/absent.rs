@@ -74,13 +74,13 @@ fn collect(expression: &Value, read: &mut BTreeSet<Path>) {
             None => false,
         };
         if may_be_absent {
-            insert(path.into_iter().map(str::to_owned).collect(), read);
+            insert(&path.into_iter().map(str::to_owned).collect::<Path>(), read);
         }
         return;
     }
     match tag_of(expression) {
         Some(tag) if tag.is_read => {
-            pointed(tag.pointer).into_iter().for_each(|path| insert(path, read));
+            pointed(tag.pointer).into_iter().for_each(|path| insert(&path, read));
         }
         _ => match expression {
             Value::Array(items) => items.iter().for_each(|item| collect(item, read)),
@@ -91,7 +91,7 @@ fn collect(expression: &Value, read: &mut BTreeSet<Path>) {
 }
 
 /// A value, and the objects it is read from: any of them may be absent.
-fn insert(path: Path, read: &mut BTreeSet<Path>) {
+fn insert(path: &[String], read: &mut BTreeSet<Path>) {
     let shortest = if path.first().is_some_and(|first| first == ARGUMENTS) { 2 } else { 1 };
     read.extend((shortest..=path.len()).filter_map(|length| path.get(..length)).map(<[String]>::to_vec));
 }
