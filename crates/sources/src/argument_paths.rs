@@ -46,6 +46,7 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
         entered: BTreeSet::new(),
         lines_left: Some(MOST_LINES),
         looks_left: MOST_LOOKS,
+        looked: HashMap::new(),
     };
     let mut wholes: BTreeSet<String> = BTreeSet::new();
     let mut waiting = vec![arguments.value()];
@@ -73,17 +74,21 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
             return FileFacts::too_many();
         }
     }
-    let said: BTreeSet<PathBuf> = wholes.iter().flat_map(|text| found.meant(text)).collect();
-    wholes.append(&mut found.entered);
-    if !found.join(&wholes) {
+    let entered = std::mem::take(&mut found.entered);
+    let is_joined =
+        if entered.is_empty() { found.join(&wholes) } else { found.join(&wholes.union(&entered).cloned().collect()) };
+    if !is_joined {
         return FileFacts::too_many();
     }
-    let LookedUp { mut paths, present, is_cut } = look_up(places, found.paths);
+    let LookedUp { mut paths, present, is_cut } = look_up(places, std::mem::take(&mut found.paths));
     if is_cut {
         return FileFacts::too_many();
     }
-    // A word of a text that begins where nobody may look is prose far more often than a path.
-    paths.retain(|path, real| *real != Real::Unresolved || said.contains(path) || !is_closed(path));
+    if paths.values().any(|real| *real == Real::Unresolved) {
+        let said: BTreeSet<PathBuf> = wholes.iter().flat_map(|text| found.meant(text)).collect();
+        // A word of a text that begins where nobody may look is prose far more often than a path.
+        paths.retain(|path, real| *real != Real::Unresolved || said.contains(path) || !is_closed(path));
+    }
     FileFacts::looked_up(paths, HashMap::new(), present)
 }
 
@@ -112,6 +117,8 @@ struct Found<'a> {
     /// Bytes that may still be read as command lines; none where there were too many, or a line names too much.
     lines_left: Option<usize>,
     looks_left: usize,
+    /// What was looked for already, and whether it is there.
+    looked: HashMap<PathBuf, bool>,
 }
 
 impl Found<'_> {
@@ -129,8 +136,18 @@ impl Found<'_> {
         if text.starts_with('/') || first == ".." {
             return true;
         }
+        self.is_there(directory.join(first))
+    }
+
+    /// Looks for a name once.
+    fn is_there(&mut self, path: PathBuf) -> bool {
+        if let Some(known) = self.looked.get(&path) {
+            return *known;
+        }
         self.looks_left = self.looks_left.saturating_sub(1);
-        std::fs::symlink_metadata(directory.join(first)).is_ok()
+        let is_there = std::fs::symlink_metadata(&path).is_ok();
+        self.looked.insert(path, is_there);
+        is_there
     }
 
     /// The paths a word may mean, as far as they may lead through links.
@@ -148,6 +165,19 @@ impl Found<'_> {
     /// Every path a text may mean.
     fn meant(&self, text: &str) -> Vec<PathBuf> {
         readings(text).iter().filter_map(|reading| self.path(reading)).collect()
+    }
+
+    /// Those of them that are directories.
+    fn directories(&mut self, text: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for reading in readings(text) {
+            let Some(path) = self.path(&reading) else { continue };
+            // Most words are no files, which is known already.
+            let seen_from = self.workspace.filter(|_| !reading.starts_with(['/', '~']));
+            let may_be = seen_from.is_none_or(|workspace| self.may_lead(workspace, &reading));
+            found.extend(Some(path).filter(|path| may_be && path.is_dir()));
+        }
+        found
     }
 
     /// A value or a key, in every form it may be decoded to.
@@ -178,11 +208,13 @@ impl Found<'_> {
             if self.is_full() {
                 return;
             }
-            // A word that was met before says nothing new.
+            // A word that was met before says nothing new, and neither does the whole text.
             if self.pieces.contains(piece) {
                 continue;
             }
-            self.word(piece);
+            if piece != text || text.len() > LONGEST_PATH {
+                self.word(piece);
+            }
             // `${PWD}/x`, `$(pwd)/x`, `%CD%/x`
             if has_variables && piece.starts_with('/') {
                 self.word(&format!("${piece}"));
@@ -271,8 +303,7 @@ impl Found<'_> {
 
     /// Joins every text that is a directory with the others; false where that is too much.
     fn join(&mut self, wholes: &BTreeSet<String>) -> bool {
-        let mut directories: Vec<PathBuf> =
-            wholes.iter().flat_map(|text| self.meant(text)).filter(|path| path.is_dir()).collect();
+        let mut directories: Vec<PathBuf> = wholes.iter().flat_map(|text| self.directories(text)).collect();
         let mut at = 0_usize;
         while let Some(directory) = directories.get(at).cloned() {
             at = at.saturating_add(1);

@@ -112,8 +112,9 @@ pub(crate) fn look_up(places: &Places, asked: BTreeSet<PathBuf>) -> LookedUp {
         if found.is_present {
             present.insert(path.clone());
         }
-        let real = own.same_file(&path).map_or(found.real, Real::Elsewhere);
-        paths.insert(path, real);
+        // No file that is not there has another name.
+        let same = if found.is_present { own.same_file(&path) } else { None };
+        paths.insert(path, same.map_or(found.real, Real::Elsewhere));
     }
     LookedUp { paths, present, is_cut: steps.is_cut }
 }
@@ -171,6 +172,8 @@ fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -
     let mut reached = PathBuf::from("/");
     let mut links_left = links;
     let mut is_present = true;
+    // Nothing is below what is not there.
+    let mut absent: Option<PathBuf> = None;
     while let Some(name) = waiting.pop_front() {
         if name == ".." {
             reached.pop();
@@ -180,6 +183,10 @@ fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -
             return LOST;
         }
         let next = reached.join(&name);
+        if absent.as_ref().is_some_and(|absent| next.starts_with(absent)) {
+            reached = next;
+            continue;
+        }
         match fs::symlink_metadata(&next) {
             Ok(found) if found.is_symlink() => {
                 let (Some(left), Ok(target)) = (links_left.checked_sub(1), fs::read_link(&next)) else { return LOST };
@@ -203,6 +210,7 @@ fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -
                     }
                 }
                 is_present = false;
+                absent = Some(next.clone());
                 reached = next;
             }
             Err(_) => return LOST,
