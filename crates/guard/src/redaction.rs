@@ -51,6 +51,9 @@ const NAMING: [&str; 18] = [
     "type",
 ];
 
+/// Last words of members that hold the value of whatever a member beside them names.
+const HOLDING: [&str; 9] = ["value", "values", "val", "answer", "answers", "reply", "response", "input", "entered"];
+
 /// Names that are hidden whatever the config says; their words may be joined, or parted by `_` or `-`.
 const ALWAYS: [&str; 32] = [
     "pass",
@@ -179,6 +182,11 @@ impl Redactor {
         last.is_some_and(|last| NAMING.contains(&last.as_str())) && self.names_the_next(value)
     }
 
+    /// Whether a member holds the value of what another one names: `{"question": "password", "answer": "x"}`.
+    fn holds_the_value(key: &str) -> bool {
+        words(key).pop().is_some_and(|last| HOLDING.contains(&last.as_str()))
+    }
+
     /// A text without what is hidden in it, and no longer than a record shows.
     fn text(&self, text: &str, name: Option<&str>) -> String {
         let (Some(secrets), Some(assigned), Some(shapes)) = (&self.secrets, &self.assigned, &self.shapes) else {
@@ -266,6 +274,7 @@ impl Looking<'_> {
         let mut members = Map::new();
         // `{"name": "API_KEY", "value": "x"}`
         let names_another = object.entries().any(|(key, value)| self.redactor.names_its_siblings(key, value));
+        let names_a_value = object.entries().any(|(_, value)| self.redactor.names_the_next(value));
         for (key, value) in object.entries() {
             if self.left == 0 {
                 members.insert(LEFT_OUT.to_owned(), Json::Null);
@@ -280,7 +289,9 @@ impl Looking<'_> {
                 shown = LEFT_OUT.to_owned();
             }
             let is_beside_a_name = names_another && !self.redactor.names_its_siblings(&name, value);
-            let hidden = is_beside_a_name || self.redactor.hides_member(&name, &self.path);
+            let is_its_value =
+                names_a_value && Redactor::holds_the_value(&name) && !self.redactor.names_the_next(value);
+            let hidden = is_beside_a_name || is_its_value || self.redactor.hides_member(&name, &self.path);
             let value = if hidden { MARK.into() } else { self.value(value, Some(&name), texts) };
             self.spend(shown.len() + 4);
             self.path.pop();

@@ -57,6 +57,9 @@ fn gate_15_named_arguments_are_hidden_at_every_depth_and_in_every_spelling() {
         json!({ "env": [{ "name": "DB_PASSWORD", "value": "hunter2x" }] }),
         json!({ "header": { "key": "Authorization", "values": ["hunter2x"] } }),
         json!({ "value": "hunter2x", "field": "pin" }),
+        json!({ "question": "password", "answer": "hunter2x" }),
+        json!({ "newValue": ["hunter2x"], "what": "API_KEY" }),
+        json!({ "prompt": "pin", "userInput": "hunter2x" }),
         json!({ "dbPassword": "hunter2x" }),
         json!({ "x".repeat(129): { "and": ["hunter2x"] } }),
         json!({ "GITHUB_ACCESS_TOKEN": "hunter2x" }),
@@ -88,6 +91,7 @@ fn gate_15_patterns_hide_parts_of_texts_names_and_numbers() {
         json!({ "path": "src/app.py", "text": "tokens" }),
         json!({ "path": "src/app.py", "text": "def f(token): return token" }),
         json!({ "title": "password", "body": "x" }),
+        json!({ "question": "Which password do you mean?", "answer": "x" }),
         json!({ "lines": ["reset the password", "next line"] }),
     ] {
         let seen = shown(&[], &[], &arguments).to_string();

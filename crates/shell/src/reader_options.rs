@@ -171,6 +171,18 @@ static ROWS: &[Row] = &[
         long_texts: "exclude include",
         ..ROW
     },
+    // `--arg`, `--slurpfile` and the like take two words and are not listed, so that every word may be a path there.
+    Row {
+        programs: "jq",
+        letters: "nrRsCMcSejah",
+        paths: "fL",
+        flags: "null-input raw-input slurp compact-output raw-output raw-output0 join-output ascii-output sort-keys \
+            color-output monochrome-output tab unbuffered stream stream-errors seq exit-status help",
+        long_texts: "indent",
+        long_paths: "from-file library-path",
+        patterns: "f from-file",
+        ..ROW
+    },
     Row {
         programs: "find gfind",
         flags: "print print0 ls prune o a or and not depth d mount xdev follow empty quit true false executable readable \

@@ -31,6 +31,8 @@ pub(super) fn path_words<'a>(program: &str, arguments: &'a [Word]) -> Vec<&'a Wo
     }
     let known = match program {
         "sed" | "gsed" => Some(sed_operands(arguments)),
+        // A filter may read modules: `import "x" as $y`, `include "x"`.
+        "jq" if arguments.iter().any(|word| word.text.contains("import") || word.text.contains("include")) => None,
         _ => reader_options::path_words(program, arguments),
     };
     known.unwrap_or_else(|| arguments.iter().collect())
