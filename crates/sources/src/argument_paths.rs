@@ -8,11 +8,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use toolwarden_core::json::{Kind, unescape};
+use toolwarden_core::json::{Kind, Value, unescape};
 use toolwarden_policy::Query;
 use toolwarden_policy::shell::{self, FileFacts, Places, Position, Real};
 
 use crate::lookup::{LookedUp, look_up};
+
+mod ordinary;
 
 /// Most paths of one call that are followed, and most that are looked for at all.
 const MOST_PATHS: usize = 20_000;
@@ -38,46 +40,8 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
     if query.workspace().is_none() && !arguments.raw().contains(['/', '~', '%', '\\']) {
         return FileFacts::default();
     }
-    let mut found = Found {
-        places,
-        workspace: query.workspace(),
-        paths: BTreeSet::new(),
-        pieces: BTreeSet::new(),
-        entered: BTreeSet::new(),
-        lines_left: Some(MOST_LINES),
-        looks_left: MOST_LOOKS,
-        looked: HashMap::new(),
-    };
-    let mut wholes: BTreeSet<String> = BTreeSet::new();
-    let mut waiting = vec![arguments.value()];
-    // Keys of a table are the same in every row.
-    let mut keys: BTreeSet<&str> = BTreeSet::new();
-    while let Some(value) = waiting.pop() {
-        match value.kind() {
-            Kind::Object => {
-                for (key, inner) in value.entries() {
-                    waiting.push(inner);
-                    if keys.insert(key) && !found.is_full() {
-                        found.whole(&unescape(key), &mut wholes);
-                    }
-                }
-            }
-            Kind::Array => waiting.extend(value.items()),
-            Kind::String => {
-                if let Some(text) = value.as_str() {
-                    found.whole(&text, &mut wholes);
-                }
-            }
-            Kind::Null | Kind::True | Kind::False | Kind::Number => {}
-        }
-        if found.is_full() {
-            return FileFacts::too_many();
-        }
-    }
-    let entered = std::mem::take(&mut found.entered);
-    let is_joined =
-        if entered.is_empty() { found.join(&wholes) } else { found.join(&wholes.union(&entered).cloned().collect()) };
-    if !is_joined {
+    let mut found = Found::new(places, query.workspace());
+    if !found.values(arguments.value()) {
         return FileFacts::too_many();
     }
     let LookedUp { mut paths, present, is_cut } = look_up(places, std::mem::take(&mut found.paths));
@@ -85,7 +49,7 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
         return FileFacts::too_many();
     }
     if paths.values().any(|real| *real == Real::Unresolved) {
-        let said: BTreeSet<PathBuf> = wholes.iter().flat_map(|text| found.meant(text)).collect();
+        let said: BTreeSet<PathBuf> = found.wholes.iter().flat_map(|text| found.meant(text)).collect();
         // A word of a text that begins where nobody may look is prose far more often than a path.
         paths.retain(|path, real| *real != Real::Unresolved || said.contains(path) || !is_closed(path));
     }
@@ -110,6 +74,10 @@ struct Found<'a> {
     places: &'a Places,
     workspace: Option<&'a Path>,
     paths: BTreeSet<PathBuf>,
+    /// Every value and key, in every form.
+    wholes: BTreeSet<String>,
+    /// Those of them that may be directories.
+    may_be_directories: BTreeSet<String>,
     /// Words that may be names in a directory.
     pieces: BTreeSet<String>,
     /// Words behind `cd` and the like in texts that are not read as command lines.
@@ -117,11 +85,59 @@ struct Found<'a> {
     /// Bytes that may still be read as command lines; none where there were too many, or a line names too much.
     lines_left: Option<usize>,
     looks_left: usize,
-    /// What was looked for already, and whether it is there.
-    looked: HashMap<PathBuf, bool>,
+    /// Names that were looked for in the workspace, and whether they are there.
+    in_workspace: HashMap<String, bool>,
+    /// The same elsewhere.
+    elsewhere: HashMap<PathBuf, bool>,
 }
 
-impl Found<'_> {
+impl<'a> Found<'a> {
+    fn new(places: &'a Places, workspace: Option<&'a Path>) -> Self {
+        Self {
+            places,
+            workspace,
+            paths: BTreeSet::new(),
+            wholes: BTreeSet::new(),
+            may_be_directories: BTreeSet::new(),
+            pieces: BTreeSet::new(),
+            entered: BTreeSet::new(),
+            lines_left: Some(MOST_LINES),
+            looks_left: MOST_LOOKS,
+            in_workspace: HashMap::new(),
+            elsewhere: HashMap::new(),
+        }
+    }
+
+    /// Takes every text of the arguments; false where there are too many.
+    fn values(&mut self, arguments: Value<'_>) -> bool {
+        let mut waiting = vec![arguments];
+        // Keys of a table are the same in every row.
+        let mut keys: BTreeSet<&str> = BTreeSet::new();
+        while let Some(value) = waiting.pop() {
+            match value.kind() {
+                Kind::Object => {
+                    for (key, inner) in value.entries() {
+                        waiting.push(inner);
+                        if keys.insert(key) && !self.is_full() {
+                            self.whole(&unescape(key));
+                        }
+                    }
+                }
+                Kind::Array => waiting.extend(value.items()),
+                Kind::String => {
+                    if let Some(text) = value.as_str() {
+                        self.whole(&text);
+                    }
+                }
+                Kind::Null | Kind::True | Kind::False | Kind::Number => {}
+            }
+            if self.is_full() {
+                return false;
+            }
+        }
+        self.join()
+    }
+
     fn is_full(&self) -> bool {
         self.paths.len() > MOST_PATHS
             || self.pieces.len() > MOST_PATHS
@@ -136,18 +152,30 @@ impl Found<'_> {
         if text.starts_with('/') || first == ".." {
             return true;
         }
-        self.is_there(directory.join(first))
-    }
-
-    /// Looks for a name once.
-    fn is_there(&mut self, path: PathBuf) -> bool {
-        if let Some(known) = self.looked.get(&path) {
+        if Some(directory) == self.workspace {
+            return self.is_in_workspace(directory, first);
+        }
+        let path = directory.join(first);
+        if let Some(known) = self.elsewhere.get(&path) {
             return *known;
         }
-        self.looks_left = self.looks_left.saturating_sub(1);
-        let is_there = std::fs::symlink_metadata(&path).is_ok();
-        self.looked.insert(path, is_there);
+        let is_there = self.look(&path);
+        self.elsewhere.insert(path, is_there);
         is_there
+    }
+
+    fn is_in_workspace(&mut self, workspace: &Path, name: &str) -> bool {
+        if let Some(known) = self.in_workspace.get(name) {
+            return *known;
+        }
+        let is_there = self.look(&workspace.join(name));
+        self.in_workspace.insert(name.to_owned(), is_there);
+        is_there
+    }
+
+    fn look(&mut self, path: &Path) -> bool {
+        self.looks_left = self.looks_left.saturating_sub(1);
+        std::fs::symlink_metadata(path).is_ok()
     }
 
     /// The paths a word may mean, as far as they may lead through links.
@@ -181,10 +209,17 @@ impl Found<'_> {
     }
 
     /// A value or a key, in every form it may be decoded to.
-    fn whole(&mut self, text: &str, wholes: &mut BTreeSet<String>) {
+    fn whole(&mut self, text: &str) {
+        if ordinary::is_ordinary(text) { self.ordinary(text) } else { self.in_every_form(text) }
+    }
+
+    fn in_every_form(&mut self, text: &str) {
         for form in decoded(text) {
             self.text(&form);
-            wholes.extend(Some(form).filter(|form| form.len() <= LONGEST_PATH));
+            if form.len() <= LONGEST_PATH {
+                self.may_be_directories.insert(form.clone());
+                self.wholes.insert(form);
+            }
         }
     }
 
@@ -302,8 +337,10 @@ impl Found<'_> {
     }
 
     /// Joins every text that is a directory with the others; false where that is too much.
-    fn join(&mut self, wholes: &BTreeSet<String>) -> bool {
-        let mut directories: Vec<PathBuf> = wholes.iter().flat_map(|text| self.directories(text)).collect();
+    fn join(&mut self) -> bool {
+        let entered = std::mem::take(&mut self.entered);
+        let texts: Vec<String> = self.may_be_directories.union(&entered).cloned().collect();
+        let mut directories: Vec<PathBuf> = texts.iter().flat_map(|text| self.directories(text)).collect();
         let mut at = 0_usize;
         while let Some(directory) = directories.get(at).cloned() {
             at = at.saturating_add(1);
@@ -318,7 +355,10 @@ impl Found<'_> {
                 if self.may_lead(&directory, &piece) {
                     let joined = directory.join(&piece);
                     // `{"root": "a", "dir": "b", "name": "c"}`
-                    if wholes.contains(&piece) && joined.is_dir() && !directories.contains(&joined) {
+                    if (self.wholes.contains(&piece) || entered.contains(&piece))
+                        && joined.is_dir()
+                        && !directories.contains(&joined)
+                    {
                         directories.push(joined.clone());
                     }
                     self.paths.insert(joined);
