@@ -359,6 +359,22 @@ fn gate_16_a_permit_that_fails_denies_and_its_end_widens() {
 }
 
 #[test]
+fn gate_16_a_label_is_wider_where_a_rule_opens_by_it() {
+    for (text, expected) in [
+        ("permit(principal, action, resource in Mcp::Label::\"open\");", &["label_added"][..]),
+        ("permit(principal, action, resource) when { resource.labels.contains(\"open\") };", &["label_added"]),
+        ("forbid(principal, action, resource) unless { resource.labels.contains(\"open\") };", &["label_added"]),
+        ("forbid(principal, action, resource in Mcp::Label::\"open\");", &[]),
+    ] {
+        let mut before = policy();
+        rule(&mut before, text);
+        let mut after = before.clone();
+        with_drop(&mut after, |tool| tool.labels.push("open".to_owned()));
+        assert_eq!(codes(&before, &after), expected, "{text}");
+    }
+}
+
+#[test]
 fn gate_16_a_plain_server_may_go() {
     let mut with = plain();
     with.servers.push(listing(server("web"), &["get", "put"]));

@@ -27,6 +27,7 @@ use crate::input::RuleFile;
 use crate::servers::Servers;
 use crate::verdict::{RuleRef, Step};
 use arguments::FactsError;
+use scope::Kind;
 use slice::{Constant, Slice};
 
 /// All rules, compiled.
@@ -242,26 +243,28 @@ impl Rule {
     /// argument or address that it cannot look at.
     #[must_use]
     pub fn may_fail(&self) -> bool {
-        let text = self.text();
-        let reads = ["+", "-", "*", "ip(", "decimal(", "datetime(", "duration(", ".offset("];
-        let looks = self.needs.depends_on_arguments();
-        self.has_conditions && (looks || reads.iter().any(|sign| text.contains(sign)))
+        let operators = ["+", "-", "*", "neg", "ip", "decimal", "datetime", "duration", "offset"];
+        self.needs.depends_on_arguments() || operators.iter().any(|operator| self.conditions_have(operator))
     }
 
     /// Whether it looks at labels anywhere but, as a forbid, in its head.
     #[must_use]
     pub fn may_open_by_label(&self) -> bool {
-        let mentions = self.text().matches("Label").count();
-        let in_head = usize::from(self.scope.names_a_label());
-        mentions > if self.effect == Effect::Forbid { in_head } else { 0 }
+        let in_head = self.effect == Effect::Permit && self.scope.names_a_label();
+        in_head || ["labels", Kind::Label.type_name()].iter().any(|name| self.conditions_have(name))
     }
 
     /// Whether it forbids by the name of a server or tool, rather than by labels or whatever is called.
     #[must_use]
     pub fn forbids_by_name(&self) -> bool {
+        self.effect == Effect::Forbid && (self.scope.names_a_tool_or_server() || self.conditions_have("resource"))
+    }
+
+    /// Whether an operator, attribute, variable or type is in the conditions, however it is spelt there. True where that
+    /// cannot be told, and for a text that says the same.
+    fn conditions_have(&self, name: &str) -> bool {
         let conditions = self.policy.to_json().ok().and_then(|json| json.get("conditions").map(ToString::to_string));
-        let is_asked = conditions.is_none_or(|text| text.contains("\"resource\""));
-        self.effect == Effect::Forbid && (self.scope.names_a_tool_or_server() || is_asked)
+        conditions.is_none_or(|text| text.contains(&format!("\"{name}\"")))
     }
 
     /// The rule as it counts: without its annotations, its name and its place.

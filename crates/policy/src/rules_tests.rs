@@ -35,11 +35,14 @@ fn findings(text: &str, servers: &[ServerInput]) -> Vec<String> {
 }
 
 fn issue_server() -> ServerInput {
-    let schema = serde_json::json!({
+    issue_server_taking(serde_json::json!({
         "type": "object",
         "properties": {"title": {"type": "string"}, "count": {"type": "integer"}, "weight": {"type": "number"}},
         "required": ["title"],
-    });
+    }))
+}
+
+fn issue_server_taking(schema: serde_json::Value) -> ServerInput {
     ServerInput {
         catalog: Some(vec![ToolDefinition {
             name: "issue".to_owned(),
@@ -75,6 +78,35 @@ fn gate_10_typed_by_the_tools_schema() {
         "permit(principal, action, resource == Mcp::Tool::\"gh:issue\") when { context.arguments.title == \"x\" };";
     let found = findings(text, &[]).join("\n");
     assert!(found.contains("warning rule_untyped"), "{found}");
+    // A rule that only has the word in it looks at none.
+    let text = "@id(\"arguments\") forbid(principal, action, resource) when { context.args.hasTag(\"/arguments\") };";
+    assert_eq!(findings(text, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn gate_10_typed_as_deep_as_schemas_are_followed() {
+    let object =
+        |inner: serde_json::Value| serde_json::json!({"type": "object", "properties": {"p": inner}, "required": ["p"]});
+    let list = |inner: serde_json::Value| serde_json::json!({"type": "array", "items": inner});
+    let text = || serde_json::json!({"type": "string"});
+    let typed = |schema: serde_json::Value, condition: &str| {
+        let rule = format!("permit(principal, action, resource == Mcp::Tool::\"gh:issue\") when {{ {condition} }};");
+        findings(&rule, &[issue_server_taking(schema)]).join("\n")
+    };
+    for (levels, is_followed) in [(1, true), (8, true), (9, false)] {
+        let objects = typed(
+            (0..levels).fold(text(), |inner, _| object(inner)),
+            &format!("context.arguments{} == \"x\"", ".p".repeat(levels)),
+        );
+        let lists = typed(
+            object((1..levels).fold(text(), |inner, _| list(inner))),
+            "context.arguments.p == context.arguments.p",
+        );
+        for found in [objects, lists] {
+            let is_refused = found.starts_with("error rule_invalid") && found.contains("not found");
+            assert!(if is_followed { found.is_empty() } else { is_refused }, "{levels}: {found}");
+        }
+    }
 }
 
 #[test]
@@ -114,6 +146,75 @@ fn gate_10_rules_that_change_nothing_are_found() {
     }
     let twice = "permit(principal, action, resource);\npermit(principal, action, resource);";
     assert_eq!(findings(twice, &[]).len(), 1);
+    for (rule, shadowed) in [
+        ("permit(principal is Agent, action, resource in Mcp::Server::\"builtin\");", true),
+        ("permit(principal is Agent in User::\"ada\", action, resource);", true),
+        ("permit(principal == Agent::\"a\", action, resource);", true),
+        ("permit(principal is Person, action, resource);", false),
+        ("permit(principal is Person in User::\"ada\", action, resource);", false),
+    ] {
+        let found = findings(&format!("forbid(principal is Agent, action, resource);\n{rule}"), &[]).join("\n");
+        assert_eq!(found.contains("note rule_shadowed 2:"), shadowed, "{rule}: {found}");
+    }
+    // Which of them comes first matters only where both say the same.
+    for (rule, shadowed) in [
+        ("forbid(principal is Agent, action, resource);", true),
+        ("permit(principal, action, resource);", true),
+        ("forbid(principal, action, resource) when { context.seen.contains(\"x\") };", true),
+        ("forbid(principal, action, resource);", false),
+    ] {
+        let found = findings(&format!("{rule}\nforbid(principal, action, resource);"), &[]).join("\n");
+        assert_eq!(found.contains("note rule_shadowed 1:"), shadowed, "{rule}: {found}");
+    }
+}
+
+/// What comparing two policies asks of each rule.
+#[test]
+fn gate_16_rules_that_can_fail_or_look_at_names_or_labels_are_known() {
+    for (text, fails, by_label, by_name) in [
+        ("permit(principal, action, resource == Mcp::Tool::\"a-b:t\");", false, false, false),
+        ("forbid(principal, action, resource == Mcp::Tool::\"a-b:t\");", false, false, true),
+        ("forbid(principal, action, resource in Mcp::Server::\"a\");", false, false, true),
+        ("@id(\"labels\")\nforbid(principal, action, resource in Mcp::Label::\"out\");", false, false, false),
+        ("permit(principal, action, resource in Mcp::Label::\"out\");", false, true, false),
+        ("forbid(principal, action, resource);", false, false, false),
+        (
+            "forbid(principal, action, resource in Mcp::Label::\"out\") unless { resource in Mcp::Label::\"safe\" };",
+            false,
+            true,
+            true,
+        ),
+        (
+            "forbid(principal, action, resource in Mcp::Label::\"out\") when { context.seen.contains(\"x\") };",
+            false,
+            false,
+            false,
+        ),
+        ("forbid(principal, action, resource) unless { resource.labels.contains(\"safe\") };", false, true, true),
+        (
+            "permit(principal, action, resource) when { resource[\"lab\\u{65}ls\"].contains(\"safe\") };",
+            false,
+            true,
+            false,
+        ),
+        ("forbid(principal, action, resource) when { resource.name == \"t\" };", false, false, true),
+        ("permit(principal, action, resource) when { context.operation == \"a-b\" };", false, false, false),
+        ("permit(principal, action, resource) when { context.arguments.n > 3 };", true, false, false),
+        ("permit(principal, action, resource) when { context.now > datetime(\"2030-01-01\") };", true, false, false),
+        (
+            "permit(principal, action, resource) when { context.now > context.now . offset (duration (\"1h\")) };",
+            true,
+            false,
+            false,
+        ),
+        ("permit(principal, action, resource) when { 1 + 1 == 2 };", true, false, false),
+    ] {
+        let rules = rules(text);
+        let [rule] = rules.all() else { unreachable!("one rule: {text}") };
+        assert_eq!(rule.text(), text);
+        let found = (rule.may_fail(), rule.may_open_by_label(), rule.forbids_by_name());
+        assert_eq!(found, (fails, by_label, by_name), "{text}");
+    }
 }
 
 #[test]
@@ -142,6 +243,19 @@ fn work_2_rules_that_an_absent_argument_escapes_are_found() {
         (forbid("unless { !(context.arguments has count) || context.arguments.count < 3 }"), true),
         (forbid("when { if context.arguments has count then context.arguments.count > 3 else false }"), true),
         (forbid("when { context.args.hasTag(\"/count\") && context.args.getTag(\"/count\") == \"4\" }"), true),
+        (forbid("when { context.arguments has count && [context.arguments.count, 7].contains(3) }"), true),
+        (
+            forbid(
+                "when { if principal is Agent then context.arguments has count && context.arguments.count > 3 else context.arguments has count && context.arguments.count > 5 }",
+            ),
+            true,
+        ),
+        (
+            forbid(
+                "when { if principal is Agent then context.arguments has count && context.arguments.count > 3 else true }",
+            ),
+            false,
+        ),
         (permit("when { !(context.arguments has count) || context.arguments.count < 3 }"), true),
         // The schema requires it; its absence is forbidden; only its presence counts; or a missing one denies.
         (forbid("when { context.arguments has title && context.arguments.title like \"x*\" }"), false),

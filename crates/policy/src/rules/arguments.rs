@@ -57,7 +57,10 @@ pub(super) fn record(arguments: Option<Value<'_>>, needs: &Needs) -> Result<Rest
             let record =
                 Builder { left: MOST_VALUES, pointer: String::new() }.expression(value, &needs.arguments, 0)?;
             match needs.comparisons.iter().find_map(|comparison| comparison.unfit(value)) {
-                Some(path) => unfit(&format!("/{}", path.join("/")), ANOTHER_KIND),
+                Some(path) => {
+                    let pointer: String = path.iter().map(|name| format!("/{}", escaped(name))).collect();
+                    unfit(&pointer, ANOTHER_KIND)
+                }
                 None => Ok(record),
             }
         }

@@ -177,10 +177,16 @@ fn work_2_an_argument_of_another_kind_than_it_is_compared_with_is_a_deny() {
         ("context.arguments.r == principal.user", &["[\"ada\"]", "1"]),
         ("context.arguments.r == context.arguments.other", &["[\"text\"]", "1", "{}"]),
         ("context.arguments.other == context.arguments.r", &["[\"text\"]"]),
+        ("context.arguments.r == -context.arguments.seven", &["\"-7\"", "[-7]"]),
+        ("context.arguments.r == {a: 1}", &["[{\"a\":1}]", "\"a\"", "1"]),
+        ("context.arguments.r == principal.groups", &["\"ops\"", "{}"]),
+        ("context.arguments.r == resource.labels", &["\"sends_out\"", "{}"]),
+        ("context.arguments.r == context.seen", &["\"sends_out\"", "7"]),
+        ("context.arguments.r == context.commands", &["\"ls\"", "true"]),
     ] {
         for effect in EFFECTS {
             for value in unfit {
-                let found = outcome(condition, effect, &format!("{{\"r\":{value},\"other\":\"text\"}}"));
+                let found = outcome(condition, effect, &format!("{{\"r\":{value},\"other\":\"text\",\"seven\":7}}"));
                 assert_eq!(found, denied, "{effect} {condition} {value}");
             }
         }
@@ -195,9 +201,13 @@ fn work_2_an_argument_of_another_kind_than_it_is_compared_with_is_a_deny() {
         ("context.arguments.r.contains(5)", "[]", false),
         ("context.arguments.r == context.arguments.other", "\"text\"", true),
         ("context.arguments.r == principal.user", "\"ada\"", true),
+        ("context.arguments.r == -context.arguments.seven", "-7", true),
+        ("context.arguments.r == {a: 1}", "{\"a\":1.0}", true),
+        ("context.arguments.r == context.seen", "[]", true),
+        ("context.arguments.r == context.seen", "[\"sends_out\"]", false),
     ] {
         let expected = if is_met { Outcome::Because(Reason::RuleForbid) } else { Outcome::Pass };
-        let found = outcome(condition, "forbid", &format!("{{\"r\":{value},\"other\":\"text\"}}"));
+        let found = outcome(condition, "forbid", &format!("{{\"r\":{value},\"other\":\"text\",\"seven\":7}}"));
         assert_eq!(found, expected, "{condition} {value}");
     }
 }
@@ -260,6 +270,12 @@ fn work_2_the_deny_names_the_rule_and_the_argument() {
     assert_eq!(step.rule.map(|rule| rule.text.to_string()).as_deref(), Some("limit"));
     let detail = step.detail.unwrap_or_default();
     assert!(detail.contains("`/pay/sum`") && detail.contains("fraction") && !detail.contains("1.5"), "{detail}");
+    let compared = "context.arguments[\"a/b\"].c == 1 && context.arguments == {x: 1}";
+    let rules = self::rules(&format!("forbid (principal, action, resource) when {{ {compared} }};"));
+    for (arguments, pointer) in [(r#"{"a/b":{"c":"1"}}"#, "`/a~1b/c`"), ("[]", "``")] {
+        let detail = judged(&rules, arguments, Address::None).detail.unwrap_or_default();
+        assert!(detail.contains(pointer) && detail.contains("another kind"), "{detail}");
+    }
 }
 
 #[test]
@@ -269,6 +285,14 @@ fn work_2_a_value_no_rule_looks_at_does_not_matter() {
         assert_eq!(outcome(condition, "forbid", &format!("{{\"n\":1,\"m\":{other}}}")), Outcome::Pass, "{other}");
         let mode = "context has mode && context.mode == \"x\"";
         assert_eq!(outcome(mode, "forbid", &format!("{{\"n\":{other}}}")), Outcome::Pass, "{other}");
+        for condition in [condition, "context.args.hasTag(\"/k\")"] {
+            let either = format!("context.operation == \"other\" || ({condition})");
+            assert_eq!(
+                outcome(&either, "forbid", &format!("{{\"n\":1,\"m\":{other}}}")),
+                Outcome::Pass,
+                "{either} {other}"
+            );
+        }
     }
     // Nor what another rule looks at, whose head does not fit.
     let rules = rules(
@@ -285,8 +309,10 @@ fn work_2_values_of_another_type_never_pass_by_accident() {
         assert_eq!(found, Outcome::Because(Reason::RuleError), "{value}");
     }
     // Arguments that are no object at all, and none.
-    for whole in ["[]", "5", "\"n\""] {
-        assert_eq!(outcome(above, "forbid", whole), Outcome::Because(Reason::RuleError), "{whole}");
+    for whole in ["[]", "5", "\"n\"", "[{\"n\":5000}]", "\"{\\\"n\\\":5000}\""] {
+        for condition in [above, "context.arguments == {n: 5000}"] {
+            assert_eq!(outcome(condition, "forbid", whole), Outcome::Because(Reason::RuleError), "{condition} {whole}");
+        }
     }
     assert_eq!(outcome(above, "forbid", "null"), Outcome::Pass, "the same as none");
     // A name written with escapes is the same name.
@@ -304,8 +330,49 @@ fn work_1_what_rules_look_at_is_bounded() {
     for condition in ["context.arguments.set.contains(7)", "context.args.hasTag(context.args.getTag(\"/n\"))"] {
         assert_eq!(outcome(condition, "forbid", &many), Outcome::Because(Reason::RuleError), "{condition}");
     }
-    let deep = format!("{{\"n\":{}1{}}}", "[".repeat(100), "]".repeat(100));
-    assert_eq!(outcome("context.arguments has n", "forbid", &deep), Outcome::Because(Reason::RuleError));
+    for (lists, expected) in [(63, Reason::RuleForbid), (64, Reason::RuleError), (100, Reason::RuleError)] {
+        let deep = format!("{{\"n\":{}1{}}}", "[".repeat(lists), "]".repeat(lists));
+        assert_eq!(outcome("context.arguments has n", "forbid", &deep), Outcome::Because(expected), "{lists}");
+    }
+}
+
+#[test]
+fn work_2_what_is_compared_as_a_whole_is_there_as_a_whole() {
+    let (met, unmet, unfit) =
+        (Outcome::Because(Reason::RuleForbid), Outcome::Pass, Outcome::Because(Reason::RuleError));
+    for (condition, value, expected) in [
+        ("context.arguments.r == {a: {b: 5000}}", r#"{"a":{"b":5e3}}"#, &met),
+        ("context.arguments.r == {a: {b: 5000}}", r#"{"a":{"b":1}}"#, &unmet),
+        ("context.arguments.r == {a: {b: 5000}}", r#"{"a":{"b":5000.5}}"#, &unfit),
+        ("context.arguments.r.contains({a: {b: 1}})", r#"[{"a":{"b":1}}]"#, &met),
+        ("context.arguments.r.contains({a: {b: 1}})", r#"[{"a":{"b":2}}]"#, &unmet),
+        ("context.arguments.r.contains({a: {b: 1}})", r#"[{"a":{"b":null}}]"#, &unfit),
+        ("{x: context}.x.arguments.r > 1000", "5000", &met),
+        ("{x: context}.x.arguments.r > 1000", "1", &unmet),
+        ("{x: context}.x.args.hasTag(\"/r\")", "1", &met),
+        ("{x: context}.x.args.hasTag(\"/s\")", "1", &unmet),
+        ("{x: context}.x.args.hasTag(\"/s\")", "null", &unfit),
+    ] {
+        let found = outcome(condition, "forbid", &format!("{{\"r\":{value}}}"));
+        assert_eq!(&found, expected, "{condition} {value}");
+    }
+}
+
+#[test]
+fn work_2_a_text_is_what_it_says_however_it_is_spelt() {
+    for (value, text, is_same) in [
+        ("\"v\"", "v", true),
+        ("\"\\u0076\"", "v", true),
+        ("\"w\"", "v", false),
+        ("\"\\\"v\\\"\"", "v", false),
+        ("true", "true", true),
+        ("\"true\"", "true", true),
+        ("\"5e3\"", "5000", false),
+    ] {
+        let condition = format!("context.args.hasTag(\"/k\") && context.args.getTag(\"/k\") == \"{text}\"");
+        let expected = if is_same { Outcome::Because(Reason::RuleForbid) } else { Outcome::Pass };
+        assert_eq!(outcome(&condition, "forbid", &format!("{{\"k\":{value}}}")), expected, "{value}");
+    }
 }
 
 #[test]
@@ -328,4 +395,15 @@ fn work_2_an_address_that_cannot_be_read_is_a_deny_where_a_rule_needs_it() {
     );
     let other = rules("permit (principal, action, resource);");
     assert_eq!(judged(&other, "{}", Address::Unreadable).outcome, Outcome::Pass, "no rule looks at it");
+    let by_port = rules(
+        "permit (principal, action, resource);\nforbid (principal, action, resource) when { context has port && context.arguments.n == context.port };",
+    );
+    for (number, expected) in [
+        ("443", Outcome::Because(Reason::RuleForbid)),
+        ("80", Outcome::Pass),
+        ("\"443\"", Outcome::Because(Reason::RuleError)),
+    ] {
+        let found = judged(&by_port, &format!("{{\"n\":{number}}}"), Address::read("https://good.test"));
+        assert_eq!(found.outcome, expected, "{number}");
+    }
 }

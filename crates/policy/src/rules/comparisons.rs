@@ -86,11 +86,11 @@ fn of_items(path: Vec<String>, with: Vec<&Json>) -> Option<Comparison> {
     Some(Comparison { path, of_items: true, with: with.filter(|with| !with.is_empty())? })
 }
 
-/// The path below `context.arguments`.
+/// The path below `context.arguments`; empty for all of them.
 fn argument(expression: &Json) -> Option<Vec<String>> {
     let path = plain_path(expression)?;
     let (first, rest) = path.split_first()?;
-    (*first == "arguments" && !rest.is_empty()).then(|| rest.iter().map(|name| (*name).to_owned()).collect())
+    (*first == "arguments").then(|| rest.iter().map(|name| (*name).to_owned()).collect())
 }
 
 fn members(set: &Json) -> Vec<&Json> {

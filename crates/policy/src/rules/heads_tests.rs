@@ -25,7 +25,7 @@ const PRINCIPALS: [(&str, &[&str]); 10] = [
     ("principal in Role::\"pm\"", &["t1"]),
     ("principal is Agent in User::\"ada\"", &["t1"]),
 ];
-const RESOURCES: [(&str, &[&str]); 7] = [
+const RESOURCES: [(&str, &[&str]); 10] = [
     ("resource", &["gh:issue", "gh:list", "mail:issue", "mail:send"]),
     ("resource == Mcp::Tool::\"gh:issue\"", &["gh:issue"]),
     ("resource == Mcp::Tool::\"gh:send\"", &[]),
@@ -33,6 +33,10 @@ const RESOURCES: [(&str, &[&str]); 7] = [
     ("resource in Mcp::Server::\"mail\"", &["mail:issue", "mail:send"]),
     ("resource in Mcp::Label::\"sends_out\"", &["mail:issue", "mail:send"]),
     ("resource is Mcp::Tool in Mcp::Server::\"gh\"", &["gh:issue", "gh:list"]),
+    // What belongs to a call, and is not its tool; one label reads like a tool.
+    ("resource == Mcp::Server::\"mail\"", &[]),
+    ("resource == Mcp::Label::\"mail:send\"", &[]),
+    ("resource in User::\"ada\"", &[]),
 ];
 
 fn caller(name: &str) -> Caller {
@@ -53,14 +57,14 @@ fn caller(name: &str) -> Caller {
 fn outcome(rules: &Rules, name: &str, tool: &str) -> Outcome {
     let caller = caller(name);
     let (server, tool) = tool.split_once(':').unwrap_or_default();
-    let labels = if server == "mail" { vec!["sends_out".to_owned()] } else { Vec::new() };
+    let labels: &[String] = if server == "mail" { &["sends_out", "mail:send"].map(str::to_owned) } else { &[] };
     let facts = Facts {
         caller: &caller,
         roles: [caller.role.as_deref(), None],
         mode: None,
         server,
         tool,
-        labels: &labels,
+        labels,
         arguments: None,
         operation: "tools/call",
         commands: BTreeSet::new(),

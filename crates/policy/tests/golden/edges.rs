@@ -9,8 +9,8 @@ use toolwarden_policy::input::{AdminInput, AutoRunMode, RuleFile, ToolInput};
 use toolwarden_policy::{PolicyInput, Query, decide, is_visible, needs_labels_met};
 
 use crate::kit::{
-    USER, agent, answer, arguments, asked, compile, files_allow, judged, judged_fetch, listing, now, origin, person,
-    plain, server, sourced,
+    USER, agent, answer, arguments, asked, asked_in, compile, files_allow, judged, judged_fetch, listing, now, origin,
+    person, plain, server, sourced,
 };
 
 #[test]
@@ -212,6 +212,20 @@ fn gate_13_what_stands_beside_the_arguments_counts_for_the_limits() {
     }
 }
 
+/// `arguments` with an escape in it counts as a member beside them, too, but no call is larger than all it sends.
+#[test]
+fn gate_13_a_call_no_larger_than_the_limit_passes_however_its_keys_are_spelt() {
+    let params = format!("{{\"name\":\"read\",\"\\u0061rguments\":{{\"a\":\"{}\"}}}}", "y".repeat(100));
+    for (limit, expected) in [(params.len(), "hold not_in_allowlist"), (100, "deny request_too_large")] {
+        let mut limited = listing(server("db"), &["read"]);
+        limited.limits.request_bytes = Some(limit);
+        let mut input = plain();
+        input.servers = vec![limited];
+        let query = asked(&person(), received("db", &params), Door::Mcp);
+        assert_eq!(answer(&compile(&input), &query), expected, "{limit}");
+    }
+}
+
 #[test]
 fn review_3_an_entry_over_arguments_covers_no_call_with_much_beside_them() {
     let mut input = plain();
@@ -296,5 +310,37 @@ fn mode_5_an_address_that_cannot_be_read_does_not_hide_fetching() {
     for url in ["", "no address", "https://"] {
         assert!(is_visible(&policy, &asked(&person(), Call::fetch(url), Door::Mcp)), "{url}");
         assert_eq!(judged_fetch(&policy, &person(), url), "deny rule_error", "{url}");
+    }
+}
+
+#[test]
+fn gate_7_a_preset_scope_is_of_servers_that_an_operator_declared() {
+    let policy = compile(&plain());
+    let scope = |door: Door| {
+        let query = asked(&agent("pm"), Call::mcp("elsewhere", "web.search", None), door);
+        traced(&policy, query, Stage::Scope)
+    };
+    let missing = (Some("scope_missing".to_owned()), None);
+    for (door, expected) in [(Door::Explain, (None, None)), (Door::Decide, missing.clone()), (Door::Mcp, missing)] {
+        assert_eq!(scope(door), [expected], "{door:?}");
+    }
+}
+
+#[test]
+fn shell_3_a_redirection_counts_from_the_directory_of_the_call() {
+    let mut input = plain();
+    files_allow(&mut input, &[], &["echo"]);
+    let policy = compile(&input);
+    for (command, directory, expected) in [
+        ("echo x > out.txt", None, "allow allowlist_match"),
+        ("echo x > ../out.txt", None, "hold not_in_allowlist"),
+        ("echo x > ../out.txt", Some("sub"), "allow allowlist_match"),
+        ("echo x > ../out.txt", Some("/srv/space/sub"), "allow allowlist_match"),
+        ("echo x > ../../out.txt", Some("sub"), "hold not_in_allowlist"),
+        ("echo x > out.txt", Some("/tmp"), "hold not_in_allowlist"),
+    ] {
+        let call = Call::shell(command, directory.map(Into::into));
+        let query = asked_in("/srv/space", &person(), call, Door::Explain);
+        assert_eq!(answer(&policy, &query), expected, "{command} in {directory:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! CORE-3, CORE-4 and CORE-5: mandatory holds, who pays, and judging again at payment time.
 
-use toolwarden_core::{Call, Decision, Door, Payer, Payment};
+use toolwarden_core::{ApprovalNeeds, Call, Decision, Door, Payer, Payment};
 use toolwarden_policy::input::{AutoRunMode, RuleFile, ToolInput};
 use toolwarden_policy::{Definition, Launcher, PolicyInput, Query, Verdict, decide, settle};
 
@@ -66,10 +66,20 @@ fn core_3_where_it_is_said_how_persons_answer_a_machine_does_not() {
     assert_eq!(who_pays(&second, &mcp()), ["second_person"]);
     let mut named = input.clone();
     let entry = sourced(&["s:T"]).into_iter().next();
-    named.base.approvers.rules.extend(entry.map(|entry| (entry, toolwarden_core::ApprovalNeeds::default())));
+    named.base.approvers.rules.extend(entry.map(|entry| (entry, ApprovalNeeds::default())));
     assert_eq!(who_pays(&named, &mcp()), ["person"]);
     input.base.approvers.second_person = sourced(&["other:*"]);
     assert_eq!(who_pays(&input, &mcp()), ["person", "classifier"]);
+}
+
+#[test]
+fn review_4_a_held_call_says_who_may_answer_it() {
+    let mut input = plain();
+    input.base.approvers.everywhere = vec!["bob".to_owned()];
+    input.base.approvers.second_person = sourced(&["s:*"]);
+    let Verdict::Hold(pending) = decide(&compile(&input), &mcp()) else { unreachable!("held") };
+    let expected = ApprovalNeeds { approvers: vec!["bob".to_owned()], second_person: true, reason: false };
+    assert_eq!(pending.needs(), &expected);
 }
 
 #[test]
