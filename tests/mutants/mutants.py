@@ -168,7 +168,10 @@ class Tree:
         """Runs every test once, without a mutant; gives the tests that reach each function, fastest first."""
         traces = self.out / "traces"
         kept = self.out / "reached.json"
-        mark = hashlib.sha256(json.dumps(sorted(one["binary-path"] for one in self.binaries.values())).encode()).hexdigest()
+        # A binary keeps its path when tests are added to it.
+        paths = sorted(one["binary-path"] for one in self.binaries.values())
+        built = [(path, os.stat(path).st_mtime_ns) for path in paths]
+        mark = hashlib.sha256(json.dumps(built).encode()).hexdigest()
         if kept.exists() and (found := json.loads(kept.read_text()))["mark"] == mark:
             return {int(key): [tuple(test) for test in tests] for key, tests in found["reached"].items()}
         subprocess.run(["rm", "-rf", str(traces)], check=True)

@@ -4,6 +4,7 @@
 //! decoded forms, and of directories joined with the other texts (`{"dir": "a", "name": "b"}`). Bounded: a call
 //! with more is not looked up, and therefore held. Texts of more than 64 KiB are contents, and are not looked at.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -49,6 +50,7 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
         return FileFacts::too_many();
     }
     if paths.values().any(|real| *real == Real::Unresolved) {
+        found.take_ordinary();
         let said: BTreeSet<PathBuf> = found.wholes.iter().flat_map(|text| found.meant(text)).collect();
         // A word of a text that begins where nobody may look is prose far more often than a path.
         paths.retain(|path, real| *real != Real::Unresolved || said.contains(path) || !is_closed(path));
@@ -74,7 +76,9 @@ struct Found<'a> {
     places: &'a Places,
     workspace: Option<&'a Path>,
     paths: BTreeSet<PathBuf>,
-    /// Every value and key, in every form.
+    /// Texts that were looked at by the short way. Most calls need no more of them.
+    ordinary: Vec<Cow<'a, str>>,
+    /// Every other value and key, in every form.
     wholes: BTreeSet<String>,
     /// Those of them that may be directories.
     may_be_directories: BTreeSet<String>,
@@ -97,6 +101,7 @@ impl<'a> Found<'a> {
             places,
             workspace,
             paths: BTreeSet::new(),
+            ordinary: Vec::new(),
             wholes: BTreeSet::new(),
             may_be_directories: BTreeSet::new(),
             pieces: BTreeSet::new(),
@@ -109,7 +114,7 @@ impl<'a> Found<'a> {
     }
 
     /// Takes every text of the arguments; false where there are too many.
-    fn values(&mut self, arguments: Value<'_>) -> bool {
+    fn values(&mut self, arguments: Value<'a>) -> bool {
         let mut waiting = vec![arguments];
         // Keys of a table are the same in every row.
         let mut keys: BTreeSet<&str> = BTreeSet::new();
@@ -119,14 +124,14 @@ impl<'a> Found<'a> {
                     for (key, inner) in value.entries() {
                         waiting.push(inner);
                         if keys.insert(key) && !self.is_full() {
-                            self.whole(&unescape(key));
+                            self.whole(unescape(key));
                         }
                     }
                 }
                 Kind::Array => waiting.extend(value.items()),
                 Kind::String => {
                     if let Some(text) = value.as_str() {
-                        self.whole(&text);
+                        self.whole(text);
                     }
                 }
                 Kind::Null | Kind::True | Kind::False | Kind::Number => {}
@@ -141,6 +146,7 @@ impl<'a> Found<'a> {
     fn is_full(&self) -> bool {
         self.paths.len() > MOST_PATHS
             || self.pieces.len() > MOST_PATHS
+            || self.in_workspace.len() > MOST_PATHS
             || self.lines_left.is_none()
             || self.looks_left == 0
     }
@@ -209,8 +215,8 @@ impl<'a> Found<'a> {
     }
 
     /// A value or a key, in every form it may be decoded to.
-    fn whole(&mut self, text: &str) {
-        if ordinary::is_ordinary(text) { self.ordinary(text) } else { self.in_every_form(text) }
+    fn whole(&mut self, text: Cow<'a, str>) {
+        if ordinary::is_ordinary(&text) { self.ordinary(text) } else { self.in_every_form(&text) }
     }
 
     fn in_every_form(&mut self, text: &str) {
@@ -351,6 +357,7 @@ impl<'a> Found<'a> {
             if at > MOST_DIRECTORIES {
                 return false;
             }
+            self.take_ordinary();
             for piece in std::mem::take(&mut self.pieces) {
                 if self.may_lead(&directory, &piece) {
                     let joined = directory.join(&piece);

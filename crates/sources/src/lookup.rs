@@ -4,9 +4,10 @@
 //! Called once per decision, by whoever builds the question: `query.with_files(lookup::files(&policy, &query))`. Gives
 //! facts only; the policy decides. Nothing is opened but directories, links and small configurations of git.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -168,14 +169,15 @@ pub(crate) fn followed(path: &Path) -> Followed {
 /// Follows a path name by name, as the system would: `..` behind a link is the parent of what the link leads to.
 fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -> Followed {
     const LOST: Followed = Followed { real: Real::Unresolved, is_present: true };
-    let mut waiting: VecDeque<OsString> = names(path).collect();
+    let mut waiting: VecDeque<Cow<'_, OsStr>> = names(path).map(Cow::Borrowed).collect();
     let mut reached = PathBuf::from("/");
+    let mut is_led = false;
     let mut links_left = links;
     let mut is_present = true;
     // Nothing is below what is not there.
     let mut absent: Option<PathBuf> = None;
     while let Some(name) = waiting.pop_front() {
-        if name == ".." {
+        if *name == *".." {
             reached.pop();
             continue;
         }
@@ -190,11 +192,12 @@ fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -
         match fs::symlink_metadata(&next) {
             Ok(found) if found.is_symlink() => {
                 let (Some(left), Ok(target)) = (links_left.checked_sub(1), fs::read_link(&next)) else { return LOST };
-                links_left = left;
+                (links_left, is_led) = (left, true);
                 if target.is_absolute() {
                     reached = PathBuf::from("/");
                 }
-                names(&target).collect::<Vec<_>>().into_iter().rev().for_each(|name| waiting.push_front(name));
+                let further: Vec<OsString> = names(&target).map(OsStr::to_owned).collect();
+                further.into_iter().rev().for_each(|name| waiting.push_front(Cow::Owned(name)));
             }
             Ok(_) => reached = next,
             // No file has a name that is too long.
@@ -216,14 +219,14 @@ fn follow(path: &Path, links: usize, steps: &mut Steps, own: Option<&Own<'_>>) -
             Err(_) => return LOST,
         }
     }
-    let real = if reached == lexical(path) { Real::AsWritten } else { Real::Elsewhere(reached) };
+    let real = if !is_led || reached == lexical(path) { Real::AsWritten } else { Real::Elsewhere(reached) };
     Followed { real, is_present }
 }
 
 /// The names of a path, `..` included.
-fn names(path: &Path) -> impl Iterator<Item = OsString> {
+fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
     let parts = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
-    parts.map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>().into_iter()
+    parts.map(Component::as_os_str)
 }
 
 /// The path without `.` and `..`, links not followed.
@@ -243,11 +246,11 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn is_too_long(name: &OsString) -> bool {
+fn is_too_long(name: &OsStr) -> bool {
     name.len() > LONGEST_NAME
 }
 
-fn is_pattern(name: &OsString) -> bool {
+fn is_pattern(name: &OsStr) -> bool {
     name.to_string_lossy().contains(['*', '?', '['])
 }
 
@@ -264,8 +267,8 @@ enum Matches {
 /// Follows whatever a pattern matches, with the names behind it.
 fn matches(
     directory: &Path,
-    pattern: &OsString,
-    behind: &VecDeque<OsString>,
+    pattern: &OsStr,
+    behind: &VecDeque<Cow<'_, OsStr>>,
     links: usize,
     steps: &mut Steps,
     own: Option<&Own<'_>>,
@@ -298,7 +301,8 @@ fn matches(
         if count > MOST_MATCHES {
             return Matches::Unknown;
         }
-        let further: PathBuf = std::iter::once(entry.path().into_os_string()).chain(behind.iter().cloned()).collect();
+        let further: PathBuf =
+            std::iter::once(entry.path().as_os_str()).chain(behind.iter().map(AsRef::as_ref)).collect();
         led.extend(own.and_then(|own| own.same_file(&further)));
         match follow(&further, left, steps, own).real {
             Real::AsWritten => {}

@@ -3,6 +3,7 @@
 //! Such a text means itself as a path, and so does each of its words. Everything else goes the long way, which would find
 //! the same here (a property test compares them).
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use super::{ENTERS, Found, LONGEST_PATH, is_delimiter};
@@ -18,32 +19,39 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\n' | ';')
 }
 
-impl Found<'_> {
-    /// Takes an ordinary text.
-    pub(super) fn ordinary(&mut self, text: &str) {
+impl<'a> Found<'a> {
+    /// Looks at an ordinary text.
+    pub(super) fn ordinary(&mut self, text: Cow<'a, str>) {
         let has_slash = text.contains('/');
         let is_path = !text.contains(char::is_control) && (has_slash || !text.contains(' '));
-        if is_path && self.leads(text) {
-            self.may_be_directories.insert(text.to_owned());
+        if is_path && self.leads(&text) {
+            self.may_be_directories.insert(text.clone().into_owned());
         }
         if has_slash {
-            self.diff(text);
+            self.diff(&text);
         }
-        for word in text.split(is_delimiter).filter(|word| !word.is_empty()) {
+        for word in words(&text).filter(|word| *word != text) {
             if self.is_full() {
                 break;
             }
-            if self.pieces.contains(word) {
-                continue;
-            }
-            if word != text {
-                self.leads(word);
-            }
-            if !word.starts_with('/') {
-                self.pieces.insert(word.to_owned());
-            }
+            self.leads(word);
         }
-        self.wholes.insert(text.to_owned());
+        self.ordinary.push(text);
+    }
+
+    /// Keeps the ordinary texts and their words like all others: they may be names in a directory.
+    pub(super) fn take_ordinary(&mut self) {
+        for text in std::mem::take(&mut self.ordinary) {
+            for word in words(&text).filter(|word| !word.starts_with('/')) {
+                if self.is_full() {
+                    return;
+                }
+                if !self.pieces.contains(word) {
+                    self.pieces.insert(word.to_owned());
+                }
+            }
+            self.wholes.insert(text.into_owned());
+        }
     }
 
     /// Keeps a path that may lead through a link; says whether it may.
@@ -59,6 +67,10 @@ impl Found<'_> {
         self.paths.insert(path);
         true
     }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_delimiter).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
