@@ -14,7 +14,7 @@ const HONEST: &str = "//! Code that passes.\npub fn payer(payment: &toolwarden_c
 
 /// Runs clippy with our clippy.toml on a crate that holds only this text.
 fn clippy(name: &str, text: &str) -> (bool, String) {
-    let target = std::env::temp_dir().join(format!("toolwarden-forging-{}", std::process::id()));
+    let target = std::env::temp_dir().join(format!("toolwarden-forging-{name}-{}", std::process::id()));
     let directory = target.join(name);
     assert!(fs::create_dir_all(directory.join("src")).is_ok());
     let core = root().join("crates/core");

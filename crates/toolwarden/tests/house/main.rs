@@ -8,4 +8,5 @@ mod remedies;
 mod requirements;
 mod settings;
 mod sizes;
+mod stable_names;
 mod workspace;
