@@ -50,8 +50,8 @@ pub(crate) fn facts(places: &Places, query: &Query) -> FileFacts {
         return FileFacts::too_many();
     }
     if paths.values().any(|real| *real == Real::Unresolved) {
-        found.take_ordinary();
-        let said: BTreeSet<PathBuf> = found.wholes.iter().flat_map(|text| found.meant(text)).collect();
+        let texts = found.wholes.iter().map(String::as_str).chain(found.ordinary.iter().map(AsRef::as_ref));
+        let said: BTreeSet<PathBuf> = texts.flat_map(|text| found.meant(text)).collect();
         // A word of a text that begins where nobody may look is prose far more often than a path.
         paths.retain(|path, real| *real != Real::Unresolved || said.contains(path) || !is_closed(path));
     }
